@@ -88,7 +88,13 @@ def test_a_json_line_has_the_time_in_utc_and_nothing_that_a_library_attached() -
 
 @pytest.mark.parametrize("formatter", [Line("%(message)s"), Json()], ids=["line", "json"])
 @pytest.mark.parametrize(
-    "message", ["/sign-in/once/MQ/SECRET-token/", "token obs_SECRETsecretSECRET", "obp_SECRETsecretSECRET"]
+    "message",
+    [
+        "/sign-in/once/MQ/SECRET-token/",
+        "/dask/worker-pages/SECRET-token/status/ws",
+        "token obs_SECRETsecretSECRET",
+        "obp_SECRETsecretSECRET",
+    ],
 )
 def test_tokens_are_left_out_of_lines(formatter: logging.Formatter, message: str) -> None:
     assert "SECRET" not in formatter.format(record(message))

@@ -54,6 +54,7 @@ PLACES: dict[str, Any] = {
     "object_id": 1,
     "prefix": 1,
     "worker": 1,
+    "worker_id": 1,
     "slug": "alpha",
     "token": "abc-def",
     "token_id": 1,
