@@ -7,7 +7,7 @@ import logging
 import re
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import aiohttp
@@ -35,7 +35,7 @@ ANSWER_TIMEOUT = 20.0
 MESSAGE_LIMIT = 4 * 2**20
 """bytes of a message of a socket"""
 HEARTBEAT = 30.0
-CLOSE_TIMEOUT = 3.0
+CLOSE_TIMEOUT = 2.0
 CONTENT_TYPE = re.compile(r"[a-z]+/[a-z0-9.+-]+(; ?charset=[A-Za-z0-9-]+)?", re.IGNORECASE)
 OUTSIDE = "its address is not in the networks of OBSERVATORY_WORKER_PAGES"
 
@@ -119,8 +119,13 @@ class WorkerClient:
                 )
         except (FetchError, TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise self._no_pages(url, error, ANSWER_TIMEOUT) from error
-        async with opened:
+        try:
             yield opened
+        finally:
+            # aiohttp would wait for the end of all that a worker sends before its answer
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_TIMEOUT):
+                    await opened.close()
 
     def _no_pages(self, url: str, error: Exception, timeout: float) -> NoPages:
         """Logs the reason. People get none, so that nobody can scan a network with named workers."""
