@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 
 import aiohttp
 
@@ -18,6 +19,7 @@ MAXIMUM_MESSAGE = 4 * 2**20
 HEARTBEAT = 30.0
 """Seconds between pings. Half of it without a pong ends the subscription; busy schedulers are slow."""
 CLOSE_TIMEOUT = 3.0
+"""seconds"""
 
 Handshake = asyncio.Task[aiohttp.ClientWebSocketResponse]
 
@@ -30,7 +32,7 @@ class Handshakes:
         self._under_way: dict[Hashable, Handshake] = {}
         self._waiting: dict[Hashable, object] = {}
         """The caller that gets the socket, by handshake: the last one, if it still waits."""
-        self._closing: set[asyncio.Task[bool]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def connect(
         self,
@@ -86,6 +88,13 @@ class Handshakes:
     def _close_unused(self, handshake: Handshake) -> None:
         """Closes the socket of a handshake that succeeded although nobody takes its socket."""
         if not handshake.cancelled() and handshake.exception() is None:
-            closing = asyncio.create_task(handshake.result().close())
+            closing = asyncio.create_task(close_socket(handshake.result()))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+
+
+async def close_socket(socket: aiohttp.ClientWebSocketResponse) -> None:
+    """Closes it within CLOSE_TIMEOUT, whatever the peer sends: aiohttp alone reads until the peer answers."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_TIMEOUT):
+            await socket.close()

@@ -7,7 +7,7 @@ import logging
 import re
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import aiohttp
@@ -23,6 +23,7 @@ from observatory.collect.http.fetch import (
     read_bounded,
     refuse_addresses,
 )
+from observatory.collect.http.handshakes import CLOSE_TIMEOUT, close_socket
 from observatory.collect.worker_pages.destination import Destination, Missing, NoPages, is_permitted
 from observatory.collect.worker_pages.paths import FIRST
 
@@ -35,7 +36,6 @@ ANSWER_TIMEOUT = 20.0
 MESSAGE_LIMIT = 4 * 2**20
 """bytes of a message of a socket"""
 HEARTBEAT = 30.0
-CLOSE_TIMEOUT = 2.0
 CONTENT_TYPE = re.compile(r"[a-z]+/[a-z0-9.+-]+(; ?charset=[A-Za-z0-9-]+)?", re.IGNORECASE)
 OUTSIDE = "its address is not in the networks of OBSERVATORY_WORKER_PAGES"
 
@@ -122,10 +122,7 @@ class WorkerClient:
         try:
             yield opened
         finally:
-            # aiohttp would wait for the end of all that a worker sends before its answer
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_TIMEOUT):
-                    await opened.close()
+            await close_socket(opened)
 
     def _no_pages(self, url: str, error: Exception, timeout: float) -> NoPages:
         """Logs the reason. People get none, so that nobody can scan a network with named workers."""

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from observatory.collect.http.addresses import stream_url
 from observatory.collect.http.fetch import HttpClient
@@ -94,3 +96,29 @@ async def test_a_failed_handshake_is_forgotten() -> None:
             with pytest.raises(OSError, match="Cannot connect"):
                 await handshakes.connect("ws://127.0.0.1:9/eventstream", 20)
         assert not handshakes._under_way
+
+
+async def test_an_unused_socket_is_closed_though_its_peer_never_stops_sending() -> None:
+    requested, answered, stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def flood(request: web.Request) -> web.StreamResponse:
+        requested.set()
+        await answered.wait()
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        try:
+            while True:
+                await socket.send_str("[]" * 2**15)
+        finally:
+            stopped.set()
+
+    application = web.Application()
+    application.router.add_get("/eventstream", flood)
+    async with TestServer(application) as peer, HttpClient() as client:
+        client.trust(str(peer.make_url("/")))
+        waiting = asyncio.create_task(client.handshakes.connect(str(peer.make_url("/eventstream")), 60))
+        await requested.wait()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        answered.set()
+        await asyncio.wait_for(stopped.wait(), 60)
