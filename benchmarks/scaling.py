@@ -55,6 +55,7 @@ def main() -> int:
             settling = SETTLING * max(1.0, workers * schedulers / 1000)
             with simulated(recording, workers, schedulers) as urls:
                 found[what] = measure(server, what, urls, workers, settling, SECONDS)
+            print(what, json.dumps(found[what]), file=sys.stderr, flush=True)
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
