@@ -16,6 +16,7 @@ from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
+from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
 from observatory.config.redis_server import connect_async
 
@@ -74,7 +75,8 @@ async def watching(target: Target) -> AsyncIterator[Watcher]:
 
     async with HttpClient() as client:
         slots = asyncio.Semaphore(100)
-        watcher = Watcher(target, Shared(client, Claims(server), leases, Counters(), slots, ProcessLoad()))
+        shared = Shared(client, Claims(server), leases, Counters(), slots, ProcessLoad(), WriterThreads())
+        watcher = Watcher(target, shared)
         tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(renew())]
         try:
             yield watcher

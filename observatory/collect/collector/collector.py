@@ -28,6 +28,7 @@ from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIM
 from observatory.collect.collector.lease import RENEWAL, Leases, enabled_targets
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
+from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
 from observatory.config.redis_server import connect_async
 
@@ -70,7 +71,9 @@ class Collector:
         async with HttpClient() as client:
             slots = asyncio.Semaphore(WORKER_REQUESTS)
             load = ProcessLoad()
-            self.shared = Shared(client, Claims(server), self.leases, self.counters, slots, load)
+            self.shared = Shared(
+                client, Claims(server), self.leases, self.counters, slots, load, WriterThreads()
+            )
             tasks = [load.run(), self._send_heartbeats(server), self._renew_leases()]
             beside = [asyncio.create_task(task) for task in tasks]
             logger.info("collector %s started", self.id)

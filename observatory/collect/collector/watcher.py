@@ -25,6 +25,7 @@ from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Slowdown
+from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.credentials.certificates import CertificateError
 from observatory.collect.credentials.storage import CredentialsLost, unseal
 from observatory.collect.discovery.trust import may_be_this_machine
@@ -68,6 +69,7 @@ class Shared:
     slots: asyncio.Semaphore
     """Limits concurrent requests to workers."""
     load: ProcessLoad
+    writers: WriterThreads
 
 
 class Watcher:
@@ -87,7 +89,13 @@ class Watcher:
         self.problems = Problems(target.url)
         self.outbox = Outbox(shared.counters)
         self.flusher = Flusher(
-            self.outbox, self.clock.now, self._committed_until, self._may_write, self._publish, shared.load
+            self.outbox,
+            self.clock.now,
+            self._committed_until,
+            self._may_write,
+            self._publish,
+            shared.load,
+            shared.writers.take(),
         )
         self.slowdown = Slowdown(self.flusher.waited)
         self.scraper = Scraper(
@@ -141,10 +149,10 @@ class Watcher:
         return self.clock.now() - COMMITTED_MARGIN if self.observation is not None and fresh else 0.0
 
     async def run(self) -> None:
-        if await asyncio.to_thread(may_be_this_machine, self.target):
-            self.shared.client.trust(self.target.url)
-        self.scraper.is_local = await asyncio.to_thread(is_local, self.target.url)
         try:
+            if await asyncio.to_thread(may_be_this_machine, self.target):
+                self.shared.client.trust(self.target.url)
+            self.scraper.is_local = await asyncio.to_thread(is_local, self.target.url)
             async with asyncio.TaskGroup() as tasks:
                 for work in (
                     self._poll,
@@ -166,7 +174,7 @@ class Watcher:
                     await self.flusher.flush()
         except TimeoutError:
             logger.error("%s: %d records could not be stored in time", self.target.url, self.outbox.length)
-        await asyncio.to_thread(self.flusher.close)
+        await self.shared.writers.release(self.flusher.thread)
 
     async def _poll(self) -> None:
         while not self.fault:

@@ -22,6 +22,7 @@ from observatory.collect.collector.writing.outbox import (
     capacity_for,
 )
 from observatory.collect.collector.writing.slowdown import CALM, LARGEST_FACTOR, LONGEST_PERIOD, Slowdown
+from observatory.collect.collector.writing.writer_threads import WriterThread
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
@@ -51,8 +52,9 @@ class Output:
         self.published: list[Committed] = []
         self.allowed = True
         self.load = ProcessLoad()
+        self.thread = WriterThread()
         self.flusher = Flusher(
-            self.outbox, time.time, time.time, lambda: self.allowed, self.publish, self.load
+            self.outbox, time.time, time.time, lambda: self.allowed, self.publish, self.load, self.thread
         )
 
     async def publish(self, cluster: int, committed: Committed) -> None:
@@ -63,7 +65,7 @@ class Output:
 def output() -> Iterator[Output]:
     made = Output()
     yield made
-    made.flusher.close()
+    made.thread.close()
 
 
 async def test_records_are_stored_then_published(output: Output) -> None:
@@ -83,14 +85,14 @@ async def test_records_added_while_a_batch_is_written_wait_for_the_next_one(outp
     """Otherwise a steady stream would be written record by record."""
     now = time.time()
     output.outbox.add(span(now - 3))
-    written = output.flusher.writer.write
+    written = output.thread.writer.write
 
     def busy(batch: Batch) -> Committed:
         output.outbox.add(span(now - 2))
         output.outbox.add(span(now - 1))
         return written(batch)
 
-    output.flusher.writer.write = busy  # type: ignore[method-assign]
+    output.thread.writer.write = busy  # type: ignore[method-assign]
     for stored in (1, 3):
         assert await output.flusher.flush()
         assert await read("SELECT spans FROM extent") == [(stored,)]
@@ -119,7 +121,7 @@ async def test_a_commit_whose_connection_is_killed_is_tried_again_and_stored_onc
     now = time.time()
     output.outbox.add(span(now - 3))
     assert await output.flusher.flush()
-    connection = output.flusher.writer._connection
+    connection = output.thread.writer._connection
     assert isinstance(connection, psycopg.Connection)
     await read("SELECT pg_terminate_backend(%s)", connection.info.backend_pid)
     output.outbox.add(span(now - 2))

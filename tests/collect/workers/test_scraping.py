@@ -21,6 +21,7 @@ from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.collector.writing.slowdown import CALM
+from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.collect.scheduler.identity_poller import FIRST_WAIT
@@ -62,7 +63,8 @@ async def test_intervals_are_longer_while_records_wait_for_the_database() -> Non
     async with HttpClient() as client:
         target = Target(url="http://127.0.0.1:1", identity_interval=1, metrics_interval=5)
         slots = asyncio.Semaphore(1)
-        shared = Shared(client, Claims(None), Leases(""), Counters(), slots, ProcessLoad())  # type: ignore[arg-type]
+        writers = WriterThreads()
+        shared = Shared(client, Claims(None), Leases(""), Counters(), slots, ProcessLoad(), writers)  # type: ignore[arg-type]
         watcher = Watcher(target, shared)
         try:
             assert watcher.scraper._wait(0, 0, 5) < 6
@@ -71,7 +73,7 @@ async def test_intervals_are_longer_while_records_wait_for_the_database() -> Non
             watcher.outbox.batches[0].since -= 4 * CALM
             assert watcher.scraper._wait(0, 0, 5) > 18
         finally:
-            watcher.flusher.close()
+            await writers.release(watcher.flusher.thread)
 
 
 def test_a_collector_may_keep_a_connection_to_each_of_a_thousand_workers() -> None:

@@ -1,4 +1,4 @@
-"""Writes the records of an outbox to the store in a thread of its own."""
+"""Writes the records of an outbox to the store, in another thread."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 
 from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.writing.outbox import Outbox, QueuedBatch
+from observatory.collect.collector.writing.writer_threads import WriterThread
 from observatory.store.ingest.batches.batch import Batch, BatchBuilder
 from observatory.store.ingest.publishing.committed import Committed
-from observatory.store.ingest.writer import Writer
 from observatory.wire.dropped_records import DropReason
 
 logger = logging.getLogger(__name__)
@@ -40,6 +39,7 @@ class Flusher:
         may_write: Callable[[], bool],
         publish: Callable[[int, Committed], Awaitable[None]],
         load: ProcessLoad,
+        thread: WriterThread,
     ) -> None:
         self.outbox = outbox
         outbox.explain = self.explain
@@ -49,8 +49,7 @@ class Flusher:
         self.may_write = may_write
         self.publish = publish
         self.load = load
-        self.writer = Writer()
-        self.thread = ThreadPoolExecutor(1, "writer")
+        self.thread = thread
         self.unwritten: QueuedBatch | None = None
         """The batch that is being written or whose write failed; exactly this one has to be retried."""
         self.has_failed = False
@@ -107,8 +106,7 @@ class Flusher:
     async def _write(self, batch: BatchBuilder) -> bool:
         counters = self.outbox.counters
         try:
-            loop = asyncio.get_running_loop()
-            committed = await loop.run_in_executor(self.thread, lambda: self.writer.write(batch.batch))
+            committed = await self.thread.write(batch.batch)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             # SQLSTATE class 54: the data exceeds a limit of the database, so a retry would fail too
             if not (error.sqlstate or "").startswith("54"):
@@ -139,8 +137,3 @@ class Flusher:
         rows["worker"] += len(batch.workers)
         if "span" in batch.records:
             self.outbox.counters.add_lag(self.now() - float(batch.records["span"].stops.min()))
-
-    def close(self) -> None:
-        """Waits for the current write and closes the connection."""
-        self.thread.shutdown(wait=True)
-        self.writer.close()

@@ -1,0 +1,98 @@
+"""Many targets share a few connections to PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from observatory.collect.collector.writing.writer_threads import MOST_THREADS, WriterThread, WriterThreads
+from observatory.store.ingest.batches.batch import Batch, BatchBuilder
+from observatory.wire.records import Sample, Series
+from tests.collect.observer import read
+
+pytestmark = pytest.mark.usefixtures("store")
+
+TARGETS = 3 * MOST_THREADS
+CLUSTER = 2_000_005_000
+SESSIONS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
+)
+
+
+def batch(number: int) -> Batch:
+    builder = BatchBuilder(CLUSTER + number)
+    builder.add(Sample(Series("memory"), time.time() - 1, 1.0))
+    return builder.batch
+
+
+async def sessions() -> int:
+    """How many connections the store has."""
+    [(found,)] = await read(SESSIONS, "observatory")
+    return int(found)
+
+
+async def test_many_targets_have_few_connections_which_end_with_the_last_target() -> None:
+    before = await sessions()
+    writers = WriterThreads()
+    threads = [writers.take() for _ in range(TARGETS)]
+    await asyncio.gather(*(thread.write(batch(number)) for number, thread in enumerate(threads)))
+    assert await read("SELECT count(*) FROM sample") == [(TARGETS,)]
+    assert await sessions() == before + MOST_THREADS
+    assert {thread.targets for thread in threads} == {3}
+    for thread in threads:
+        await writers.release(thread)
+    assert not writers.threads
+    assert await sessions() == before
+
+
+async def test_a_target_that_is_released_waits_for_its_batches() -> None:
+    writers = WriterThreads()
+    threads = [writers.take() for _ in range(TARGETS)]
+    may_write = threading.Event()
+    stored: list[int] = []
+    thread = threads[0]
+
+    def slow(written: Batch) -> None:
+        may_write.wait(60)
+        stored.append(written.cluster)
+
+    thread.writer.write = slow  # type: ignore[method-assign, assignment]
+    writing = asyncio.create_task(thread.write(batch(1)))
+    await asyncio.sleep(0)
+    releasing = asyncio.create_task(writers.release(thread))
+    await asyncio.wait([releasing], timeout=0.2)
+    assert not releasing.done()
+    may_write.set()
+    await releasing
+    assert stored == [CLUSTER + 1]
+    await writing
+    for other in threads[1:]:
+        await writers.release(other)
+
+
+async def test_a_write_that_waits_delays_no_target_of_another_thread() -> None:
+    writers = WriterThreads()
+    held, other = writers.take(), writers.take()
+    go_on = threading.Event()
+    blocked = asyncio.get_running_loop().run_in_executor(held.executor, go_on.wait, 60)
+    await other.write(batch(2))
+    assert await read("SELECT count(*) FROM sample") == [(1,)]
+    assert not blocked.done()
+    go_on.set()
+    await blocked
+    for thread in (held, other):
+        await writers.release(thread)
+
+
+def test_a_new_target_gets_the_thread_of_the_fewest() -> None:
+    writers = WriterThreads()
+    threads: list[WriterThread] = [writers.take() for _ in range(MOST_THREADS + 1)]
+    assert threads[-1] in threads[:-1]
+    free = next(thread for thread in threads if thread is not threads[-1])
+    free.targets -= 1
+    assert writers.take() is free
+    for thread in writers.threads:
+        thread.close()
