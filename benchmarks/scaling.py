@@ -28,8 +28,8 @@ from tests.browser.observatory import Observatory
 SIZES = [int(size) for size in os.environ.get("SIZES", "1000,2500,5000,10000").split(",") if size]
 CLUSTERS = [int(number) for number in os.environ.get("CLUSTERS", "100,300,1000").split(",") if number]
 SECONDS = float(os.environ.get("DURATION", "60"))
-WORKERS = 4
-"""of each of many clusters"""
+WORKERS, TASKS = 4, 1
+"""of each of many clusters: workers, and tasks a second; a single cluster has 100 tasks a second"""
 SETTLING = 40.0
 """seconds until a thousand workers are known and scraped"""
 
@@ -46,14 +46,14 @@ def main() -> int:
     recording = folder / "recording.json"
     recording.write_text(json.dumps(asdict(record())))
     server = Observatory(folder / "data")
-    loads = [(f"a cluster of {size:,} workers", size, 1) for size in SIZES]
-    loads += [(f"{number:,} clusters of {WORKERS} workers", WORKERS, number) for number in CLUSTERS]
+    loads = [(f"a cluster of {size:,} workers", size, 1, 100) for size in SIZES]
+    loads += [(f"{number:,} clusters of {WORKERS} workers", WORKERS, number, TASKS) for number in CLUSTERS]
     found = {}
     try:
         server.start()
-        for what, workers, schedulers in loads:
+        for what, workers, schedulers, tasks in loads:
             settling = SETTLING * max(1.0, workers * schedulers / 1000)
-            with simulated(recording, workers, schedulers) as urls:
+            with simulated(recording, workers, schedulers, "--tasks", str(tasks)) as urls:
                 found[what] = measure(server, what, urls, workers, settling, SECONDS)
             print(what, json.dumps(found[what]), file=sys.stderr, flush=True)
     finally:

@@ -1,9 +1,9 @@
 """Serves a recorded scheduler with any number of workers.
 
 `python -m benchmarks.simulated.cluster FILE WORKERS` prints the scheduler's address, then serves until it is
-killed. With `--schedulers` there are several, with WORKERS workers each. Every worker has its own address in
-127/8; one socket, bound to the loopback interface, listens for all. With `--busy`, identity.json fails, as a
-stock scheduler's does while workers run tasks.
+killed. With `--schedulers` there are several, with WORKERS workers each, and each runs `--tasks` tasks a
+second. Every worker has its own address in 127/8; one socket, bound to the loopback interface, listens for
+all. With `--busy`, identity.json fails, as a stock scheduler's does while workers run tasks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from benchmarks.simulated.recording import Recording
 
 PAGE_INTERVAL = 1.0
 """seconds until an endpoint serves its next recorded page"""
-TASKS_PER_SECOND = 100
 FIRST_HOST = 0x7F010000
 """127.1.0.0"""
 ROW = re.compile(r"<tr >.*?</tr>", re.DOTALL)
@@ -44,8 +43,9 @@ class Beat:
 class Simulation:
     """The handlers of the endpoints."""
 
-    def __init__(self, recording: Recording, workers: int, port: int, busy: bool) -> None:
+    def __init__(self, recording: Recording, workers: int, port: int, busy: bool, tasks: float) -> None:
         self.recording = recording
+        self.tasks_per_second = tasks
         self.hosts = [socket.inet_ntoa((FIRST_HOST + worker).to_bytes(4, "big")) for worker in range(workers)]
         self.numbers = {host: worker for worker, host in enumerate(self.hosts)}
         self.port = port
@@ -94,7 +94,7 @@ class Simulation:
         return web.Response(text=body, content_type="text/html")
 
     async def stream(self, request: web.Request) -> web.WebSocketResponse:
-        """Send TASKS_PER_SECOND recorded tasks, as if they ended now."""
+        """Send recorded tasks, as if they ended now."""
         answer = web.WebSocketResponse()
         await answer.prepare(request)
         sent = 0
@@ -105,7 +105,7 @@ class Simulation:
             moved = {"worker": worker, "start": now - (recorded["stop"] - recorded["start"]), "stop": now}
             sent += 1
             await answer.send_str(json.dumps({**recorded, **moved, "key": f"burn-{sent:08x}"}))
-            await asyncio.sleep(1 / TASKS_PER_SECOND)
+            await asyncio.sleep(1 / self.tasks_per_second)
         return answer
 
     def _scale(self, worker: int) -> float:
@@ -166,11 +166,11 @@ def _text(body: bytes) -> web.Response:
     return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
 
-async def serve(recording: Recording, workers: int, busy: bool) -> None:
+async def serve(recording: Recording, workers: int, busy: bool, tasks: float) -> None:
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
     listening.bind(("0.0.0.0", 0))
-    simulation = Simulation(recording, workers, listening.getsockname()[1], busy)
+    simulation = Simulation(recording, workers, listening.getsockname()[1], busy, tasks)
     scheduler, worker = web.Application(), web.Application()
     scheduler.router.add_get("/metrics", simulation.scheduler_metrics)
     scheduler.router.add_get("/json/counts.json", simulation.counts)
@@ -187,10 +187,10 @@ async def serve(recording: Recording, workers: int, busy: bool) -> None:
     print(f"http://{host}:{port}", flush=True)
 
 
-async def serve_all(recording: Recording, schedulers: int, workers: int, busy: bool) -> None:
+async def serve_all(recording: Recording, schedulers: int, workers: int, busy: bool, tasks: float) -> None:
     for number in range(schedulers):
         identities = [{**identity, "id": f"{identity['id']}-{number}"} for identity in recording.identities]
-        await serve(replace(recording, identities=identities), workers, busy)
+        await serve(replace(recording, identities=identities), workers, busy, tasks)
     await asyncio.Event().wait()
 
 
@@ -199,12 +199,15 @@ def main() -> None:
     parser.add_argument("recording", type=Path)
     parser.add_argument("workers", type=int)
     parser.add_argument("--schedulers", type=int, default=1)
+    parser.add_argument("--tasks", type=float, default=100, help="tasks a second of each scheduler")
     parser.add_argument("--busy", action="store_true")
     options = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     recorded: dict[str, Any] = json.loads(options.recording.read_text())
-    asyncio.run(serve_all(Recording(**recorded), options.schedulers, options.workers, options.busy))
+    asyncio.run(
+        serve_all(Recording(**recorded), options.schedulers, options.workers, options.busy, options.tasks)
+    )
 
 
 if __name__ == "__main__":

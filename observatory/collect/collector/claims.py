@@ -7,6 +7,7 @@ how often two targets take it from each other.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import redis.asyncio as redis
@@ -17,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 DURATION = 15
 """Seconds until a claim expires."""
+MOST_AT_ONCE = 20
+"""Claims that are checked at a time. redis-py refuses more than 100 connections."""
 
 
 class Claims:
@@ -24,10 +27,12 @@ class Claims:
 
     def __init__(self, server: redis.Redis) -> None:
         self.server = server
+        self.slots = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def hold(self, name: str, target: int) -> bool:
         """Claims `name` for the target, or renews its claim. False when another target has it."""
-        held = await self._hold(name, target)
+        async with self.slots:
+            held = await self._hold(name, target)
         raise_if_cancelled()
         return held
 

@@ -8,6 +8,7 @@ import contextlib
 import pytest
 
 from observatory.collect.collector.claims import Claims
+from observatory.config.redis_server import connect_async
 
 
 class SwallowingRedis:
@@ -31,3 +32,14 @@ async def test_a_cancellation_that_the_redis_client_swallows_still_ends_the_task
     assert done
     with pytest.raises(asyncio.CancelledError):
         renewing.result()
+
+
+async def test_claims_of_many_targets_at_once_are_all_checked() -> None:
+    server = connect_async()
+    try:
+        claims = Claims(server)
+        names = [f"observe:{number}" for number in range(400)]
+        assert all(await asyncio.gather(*(claims.hold(name, 1) for name in names)))
+        assert not any(await asyncio.gather(*(claims.hold(name, 2) for name in names)))
+    finally:
+        await server.aclose()
