@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 
 import redis.asyncio as redis
 
@@ -18,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 DURATION = 15
 """Seconds until a claim expires."""
+RENEWAL = 4.0
+"""Seconds after which a claim is renewed."""
+MOST_REMEMBERED = 10_000
 MOST_AT_ONCE = 20
 """Claims that are checked at a time. redis-py refuses more than 100 connections."""
 
@@ -28,9 +33,13 @@ class Claims:
     def __init__(self, server: redis.Redis) -> None:
         self.server = server
         self.slots = asyncio.Semaphore(MOST_AT_ONCE)
+        self.renewed: dict[tuple[str, int], float] = {}
+        """When Redis last confirmed a claim (monotonic), by name and target."""
 
     async def hold(self, name: str, target: int) -> bool:
-        """Claims `name` for the target, or renews its claim. False when another target has it."""
+        """Claims `name` for the target, or renews the claim when due. False when another target has it."""
+        if time.monotonic() - self.renewed.get((name, target), -math.inf) < RENEWAL:
+            return True
         async with self.slots:
             held = await self._hold(name, target)
         raise_if_cancelled()
@@ -39,11 +48,14 @@ class Claims:
     async def _hold(self, name: str, target: int) -> bool:
         key = f"observatory:claim:{name}"
         try:
-            if await self.server.set(key, str(target), nx=True, ex=DURATION):
-                return True
-            if await self.server.get(key) != str(target).encode():
-                return False
-            await self.server.expire(key, DURATION)
+            if not await self.server.set(key, str(target), nx=True, ex=DURATION):
+                if await self.server.get(key) != str(target).encode():
+                    return False
+                await self.server.expire(key, DURATION)
         except (redis.RedisError, OSError) as error:
             logger.debug("cannot check a claim in Redis: %s", error)
+            return True
+        if len(self.renewed) >= MOST_REMEMBERED:
+            self.renewed.clear()
+        self.renewed[name, target] = time.monotonic()
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from observatory.wire.records import Series
@@ -15,16 +16,22 @@ class SeriesLimit:
 
     def __init__(self, limit: int, known: Iterable[Series] = ()) -> None:
         self.limit = limit
-        self.known = set(known)
+        self.known: defaultdict[str, set[Series]] = defaultdict(set)
+        """The admitted series by the address of their worker; "" for the cluster's own."""
+        for series in known:
+            self.known[series.worker].add(series)
+        self.count = sum(map(len, self.known.values()))
+        """How many series are admitted."""
         self.refused: set[int] = set()
         """Hashes of the refused series."""
 
     def admits(self, series: Series) -> bool:
         """Whether samples of the series are stored."""
-        if series in self.known:
+        if series in self.known.get(series.worker, ()):
             return True
-        if len(self.known) < self.limit:
-            self.known.add(series)
+        if self.count < self.limit:
+            self.known[series.worker].add(series)
+            self.count += 1
             return True
         if len(self.refused) < MAXIMUM_REFUSED:
             self.refused.add(hash(series))
@@ -32,4 +39,4 @@ class SeriesLimit:
 
     def forget(self, worker: str) -> None:
         """Removes the series of a worker that left."""
-        self.known = {series for series in self.known if series.worker != worker}
+        self.count -= len(self.known.pop(worker, ()))

@@ -304,7 +304,7 @@ class Watcher:
         if last_seen:
             fields["last_seen"] = from_seconds(last_seen)
         if observation is not None:
-            fields["series_count"] = len(observation.series_limit.known)
+            fields["series_count"] = observation.series_limit.count
             fields["series_refused"] = len(observation.series_limit.refused)
         changed = {name: value for name, value in fields.items() if self.stored_fields.get(name) != value}
         if changed and self._may_write():

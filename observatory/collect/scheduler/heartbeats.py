@@ -102,7 +102,8 @@ class Heartbeats:
     def __init__(self, emit: Emit) -> None:
         self.emit = emit
         self.states: dict[str, HeartbeatState] = {}
-        self.series: dict[tuple[str, Name], Series] = {}
+        self.series: defaultdict[str, dict[Name, Series]] = defaultdict(dict)
+        """By the address of the worker; "" for the scheduler's."""
         self.counters = LoadCounters("scheduler")
 
     def add_identity(self, identity: Identity) -> None:
@@ -115,7 +116,7 @@ class Heartbeats:
     def forget(self, address: str) -> None:
         """Forgets a worker that left."""
         self.states.pop(address, None)
-        self.series = {key: series for key, series in self.series.items() if key[0] != address}
+        self.series.pop(address, None)
 
     def clock_delay(self, address: str) -> float:
         """Seconds that the scheduler's clock is ahead of a worker's; 0 if it may be a heartbeat's latency."""
@@ -216,9 +217,10 @@ class Heartbeats:
         self._emit("", ("observatory_cluster_busy_threads", "", ""), now, busy)
 
     def _emit(self, worker: str, name: Name, now: float, value: float) -> None:
-        series = self.series.get((worker, name))
+        known = self.series[worker]
+        series = known.get(name)
         if series is None:
             labels = ((name[1], name[2]),) if name[1] else ()
             type = MetricType.COUNTER if name[0].endswith("_total") else MetricType.GAUGE
-            series = self.series[worker, name] = Series(name[0], labels, worker, type)
+            series = known[name] = Series(name[0], labels, worker, type)
         self.emit(series, now, float(value))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from observatory.collect.scheduler.identity import MAXIMUM_WORKERS, Identity, WorkerIdentity
@@ -58,6 +59,8 @@ class Membership:
         self.emit = emit
         self.members: dict[str, Member] = {}
         self.departures: dict[str, Departure] = {}
+        self.departed: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        """The addresses in `departures` by what a worker that replaces one has in common with it."""
         self.restarted = -RESTARTING
         self.complete = False
         """Whether a full list of workers was read; before that, an unknown worker has not just joined."""
@@ -99,11 +102,7 @@ class Membership:
         if self.complete:
             name = worker.name or worker.address
             self.emit(Event(now, "worker-added", worker.address, {"message": f"{name} joined"}))
-        for departure in list(self.departures.values()):
-            same = departure.worker.nanny and departure.worker.nanny == worker.nanny
-            named = departure.worker.name and departure.worker.name == worker.name
-            if (same or named) and departure.worker.address != worker.address:
-                self._settle(departure, lost=True)
+        self._settle_replaced(worker, ("nanny", worker.nanny), ("name", worker.name))
 
     def _update(self, member: Member, worker: WorkerIdentity, now: float) -> None:
         known = member.worker
@@ -121,9 +120,13 @@ class Membership:
 
     def _rejoin(self, worker: WorkerIdentity) -> None:
         """A worker's nanny became known after it joined: settles the lost worker that it replaces."""
-        for departure in list(self.departures.values()):
-            if departure.worker.nanny and departure.worker.nanny == worker.nanny:
-                self._settle(departure, lost=True)
+        self._settle_replaced(worker, ("nanny", worker.nanny))
+
+    def _settle_replaced(self, worker: WorkerIdentity, *common: tuple[str, str]) -> None:
+        """Settles the lost workers that a worker replaces: those which have one of `common`."""
+        replaced = set().union(*(self.departed.get(each, ()) for each in common)) - {worker.address}
+        for address in sorted(replaced):
+            self._settle(self.departures[address], lost=True)
 
     def joined(self, address: str, now: float) -> bool:
         """The event stream named a worker. True when it is new, so that its identity has to be polled."""
@@ -143,6 +146,8 @@ class Membership:
         now = time.monotonic()
         departure = Departure(member.worker, when, now)
         self.departures[address] = departure
+        for common in _common(member.worker):
+            self.departed[common].add(address)
         if when - member.worker.last_seen > max(OVERDUE, 6 * heartbeat_interval(len(self.members) + 1)):
             self._settle(departure, lost=True)
         elif member.worker.status in LEAVING or now - self.restarted < RESTARTING:
@@ -167,6 +172,10 @@ class Membership:
     def _settle(self, departure: Departure, lost: bool) -> None:
         worker = departure.worker
         del self.departures[worker.address]
+        for common in _common(worker):
+            self.departed[common].discard(worker.address)
+            if not self.departed[common]:
+                del self.departed[common]
         reason = "lost" if lost else "removed"
         message = f"{worker.name or worker.address} {'was lost' if lost else 'left'}"
         self.emit(Event(departure.time, f"worker-{reason}", worker.address, {"message": message}))
@@ -180,7 +189,16 @@ class Membership:
             self.emit(WorkerGone(address, max(now, member.worker.last_seen), CLUSTER_ENDED))
         self.members.clear()
         self.departures.clear()
+        self.departed.clear()
         self.complete = False
+
+
+def _common(worker: WorkerIdentity) -> Iterator[tuple[str, str]]:
+    """What a worker that replaces this one has in common with it."""
+    if worker.nanny:
+        yield "nanny", worker.nanny
+    if worker.name:
+        yield "name", worker.name
 
 
 def merge(known: WorkerIdentity, new: WorkerIdentity) -> WorkerIdentity:

@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from observatory.collect.collector.claims import Claims
+from observatory.collect.collector.claims import DURATION, RENEWAL, Claims
 from observatory.config.redis_server import connect_async
 
 
@@ -41,5 +41,24 @@ async def test_claims_of_many_targets_at_once_are_all_checked() -> None:
         names = [f"observe:{number}" for number in range(400)]
         assert all(await asyncio.gather(*(claims.hold(name, 1) for name in names)))
         assert not any(await asyncio.gather(*(claims.hold(name, 2) for name in names)))
+    finally:
+        await server.aclose()
+
+
+async def test_a_claim_is_renewed_before_it_expires_and_not_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = connect_async()
+    try:
+        claims = Claims(server)
+        assert await claims.hold("observe:renewed", 1)
+        await server.delete("observatory:claim:observe:renewed")
+        assert await claims.hold("observe:renewed", 1)
+        assert not await server.exists("observatory:claim:observe:renewed")
+        monkeypatch.setattr("observatory.collect.collector.claims.RENEWAL", 0.0)
+        assert await claims.hold("observe:renewed", 1)
+        assert 0 < await server.ttl("observatory:claim:observe:renewed") <= DURATION
+        assert DURATION > 2 * RENEWAL
+        assert not await claims.hold("observe:renewed", 2)
     finally:
         await server.aclose()
