@@ -36,7 +36,7 @@ from observatory.store.queries.extents import read_extent
 
 FUTURE = 86_400.0
 """seconds ahead of our clock at which a record's time is taken for a mistake"""
-MAXIMUM_KNOWN = 500_000
+MAXIMUM_KNOWN = 2_000_000
 """names and references of one cluster that are remembered; beyond it they are read from the store again"""
 MAXIMUM_CLUSTERS = 1_000
 LIVE: Mapping[str, tuple[str, Callable[[References, Records], Any]]] = {
