@@ -2,7 +2,7 @@
 
 A real scheduler and worker are recorded, then simulated by another process on this machine: one cluster of
 each number of SIZES, then as many clusters of 4 workers as each number of CLUSTERS. A complete Observatory
-watches them; each worker is due every 5 s. Measures over DURATION seconds the CPU time of the collector and
+watches them; each worker is due every 5 s, or as SIZES says: 10000/20 are 10,000 workers every 20 s. Measures over DURATION seconds the CPU time of the collector and
 PostgreSQL, and the share of due scrapes that are stored: it stays at 1 until something has no time left.
 """
 
@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +25,41 @@ from benchmarks.simulated.recording import record
 from benchmarks.simulated.scraping import INTERVAL, measure, simulated
 from tests.browser.observatory import Observatory
 
-SIZES = [int(size) for size in os.environ.get("SIZES", "1000,2500,5000,10000").split(",") if size]
-CLUSTERS = [int(number) for number in os.environ.get("CLUSTERS", "100,300,1000").split(",") if number]
+SIZES = os.environ.get("SIZES", "1000,2500,5000,10000,10000/20")
+CLUSTERS = os.environ.get("CLUSTERS", "100,300,1000")
 SECONDS = float(os.environ.get("DURATION", "60"))
-WORKERS, TASKS = 4, 1
-"""of each of many clusters: workers, and tasks a second; a single cluster has 100 tasks a second"""
 SETTLING = 40.0
 """seconds until a thousand workers are known and scraped"""
 
 
-def results(what: str, measured: dict[str, Any]) -> Iterator[Result]:
-    name = f"{what}, scraped every {INTERVAL:g} s"
-    yield Result(f"{name}: scrapes stored", "due scrapes", measured["scraped"])
-    yield Result(f"{name}: CPU time of the collector", "1 core", measured["cores"])
-    yield Result(f"{name}: CPU time of PostgreSQL", "1 core", measured["postgresql_cores"])
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is simulated: `schedulers` clusters that run `tasks` tasks a second each."""
+
+    what: str
+    workers: int
+    schedulers: int
+    tasks: int
+    interval: float = INTERVAL
+
+    @property
+    def settling(self) -> float:
+        return SETTLING * max(1.0, self.workers * self.schedulers / 1000)
+
+    def results(self, measured: dict[str, Any]) -> Iterator[Result]:
+        name = f"{self.what}, scraped every {self.interval:g} s"
+        yield Result(f"{name}: scrapes stored", "due scrapes", measured["scraped"])
+        yield Result(f"{name}: CPU time of the collector", "1 core", measured["cores"])
+        yield Result(f"{name}: CPU time of PostgreSQL", "1 core", measured["postgresql_cores"])
+
+
+def loads() -> Iterator[Load]:
+    for size in filter(None, SIZES.split(",")):
+        workers, _, interval = size.partition("/")
+        what = f"a cluster of {int(workers):,} workers"
+        yield Load(what, int(workers), 1, 100, float(interval or INTERVAL))
+    for number in map(int, filter(None, CLUSTERS.split(","))):
+        yield Load(f"{number:,} clusters of 4 workers", 4, number, 1)
 
 
 def main() -> int:
@@ -46,23 +67,20 @@ def main() -> int:
     recording = folder / "recording.json"
     recording.write_text(json.dumps(asdict(record())))
     server = Observatory(folder / "data")
-    loads = [(f"a cluster of {size:,} workers", size, 1, 100) for size in SIZES]
-    loads += [(f"{number:,} clusters of {WORKERS} workers", WORKERS, number, TASKS) for number in CLUSTERS]
-    found = {}
+    results: list[Result] = []
     try:
         server.start()
-        for what, workers, schedulers, tasks in loads:
-            settling = SETTLING * max(1.0, workers * schedulers / 1000)
-            with simulated(recording, workers, schedulers, "--tasks", str(tasks)) as urls:
-                found[what] = measure(server, what, urls, workers, settling, SECONDS)
-            print(what, json.dumps(found[what]), file=sys.stderr, flush=True)
+        for load in loads():
+            with simulated(recording, load.workers, load.schedulers, "--tasks", str(load.tasks)) as urls:
+                measured = measure(
+                    server, load.what, urls, load.workers, load.settling, SECONDS, load.interval
+                )
+            print(load, json.dumps(measured), file=sys.stderr, flush=True)
+            results += load.results(measured)
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
-    measured = [result for what, figures in found.items() for result in results(what, figures)]
-    return print_results(
-        "scaling", measured, ("aiohttp", "distributed", "psycopg"), seconds=SECONDS, measured=found
-    )
+    return print_results("scaling", results, ("aiohttp", "distributed", "psycopg"), seconds=SECONDS)
 
 
 if __name__ == "__main__":

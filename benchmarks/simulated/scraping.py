@@ -16,7 +16,7 @@ from tests.browser.observatory import Observatory
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 INTERVAL = 5.0
-"""seconds between two scrapes of a worker"""
+"""seconds between two scrapes of a worker, unless a load has another"""
 WATCH = """
 from observatory.clusters.models import Project, Target
 Target.objects.all().delete()  # a further simulation can have the same port
@@ -55,19 +55,25 @@ def simulated(recording: Path, workers: int, schedulers: int = 1, *options: str)
 
 
 def measure(
-    server: Observatory, name: str, urls: Sequence[str], workers: int, settling: float, seconds: float
+    server: Observatory,
+    name: str,
+    urls: Sequence[str],
+    workers: int,
+    settling: float,
+    seconds: float,
+    interval: float = INTERVAL,
 ) -> dict[str, Any]:
     """Watch schedulers with `workers` workers each, and measure for `seconds` after `settling` seconds."""
-    server.manage("shell", "-c", WATCH.format(name=name, urls=list(urls), interval=INTERVAL, workers=workers))
+    server.manage("shell", "-c", WATCH.format(name=name, urls=list(urls), interval=interval, workers=workers))
     time.sleep(settling)
     collector, postgres = server.child("observatory collector"), server.child("postgres")
     first, before = time.time(), (cpu_seconds(collector), cpu_seconds(postgres))
     time.sleep(seconds)
     last, after = time.time(), (cpu_seconds(collector), cpu_seconds(postgres))
-    time.sleep(2 * INTERVAL)
+    time.sleep(2 * interval)
     window = f"time >= to_timestamp({first}) AND time < to_timestamp({last})"
     [(scrapes, longest, samples)] = server.rows(STORED.format(window=window, clusters=len(urls)))
-    due = workers * len(urls) * (last - first) / INTERVAL
+    due = workers * len(urls) * (last - first) / interval
     return {
         "cores": round((after[0] - before[0]) / (last - first), 3),
         "postgresql_cores": round((after[1] - before[1]) / (last - first), 3),

@@ -27,6 +27,8 @@ IDENTITY_LIMIT = 64 * 2**20
 METRICS_LIMIT = 32 * 2**20
 CONNECT_TIMEOUT = 4.0
 REQUEST_TIMEOUT = 5.0
+KEEP_ALIVE = 60.0
+"""Seconds between two requests over the same connection: a slow scrape must not open all of them again."""
 AGENT = "dask-observatory"
 
 
@@ -98,7 +100,9 @@ class HttpClient:
 
     async def __aenter__(self) -> HttpClient:
         self.session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, resolver=self.resolver, ttl_dns_cache=30),
+            connector=aiohttp.TCPConnector(
+                limit=0, resolver=self.resolver, ttl_dns_cache=30, keepalive_timeout=KEEP_ALIVE
+            ),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": AGENT, "Accept-Encoding": "identity"},
             auto_decompress=False,
