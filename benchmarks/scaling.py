@@ -2,8 +2,9 @@
 
 A real scheduler and worker are recorded, then simulated by another process on this machine: one cluster of
 each number of SIZES, then as many clusters of 4 workers as each number of CLUSTERS. A complete Observatory
-watches them; each worker is due every 5 s, or as SIZES says: 10000/20 are 10,000 workers every 20 s. Measures over DURATION seconds the CPU time of the collector and
-PostgreSQL, and the share of due scrapes that are stored: it stays at 1 until something has no time left.
+watches them. Each worker is due every 5 s; 10000/20 in SIZES are 10,000 workers every 20 s. Measures over
+DURATION seconds the CPU time of the collector and PostgreSQL, and the share of due scrapes that are stored:
+it stays at 1 until something has no time left.
 """
 
 from __future__ import annotations
