@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ LONGEST_POLL = 10.0
 POLL_SHARE = 4.0
 """Least pause after a poll, in durations of that poll: counting many tasks is slow for the scheduler."""
 REPORT_INTERVAL = 1.0
+UPDATES_PER_SECOND = 100
+"""Rows of targets that a collector updates, one after another: with more targets, each less often."""
 COMMITTED_MARGIN = 1.0
 STOP_TIMEOUT = 8.0
 """Most seconds for the last flush."""
@@ -272,7 +275,8 @@ class Watcher:
         observation.add_unreachable(self.tracker.last_seen)
 
     async def _report(self) -> None:
-        """Every second updates the target's row, renews claims and settles why workers left."""
+        """Every second renews claims and settles why workers left; updates the target's row when due."""
+        updated = -math.inf
         while True:
             await asyncio.sleep(REPORT_INTERVAL)
             observation = self.observation
@@ -285,7 +289,9 @@ class Watcher:
                 await self.shared.claims.hold(f"stream:{scheduler_id}", self.target.pk)
             try:
                 await self.tracker.save_ends()
-                await self._update_target(observation)
+                if time.monotonic() - updated >= len(self.shared.leases.held) / UPDATES_PER_SECOND:
+                    updated = time.monotonic()
+                    await self._update_target(observation)
             except DatabaseError as error:
                 logger.warning("%s: cannot update the target: %s", self.target.url, str(error).strip()[:200])
 

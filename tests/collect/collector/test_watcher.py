@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector import registry
 from observatory.collect.collector.database import run_in_django_thread
 from tests.collect.dask_processes import free_port, scheduler
 from tests.collect.observer import eventually, observed, read
@@ -54,3 +55,21 @@ async def test_a_target_where_no_scheduler_ever_answered_says_that_and_not_what_
         await eventually(lambda: run_in_django_thread(Target.objects.exclude(last_error="").exists))
         error = await run_in_django_thread(lambda: Target.objects.get(pk=target).last_error)
         assert error.endswith(": no Dask scheduler answers there")
+
+
+async def test_the_rows_of_more_targets_are_updated_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    updates: list[tuple[object, ...]] = []
+    monkeypatch.setattr(registry, "update_target", lambda *row: updates.append(row))
+    monkeypatch.setattr("observatory.collect.collector.watcher.UPDATES_PER_SECOND", 1e-6)
+    async with observed(f"http://127.0.0.1:{free_port()}") as watcher:
+        rounds = 0
+        save_ends = watcher.tracker.save_ends
+
+        async def counted() -> None:
+            nonlocal rounds
+            rounds += 1
+            await save_ends()
+
+        watcher.tracker.save_ends = counted  # type: ignore[method-assign]
+        await eventually(lambda: asyncio.sleep(0, rounds >= 4))
+        assert len(updates) == 1
