@@ -2,7 +2,8 @@
 
 A real scheduler and worker are recorded, then simulated by another process on this machine: one cluster of
 each number of SIZES, then as many clusters of 4 workers as each number of CLUSTERS. A complete Observatory
-watches them. Each worker is due every 5 s; 10000/20 in SIZES are 10,000 workers every 20 s. Measures over
+watches them. Each worker is due every 5 s, and each scheduler every second. In SIZES, 10000/20 are 10,000
+workers every 20 s; in CLUSTERS, 1000/10 are 1,000 schedulers and their workers every 10 s. Measures over
 DURATION seconds the CPU time of the collector and PostgreSQL, and the share of due scrapes that are stored:
 it stays at 1 until something has no time left.
 """
@@ -23,11 +24,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.measuring.results import Result, print_results
 from benchmarks.simulated.recording import record
-from benchmarks.simulated.scraping import INTERVAL, measure, simulated
+from benchmarks.simulated.scraping import INTERVAL, POLL, measure, simulated
 from tests.browser.observatory import Observatory
 
 SIZES = os.environ.get("SIZES", "1000,2500,5000,10000,10000/20")
-CLUSTERS = os.environ.get("CLUSTERS", "100,300,1000")
+CLUSTERS = os.environ.get("CLUSTERS", "100,300,300/5,1000/10")
 SECONDS = float(os.environ.get("DURATION", "60"))
 SETTLING = 40.0
 """seconds until a thousand workers are known and scraped"""
@@ -42,13 +43,15 @@ class Load:
     schedulers: int
     tasks: int
     interval: float = INTERVAL
+    poll: float = POLL
 
     @property
     def settling(self) -> float:
         return SETTLING * max(1.0, self.workers * self.schedulers / 1000)
 
     def results(self, measured: dict[str, Any]) -> Iterator[Result]:
-        name = f"{self.what}, scraped every {self.interval:g} s"
+        polled = f" and asked every {self.poll:g} s" if self.poll != POLL else ""
+        name = f"{self.what}, scraped every {self.interval:g} s{polled}"
         yield Result(f"{name}: scrapes stored", "due scrapes", measured["scraped"])
         yield Result(f"{name}: CPU time of the collector", "1 core", measured["cores"])
         yield Result(f"{name}: CPU time of PostgreSQL", "1 core", measured["postgresql_cores"])
@@ -59,8 +62,11 @@ def loads() -> Iterator[Load]:
         workers, _, interval = size.partition("/")
         what = f"a cluster of {int(workers):,} workers"
         yield Load(what, int(workers), 1, 100, float(interval or INTERVAL))
-    for number in map(int, filter(None, CLUSTERS.split(","))):
-        yield Load(f"{number:,} clusters of 4 workers", 4, number, 1)
+    for number in filter(None, CLUSTERS.split(",")):
+        clusters, _, poll = number.partition("/")
+        what = f"{int(clusters):,} clusters of 4 workers"
+        seconds = float(poll or POLL)
+        yield Load(what, 4, int(clusters), 1, max(INTERVAL, seconds), seconds)
 
 
 def main() -> int:
@@ -74,7 +80,7 @@ def main() -> int:
         for load in loads():
             with simulated(recording, load.workers, load.schedulers, "--tasks", str(load.tasks)) as urls:
                 measured = measure(
-                    server, load.what, urls, load.workers, load.settling, SECONDS, load.interval
+                    server, load.what, urls, load.workers, load.settling, SECONDS, load.interval, load.poll
                 )
             print(load, json.dumps(measured), file=sys.stderr, flush=True)
             results += load.results(measured)

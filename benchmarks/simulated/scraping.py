@@ -17,13 +17,15 @@ from tests.browser.observatory import Observatory
 ROOT = Path(__file__).resolve().parent.parent.parent
 INTERVAL = 5.0
 """seconds between two scrapes of a worker, unless a load has another"""
+POLL = 1.0
+"""seconds between two requests for a scheduler's list of workers, likewise"""
 WATCH = """
 from observatory.clusters.models import Project, Target
 Target.objects.all().delete()  # a further simulation can have the same port
 project = Project.objects.get(slug="default")
 for number, url in enumerate({urls!r}):
     Target.objects.create(project=project, name="{name} %d" % number, url=url, metrics_interval={interval},
-                          series_limit={workers} * 100)
+                          identity_interval={poll}, series_limit={workers} * 100)
 """
 STORED = """
 WITH scrape AS (
@@ -62,9 +64,12 @@ def measure(
     settling: float,
     seconds: float,
     interval: float = INTERVAL,
+    poll: float = POLL,
 ) -> dict[str, Any]:
     """Watch schedulers with `workers` workers each, and measure for `seconds` after `settling` seconds."""
-    server.manage("shell", "-c", WATCH.format(name=name, urls=list(urls), interval=interval, workers=workers))
+    server.manage(
+        "shell", "-c", WATCH.format(name=name, urls=list(urls), interval=interval, poll=poll, workers=workers)
+    )
     time.sleep(settling)
     collector, postgres = server.child("observatory collector"), server.child("postgres")
     first, before = time.time(), (cpu_seconds(collector), cpu_seconds(postgres))
