@@ -97,7 +97,7 @@ def test_task_totals_are_derived_from_the_schedulers_page(
         ("observatory_cluster_task_seconds_total", 100, 1),
         ("observatory_cluster_tasks_computed_total", 100, 14),
     ]
-    assert {series.type for series in heartbeats.series.values()} == {MetricType.COUNTER}
+    assert {series.type for series in heartbeats.series[""].values()} == {MetricType.COUNTER}
 
 
 def test_busy_threads_are_the_tasks_that_workers_compute(samples: list[tuple[str, float, float]]) -> None:
