@@ -177,7 +177,7 @@ class Watcher:
                     await self.flusher.flush()
         except TimeoutError:
             logger.error("%s: %d records could not be stored in time", self.target.url, self.outbox.length)
-        await self.shared.writers.release(self.flusher.thread)
+        await self.shared.writers.release(self.flusher.thread, self.flusher.clusters)
 
     async def _poll(self) -> None:
         while not self.fault:

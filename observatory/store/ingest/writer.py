@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
@@ -85,6 +85,12 @@ class Writer:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
+
+    def forget(self, clusters: Iterable[int]) -> None:
+        """Frees what is remembered of clusters of which no batches come any more."""
+        for cluster in clusters:
+            self._clusters.pop(cluster, None)
+            self._unknown.pop(cluster, None)
 
     def write(self, batch: Batch) -> Committed:
         """Stores the batch, all of it or nothing.

@@ -43,7 +43,7 @@ async def test_many_targets_have_few_connections_which_end_with_the_last_target(
     assert await sessions() == before + MOST_THREADS
     assert {thread.targets for thread in threads} == {3}
     for thread in threads:
-        await writers.release(thread)
+        await writers.release(thread, ())
     assert not writers.threads
     assert await sessions() == before
 
@@ -62,7 +62,7 @@ async def test_a_target_that_is_released_waits_for_its_batches() -> None:
     thread.writer.write = slow  # type: ignore[method-assign, assignment]
     writing = asyncio.create_task(thread.write(batch(1)))
     await asyncio.sleep(0)
-    releasing = asyncio.create_task(writers.release(thread))
+    releasing = asyncio.create_task(writers.release(thread, ()))
     await asyncio.wait([releasing], timeout=0.2)
     assert not releasing.done()
     may_write.set()
@@ -70,7 +70,7 @@ async def test_a_target_that_is_released_waits_for_its_batches() -> None:
     assert stored == [CLUSTER + 1]
     await writing
     for other in threads[1:]:
-        await writers.release(other)
+        await writers.release(other, ())
 
 
 async def test_a_write_that_waits_delays_no_target_of_another_thread() -> None:
@@ -84,7 +84,19 @@ async def test_a_write_that_waits_delays_no_target_of_another_thread() -> None:
     go_on.set()
     await blocked
     for thread in (held, other):
-        await writers.release(thread)
+        await writers.release(thread, ())
+
+
+async def test_of_a_released_target_nothing_stays_in_a_thread_that_others_use() -> None:
+    writers = WriterThreads()
+    threads = [writers.take() for _ in range(MOST_THREADS + 1)]
+    thread = threads[-1]
+    for number in (1, 2):
+        await thread.write(batch(number))
+    await writers.release(thread, {CLUSTER + 1})
+    assert set(thread.writer._clusters) == {CLUSTER + 2}
+    for other in threads[:-1]:
+        await writers.release(other, ())
 
 
 def test_a_new_target_gets_the_thread_of_the_fewest() -> None:

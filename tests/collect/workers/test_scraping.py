@@ -73,7 +73,7 @@ async def test_intervals_are_longer_while_records_wait_for_the_database() -> Non
             watcher.outbox.batches[0].since -= 4 * CALM
             assert watcher.scraper._wait(0, 0, 5) > 18
         finally:
-            await writers.release(watcher.flusher.thread)
+            await writers.release(watcher.flusher.thread, watcher.flusher.clusters)
 
 
 def test_a_collector_may_keep_a_connection_to_each_of_a_thousand_workers() -> None:

@@ -50,6 +50,8 @@ class Flusher:
         self.publish = publish
         self.load = load
         self.thread = thread
+        self.clusters: set[int] = set()
+        """Those of which it has written batches."""
         self.unwritten: QueuedBatch | None = None
         """The batch that is being written or whose write failed; exactly this one has to be retried."""
         self.has_failed = False
@@ -105,6 +107,7 @@ class Flusher:
 
     async def _write(self, batch: BatchBuilder) -> bool:
         counters = self.outbox.counters
+        self.clusters.add(batch.cluster)
         try:
             committed = await self.thread.write(batch.batch)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from observatory.store.ingest.batches.batch import Batch
@@ -26,12 +27,12 @@ class WriterThread:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.executor, lambda: self.writer.write(batch))
 
-    def wait(self) -> None:
-        """Blocks until all batches are written that it has been given."""
-        self.executor.submit(lambda: None).result()
+    def forget(self, clusters: Iterable[int]) -> None:
+        """Blocks until all batches are written, and frees what is remembered of clusters."""
+        self.executor.submit(self.writer.forget, clusters).result()
 
     def close(self) -> None:
-        """Waits as `wait` does, and closes the connection."""
+        """Blocks until all batches are written, and closes the connection."""
         self.executor.shutdown(wait=True)
         self.writer.close()
 
@@ -50,11 +51,11 @@ class WriterThreads:
         thread.targets += 1
         return thread
 
-    async def release(self, thread: WriterThread) -> None:
-        """Ends a target's use of a thread, when its batches are written."""
+    async def release(self, thread: WriterThread, clusters: Iterable[int]) -> None:
+        """Ends a target's use of a thread, when its batches are written. `clusters`: those it wrote."""
         thread.targets -= 1
         if thread.targets:
-            await asyncio.to_thread(thread.wait)
+            await asyncio.to_thread(thread.forget, clusters)
         else:
             self.threads.remove(thread)
             await asyncio.to_thread(thread.close)
