@@ -32,7 +32,6 @@ PROGRAMS = {
     "static files": "collectstatic",
     "collector": "observatory collector",
     "alerts": "observatory alerts",
-    "beat": "observatory beat",
     "worker": "observatory worker",
     "valkey": "valkey",
     "PostgreSQL": "postgres",

@@ -19,7 +19,6 @@ from tests.browser.observatory import Observatory
 PROGRAMS = {
     "web": r"observatory web",
     "collector": r"observatory collector",
-    "beat": r"observatory beat",
     "alerts": r"observatory alerts",
     "worker": r"observatory worker",
     "PostgreSQL": r"bin/postgres",

@@ -165,6 +165,8 @@ CELERY_TASK_ROUTES = {
     "observatory.collect.tasks.watch_recording": {"queue": "alerts"},
     "observatory.runtime.tasks.record_own_metrics": {"queue": "alerts"},
 }
+# a file for beat's state, for the worker that runs it as a thread (observatory.runtime.scheduling)
+BEAT_SCHEDULE_FILE = ""
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "beat": {"task": "observatory.runtime.tasks.beat", "schedule": 10},
     "build-tiles": {

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from celery import shared_task
+from celery import current_app, shared_task
 from celery.signals import beat_init, worker_ready
+from django.conf import settings
 
 from observatory.config import redis_server
 from observatory.config.memory import prepare_for_hours
 from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.scheduling import start_beat
 
 
 @shared_task  # type: ignore[untyped-decorator]
@@ -27,12 +29,14 @@ def record_own_metrics() -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def _worker_is_ready(**_: Any) -> None:
+    if settings.BEAT_SCHEDULE_FILE:
+        start_beat(current_app, settings.BEAT_SCHEDULE_FILE)
     prepare_for_hours()
-    beats.report_ready("worker")
+    beats.report_ready()
 
 
 @beat_init.connect  # type: ignore[untyped-decorator]
 def _beat_is_ready(**_: Any) -> None:
-    prepare_for_hours()
-    beats.report_ready("beat")
+    if not settings.BEAT_SCHEDULE_FILE:  # a process of its own
+        prepare_for_hours()
     beat.delay()  # the schedule's first one is an interval away

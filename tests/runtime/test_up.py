@@ -9,13 +9,17 @@ import shutil
 import signal
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+import redis
 
+from observatory.config.environment import run_dir
 from observatory.runtime.embedded.account import service_account
+from observatory.runtime.health.heartbeats import BEAT
 from tests.first_start import static_root
 from tests.runtime.machine import (
     METRICS,
@@ -132,7 +136,7 @@ def test_services_are_reached_by_sockets_that_are_private(machine: Machine) -> N
     "pattern",
     [
         *("valkey-server", "bin/postgres"),
-        *("observatory web", "observatory worker", "observatory alerts", "observatory beat"),
+        *("observatory web", "observatory worker", "observatory alerts"),
     ],
 )
 def test_what_is_killed_is_started_again(machine: Machine, pattern: str) -> None:
@@ -142,6 +146,16 @@ def test_what_is_killed_is_started_again(machine: Machine, pattern: str) -> None
     killed.wait(60)
     eventually(lambda: machine.process(pattern), f"{pattern} runs again")
     eventually(lambda: machine.answer("/readyz")[0] == 200, "all is ready again")
+
+
+def test_the_schedule_goes_on_after_the_worker_that_runs_beat_was_killed(machine: Machine) -> None:
+    killed = machine.process("observatory alerts")
+    assert killed is not None
+    killed.kill()
+    killed.wait(60)
+    time_of_kill = time.time()
+    client = redis.Redis(unix_socket_path=f"{run_dir(machine.data_dir)}/valkey.sock")
+    eventually(lambda: float(client.get(BEAT) or 0) > time_of_kill, "beat has sent its task again")
 
 
 def test_a_killed_collector_is_started_again_and_collects(machine: Machine) -> None:

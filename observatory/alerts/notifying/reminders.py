@@ -56,8 +56,9 @@ def refresh(channel_id: int, at: datetime) -> None:
 
 
 def channels_to_refresh() -> list[int]:
-    kinds = [name for name, kind in channel_kinds().items() if kind.needs_refresh]
-    return list(Channel.objects.filter(enabled=True, kind__in=kinds).values_list("pk", flat=True))
+    enabled = Channel.objects.filter(enabled=True).values_list("pk", "kind")
+    # without channels, the kinds and their libraries stay unloaded
+    return [pk for pk, kind in enabled if kind in channel_kinds() and channel_kinds()[kind].needs_refresh]
 
 
 def firing_deliveries(channel: Channel) -> QuerySet[Delivery]:

@@ -39,14 +39,14 @@ def collects(process: int) -> bool:
         return False
 
 
-def report_ready(name: str) -> None:
-    """Report that this process, a `name`, is ready."""
-    connect().set(f"{READY}{name}:{os.getpid()}", "1", ex=3600)
+def report_ready() -> None:
+    """Report that this process, one of Celery's workers, is ready."""
+    connect().set(f"{READY}{os.getpid()}", "1", ex=3600)
 
 
-def is_ready(name: str, process: int) -> bool:
+def is_ready(process: int) -> bool:
     try:
-        return bool(connect().exists(f"{READY}{name}:{process}"))
+        return bool(connect().exists(f"{READY}{process}"))
     except redis.RedisError:
         return False
 

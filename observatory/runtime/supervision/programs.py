@@ -45,19 +45,16 @@ def collector() -> Program:
 def worker(options: Options) -> Program:
     # threads, because the database does the work, and a single process is stopped reliably
     command = [*_celery("worker"), *ALONE, "--pool", "threads", "--concurrency", "4"]
-    return _celery_program("worker", command, options)
+    return _worker_program("worker", command, options)
 
 
-def alerts(options: Options) -> Program:
-    """A separate worker for alerts, so that exports, imports and tiles do not delay them."""
+def alerts(folder: DataFolder, options: Options) -> Program:
+    """A separate worker for alerts, so that exports, imports and tiles do not delay them. It runs beat."""
     command = [*_celery("worker"), *ALONE, "--queues", "alerts", "--pool", "threads", "--concurrency", "6"]
-    return _celery_program("alerts", [*command, "--hostname", "alerts@%h"], options, "worker")
-
-
-def beat(folder: DataFolder, options: Options) -> Program:
-    schedule = folder.path / "beat-schedule"
-    command = [*_celery("beat"), "--schedule", str(schedule), "--pidfile", ""]
-    return _celery_program("beat", command, options)
+    schedule = str(folder.path / "beat-schedule")
+    return _worker_program(
+        "alerts", [*command, "--hostname", "alerts@%h"], options, BEAT_SCHEDULE_FILE=schedule
+    )
 
 
 def demo(folder: DataFolder, options: Options) -> Program:
@@ -74,10 +71,10 @@ def _celery(command: str) -> list[str]:
     return python("celery", "--app", "observatory.config.celery", "--quiet", command)
 
 
-def _celery_program(name: str, command: list[str], options: Options, kind: str = "") -> Program:
-    """A Celery process, which reports itself as ready as `kind` (observatory/runtime/tasks.py)."""
-    program = _reporting(name, command, lambda process: beats.is_ready(kind or name, process))
-    program.settings = {"PUBLIC_URL": options.public_url}  # for links in notifications
+def _worker_program(name: str, command: list[str], options: Options, **settings: str) -> Program:
+    """One of Celery's workers, which reports itself as ready (observatory/runtime/tasks.py)."""
+    program = _reporting(name, command, beats.is_ready)
+    program.settings = {"PUBLIC_URL": options.public_url, **settings}  # the URL for links in notifications
     return program
 
 

@@ -92,8 +92,7 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
         programs.web(options),
         programs.collector(),
         programs.worker(options),
-        programs.alerts(options),
-        programs.beat(folder, options),
+        programs.alerts(folder, options),
     ]
     if options.has_demo:
         started.append(programs.demo(folder, options))
