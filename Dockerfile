@@ -47,6 +47,6 @@ USER 10001
 EXPOSE 8000
 # without compression on the socket: each frame would be compressed again for each page
 CMD ["uvicorn", "observatory.config.asgi:application", "--host", "0.0.0.0", "--port", "8000", \
-     "--http", "observatory.config.http_protocol:HttpProtocol", \
+     "--http", "observatory.config.http.protocol:HttpProtocol", \
      "--no-proxy-headers", "--no-access-log", "--ws-max-size", "65536", "--ws-per-message-deflate", "false", \
      "--timeout-graceful-shutdown", "5"]

@@ -40,21 +40,21 @@ bench: $(VENV)/installed-dev browser
 
 # Generated documents and parts of documents.
 docs: $(VENV)/installed-dev
-	$(RUN) docs/make_module_tables.py
-	$(RUN) docs/make_wire_format.py
-	$(RUN) docs/make_metrics.py
-	$(RUN) docs/make_ready_made_rules.py
+	$(RUN) docs/scripts/make_module_tables.py
+	$(RUN) docs/scripts/make_wire_format.py
+	$(RUN) docs/scripts/make_metrics.py
+	$(RUN) docs/scripts/make_ready_made_rules.py
 
 # The documents as a site, in site/; fails where a link leads nowhere.
 site: $(VENV)/installed-dev
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
 
 screenshot: $(VENV)/installed-dev browser
-	$(RUN) docs/make_screenshot.py
+	$(RUN) docs/scripts/make_screenshot.py
 
 # One of each tab of a timeline, for docs/dashboards.md.
 pictures: $(VENV)/installed-dev browser
-	$(RUN) docs/make_pictures.py
+	$(RUN) docs/scripts/make_pictures.py
 
 wheel: $(VENV)/installed
 	$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

@@ -18,12 +18,12 @@ http = get_asgi_application()
 
 from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
 from observatory.collect.worker_pages.installation import with_worker_pages  # noqa: E402
-from observatory.config.body_limit import BodyLimit  # noqa: E402
+from observatory.config.http.body_limit import BodyLimit  # noqa: E402
+from observatory.config.http.sub_path import with_sub_path, without_sub_path  # noqa: E402
+from observatory.config.http.uploads import imports  # noqa: E402
 from observatory.config.memory import prepare_for_hours  # noqa: E402
-from observatory.config.sign_in_headers import SignInHeaders  # noqa: E402
+from observatory.config.sign_in.headers import SignInHeaders  # noqa: E402
 from observatory.config.static.server import StaticFiles  # noqa: E402
-from observatory.config.sub_path import with_sub_path, without_sub_path  # noqa: E402
-from observatory.config.uploads import imports  # noqa: E402
 from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 from observatory.runtime.health.own_alert import lifespan  # noqa: E402
 

@@ -7,7 +7,7 @@ import os
 from celery import Celery
 from celery.signals import setup_logging
 
-from observatory.config.log_setup import set_up_celery
+from observatory.config.logging.setup import set_up_celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # they import the pages

@@ -198,7 +198,7 @@ def _postgresql(variable: str, url: str) -> dict[str, Any] | None:
 def start_error_reports(dsn: str, environment: str) -> None:
     """Report errors of this process to the Sentry of a DSN."""
     try:
-        from observatory.config.error_reports import start
+        from observatory.config.logging.error_reports import start
     except ModuleNotFoundError as error:
         raise ImproperlyConfigured(
             f"OBSERVATORY_SENTRY_DSN needs {error.name}: pip install 'dask-observatory[sentry]'"

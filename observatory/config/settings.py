@@ -28,9 +28,9 @@ from observatory.config.environment import (
     text,
     words,
 )
-from observatory.config.oidc import oidc
 from observatory.config.redis_server import redis_server
-from observatory.config.saml import saml
+from observatory.config.sign_in.oidc import oidc
+from observatory.config.sign_in.saml import saml
 from observatory.config.static.version import is_collected, static_version
 
 DATA_DIR = data_dir()
@@ -275,8 +275,8 @@ CONTENT_SECURITY_POLICY = {
 # What the admin's pages may do beside it, for staff: django-unfold writes its behaviour into its templates as
 # expressions, which Alpine evaluates, and Alpine sets what they say of an element's style as an attribute.
 # Plotly, which draws the back-test of an alert rule there, adds an empty <style>, filled by CSSOM, and one
-# for its maps. The latter's hash belongs to this version of Plotly: tests/pages/test_in_chromium.py fails
-# with another version.
+# for its maps. The latter's hash belongs to this version of Plotly: with another version
+# tests/pages/site/test_in_chromium.py fails.
 EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 PLOTLY_POLICY = {"style-src": [EMPTY_STYLE]}
 ADMIN_POLICY = {
@@ -322,16 +322,16 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"^$" if DEBUG else rf"^{STATIC_PATH}"
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 LOG_LEVEL = choice("OBSERVATORY_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
-LOGGING_CONFIG = "observatory.config.log_setup.set_up"
+LOGGING_CONFIG = "observatory.config.logging.setup.set_up"
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "observatory.config.log_format.Line",
+            "()": "observatory.config.logging.format.Line",
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         },
-        "json": {"()": "observatory.config.log_format.Json"},
+        "json": {"()": "observatory.config.logging.format.Json"},
     },
     "handlers": {
         "console": {

@@ -18,7 +18,7 @@ from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerSeen
-from tests.pages.test_who_may_open_what import every_route
+from tests.pages.site.test_who_may_open_what import every_route
 from tests.recorded import START, Recorded, at
 from tests.replay.conftest import make_cluster
 

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
-from observatory.config.log_format import Line
+from observatory.config.logging.format import Line
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing import picture as pictures
 from observatory.runs.sharing.links import find_link, make_link
@@ -93,7 +93,7 @@ def test_tokens_in_paths_are_left_out_of_log_lines(line: str) -> None:
 
 
 def test_the_console_uses_the_format_without_tokens(settings: LazySettings) -> None:
-    assert settings.LOGGING["formatters"]["line"]["()"] == "observatory.config.log_format.Line"
+    assert settings.LOGGING["formatters"]["line"]["()"] == "observatory.config.logging.format.Line"
 
 
 def test_a_client_that_requests_a_link_too_often_has_to_wait(

@@ -16,5 +16,5 @@ def test_the_documents_have_each_scenario_and_say_which_are_judged() -> None:
     rows = [(name, cause, judged == "yes") for name, cause, judged in ROW.findall(PAGE.read_text())]
     assert {seeded.__name__, graphs.__name__} == {one.work.__module__ for one in SEEDED.values()}
     assert sorted(rows) == sorted((one.name, one.cause, one.is_judged) for one in SEEDED.values()), (
-        "run benchmarks/why.py and docs/make_scenarios.py"
+        "run benchmarks/why.py and docs/scripts/make_scenarios.py"
     )

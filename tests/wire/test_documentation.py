@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def maker(name: str = "make_wire_format") -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/scripts/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -25,7 +25,7 @@ def maker(name: str = "make_wire_format") -> ModuleType:
 
 def test_the_page_tells_every_kind_and_field_with_its_unit_and_source() -> None:
     page = (ROOT / "docs/wire-format.md").read_text()
-    assert page == maker().page(), "run docs/make_wire_format.py"
+    assert page == maker().page(), "run docs/scripts/make_wire_format.py"
     for kind in KINDS.values():
         section = page.split(f"\n## {kind.name}\n")[1].split("\n## ")[0]
         for field in kind.fields:
@@ -45,4 +45,6 @@ def test_types_are_told_apart_by_what_they_hold() -> None:
 
 
 def test_the_page_of_metrics_is_up_to_date() -> None:
-    assert (ROOT / "docs/metrics.md").read_text() == maker("make_metrics").page(), "run docs/make_metrics.py"
+    assert (ROOT / "docs/metrics.md").read_text() == maker("make_metrics").page(), (
+        "run docs/scripts/make_metrics.py"
+    )

@@ -13,7 +13,7 @@ from django.conf import settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import Response
 
-from observatory.config.body_limit import Application, Receive, Send
+from observatory.config.http.body_limit import Application, Receive, Send
 from observatory.config.static.version import is_collected
 
 REQUEST_HEADERS = {

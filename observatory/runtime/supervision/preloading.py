@@ -20,7 +20,7 @@ MODULES = (
         "uvicorn.loops.auto",
     ),
     *("uvicorn.protocols.websockets.auto", "whitenoise.middleware"),
-    *("observatory.collect.collector.collector", "observatory.config.http_protocol"),
+    *("observatory.collect.collector.collector", "observatory.config.http.protocol"),
     *("observatory.replay.live.routing", "observatory.runtime.health.own_alert"),
 )
 """what programs import beside the pages and Celery's tasks"""

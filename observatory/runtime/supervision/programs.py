@@ -29,7 +29,7 @@ def web(options: Options) -> Program:
         *("--host", options.host, "--port", str(options.port)),
         # asgi.py reads the headers of trusted proxies, and of nobody else
         "--no-proxy-headers",
-        *("--http", "observatory.config.http_protocol:HttpProtocol"),
+        *("--http", "observatory.config.http.protocol:HttpProtocol"),
         *("--no-access-log", "--timeout-graceful-shutdown", "5", "--ws-max-size", "65536"),
         # each frame would be compressed again for each page
         *("--ws-per-message-deflate", "false"),

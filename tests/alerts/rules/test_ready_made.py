@@ -113,9 +113,11 @@ def test_a_rule_on_the_cluster_fires_in_its_problem_and_not_otherwise(
 
 
 def test_the_documentation_lists_all_ready_made_rules() -> None:
-    spec = importlib.util.spec_from_file_location("make_table", ROOT / "docs/make_ready_made_rules.py")
+    spec = importlib.util.spec_from_file_location(
+        "make_table", ROOT / "docs/scripts/make_ready_made_rules.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     maker = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(maker)
-    assert maker.table() in (ROOT / "docs/alerts.md").read_text(), "run docs/make_ready_made_rules.py"
+    assert maker.table() in (ROOT / "docs/alerts.md").read_text(), "run docs/scripts/make_ready_made_rules.py"

@@ -1,0 +1,60 @@
+"""Writes the tables of modules in docs/architecture/ from the first lines of the modules' docstrings.
+
+A page has a table between `<!-- modules: FOLDER … -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "architecture"
+TABLE = re.compile(r"(<!-- modules: ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+LEFT_OUT = {"__init__.py", "__main__.py"}
+FOLDERS_LEFT_OUT = {"management", "migrations", "templatetags"}
+COMMENT = re.compile(r"(?:\s*(?://|/?\*+)(?!/)[^\n]*\n?)+")
+
+
+def current(page: str) -> str:
+    """The text of a page with its tables made anew."""
+    return TABLE.sub(lambda found: found[1] + table(found[2].split()) + found[3], page)
+
+
+def table(folders: list[str]) -> str:
+    """The modules of the folders, with what each of them says that it is."""
+    rows = [f"| `{path.relative_to(ROOT)}` | {summary(path)} |" for path in modules(folders)]
+    return "\n".join(["| module | content |", "| --- | --- |", *rows]) + "\n"
+
+
+def modules(folders: list[str]) -> Iterator[Path]:
+    """Those that say something of themselves, the modules of a folder before those of its sub-folders."""
+    for folder in folders:
+        found = [path for path in (ROOT / folder).rglob("*.*") if path.suffix in (".py", ".js")]
+        for path in sorted(found, key=lambda path: (path.parent.parts, path.name)):
+            is_left_out = path.name in LEFT_OUT or FOLDERS_LEFT_OUT & set(path.parts)
+            if not is_left_out and summary(path):
+                yield path
+
+
+def summary(path: Path) -> str:
+    """The first sentence of a module's docstring, or of the comment that a script begins with."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        lines = (ast.get_docstring(ast.parse(text)) or "").split("\n\n")[0].splitlines()
+    else:
+        found = COMMENT.match(text)
+        lines = [line.strip(" /*") for line in found[0].splitlines()] if found else []
+    words = " ".join(line for line in lines if line and not line.startswith("@"))
+    return re.split(r"(?<=\.) ", words)[0].replace("|", "\\|")
+
+
+def main() -> None:
+    for page in PAGES.glob("*.md"):
+        page.write_text(current(page.read_text()))
+
+
+if __name__ == "__main__":
+    main()

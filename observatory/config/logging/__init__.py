@@ -1,0 +1,1 @@
+"""Logging of all processes, and reports of errors."""

@@ -1,0 +1,98 @@
+"""The documents name files that exist, lead to pages that exist, and have current tables of modules."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+FILE = re.compile(r"`([\w./-]+\.(?:py|js|css|html|toml|txt))`")
+LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
+ELSEWHERE = {"plotly.min.js", "/info/main/workers.html"}
+EXAMPLES = {"history.js", "steal.py", "matrix.py"}
+"""files that a document tells the reader to add"""
+OF_THE_DEMO = {"demo_token", "watch_demo"}
+"""commands that `up --demo` runs"""
+
+
+def files() -> list[str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [path for path in listed.stdout.splitlines() if (ROOT / path).exists()]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.fixture(scope="module")
+def module_tables() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "module_tables", ROOT / "docs/scripts/make_module_tables.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_file_that_a_document_names_exists(document: Path) -> None:
+    existing = [f"/{path}" for path in files()]
+    named = set(FILE.findall(document.read_text())) - ELSEWHERE - EXAMPLES
+    assert [name for name in named if not any(path.endswith(f"/{name}") for path in existing)] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_link_of_a_document_leads_somewhere(document: Path) -> None:
+    for link in LINK.findall(document.read_text()):
+        place, _, anchor = link.partition("#")
+        page = (document.parent / place).resolve() if place else document
+        assert page.exists(), link
+        assert not anchor or anchor in anchors(page), link
+
+
+def test_the_tables_of_modules_are_current(module_tables: ModuleType) -> None:
+    pages = {page.name: page.read_text() for page in module_tables.PAGES.glob("*.md")}
+    outdated = [name for name, text in pages.items() if module_tables.current(text) != text]
+    assert outdated == [], "run `make docs`"
+
+
+def test_every_room_has_its_modules_in_a_table(module_tables: ModuleType) -> None:
+    text = "".join(page.read_text() for page in module_tables.PAGES.glob("*.md"))
+    covered = {folder for tables in module_tables.TABLE.findall(text) for folder in tables[1].split()}
+    rooms = {path.parent.name for path in (ROOT / "observatory").glob("*/__init__.py")}
+    assert rooms - {folder.removeprefix("observatory/") for folder in covered} == {"client"}
+
+
+def test_every_document_is_named_in_the_readme_or_in_the_overview_of_the_architecture() -> None:
+    readme, overview = ROOT / "README.md", ROOT / "docs/architecture/README.md"
+    links = {
+        (page.parent / link.partition("#")[0]).resolve()
+        for page in (readme, overview)
+        for link in LINK.findall(page.read_text())
+    }
+    assert set((ROOT / "docs").rglob("*.md")) - links == set()
+
+
+def test_running_lists_every_command() -> None:
+    table = (ROOT / "docs" / "running.md").read_text().partition("Django's own commands")[0]
+    listed = {
+        name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall(r"`(\w+)`", row)
+    }
+    commands = {path.stem for path in ROOT.glob("observatory/*/management/commands/[a-z]*.py")}
+    assert listed == commands - OF_THE_DEMO

@@ -1,0 +1,202 @@
+"""The results in memory at a time, compared with a scheduler's own list and with one beside the records."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import psycopg
+import pytest
+from distributed import Client as DaskClient
+from distributed import LocalCluster, Scheduler, wait
+from django.test import Client
+
+import observatory.agent
+from observatory.clusters.models import Cluster
+from observatory.clusters.tokens import ingest_tokens
+from observatory.replay.playhead_schemas import ResultsInMemory
+from observatory.replay.results import results_of
+from observatory.replay.scope import Scope
+from observatory.replay.tasks import build_cluster
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance import result_keyframes
+from observatory.wire.records import WorkerSeen
+from tests.agent.fake_server import TOKEN, fake_server
+from tests.docs.documented import assert_documented
+from tests.replay.records import A, B, make_span
+
+Held = dict[str, tuple[int | None, float]]
+"""size and since when, by key"""
+
+
+def held_by(dask_scheduler: Scheduler) -> tuple[float, dict[str, tuple[int, set[str]]]]:
+    tasks = dask_scheduler.tasks.values()
+    return time.time(), {
+        str(task.key): (task.nbytes, {worker.address for worker in task.who_has or ()})
+        for task in tasks
+        if task.state == "memory"
+    }
+
+
+def at(connection: psycopg.Connection, scope: Scope, seconds: float, **asked: Any) -> dict[str, Any]:
+    found = results_of(connection, scope, round(seconds * 1e6), **asked)
+    assert_documented(ResultsInMemory, found)
+    return found
+
+
+def test_results_at_a_moment_are_those_that_the_scheduler_held_then(
+    cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    moments = []
+    with (
+        fake_server() as received,
+        LocalCluster(n_workers=2, processes=False, dashboard_address="127.0.0.1:0") as local,
+        DaskClient(local) as client,
+    ):
+        observatory.agent.register(client, url=received.url, token=TOKEN, flush_interval="100ms")
+        kept = client.map(bytes, [1000 * size for size in range(1, 21)], pure=False)
+        dropped = client.map(bytes, [500_000] * 5, pure=False)
+        wait([*kept, *dropped])
+        moments.append(client.run_on_scheduler(held_by))
+        del dropped
+        while len(client.run_on_scheduler(held_by)[1]) > len(kept):
+            time.sleep(0.01)
+        moments.append(client.run_on_scheduler(held_by))
+        later = client.submit(bytes, 7, pure=False)
+        wait(later)
+    _, secret = ingest_tokens.make(cluster.project, "tests", None)
+    for body in received.bodies:
+        headers = {"Authorization": f"Bearer {secret}"}
+        Client().post("/api/v1/ingest", body, content_type="application/octet-stream", headers=headers)
+    scope = Scope(Cluster.objects.exclude(pk=cluster.pk).latest("pk"))
+    query = "SELECT id, address FROM worker WHERE cluster_id = %s"
+    addresses = dict(direct.execute(query, [scope.cluster.pk]).fetchall())
+    assert [len(held) for _, held in moments] == [25, 20]
+    for moment, held in moments:
+        found = at(direct, scope, moment)
+        assert {row["key"] for row in found["results"]} == set(held)
+        total = sum(nbytes for nbytes, _ in held.values())
+        assert found["total"] == {"count": len(held), "nbytes": total, "unsized": 0}
+        for row in found["results"]:
+            nbytes, workers = held[row["key"]]
+            assert row["nbytes"] == nbytes
+            assert addresses[row["worker"]] in workers
+            assert row["since"] <= moment
+        sizes = [row["nbytes"] for row in found["results"]]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.fixture
+def kept_list(cluster: Cluster, writer: Writer, now: float) -> list[tuple[float, Held]]:
+    """Some thousand changes of results, written as records; the results in memory at some times."""
+    chosen = random.Random(1)
+    seen = [WorkerSeen(A, "a", "127.0.0.1", 2, 1000, now), WorkerSeen(B, "b", "127.0.0.1", 2, 0, now)]
+    spans, transitions, kept = [], [], []
+    held: Held = {}
+    for number in range(4000):
+        moment = round(now + number * 0.1, 6)
+        key = f"inc-{chosen.randrange(300)}"
+        if key in held:
+            del held[key]
+            transitions.append((moment, key, "memory", "released", "", ""))
+            transitions.append((moment, key, "released", "forgotten", "", ""))
+        else:
+            nbytes = chosen.randrange(1_000_000)
+            held[key] = (nbytes, moment)
+            worker = chosen.choice([A, B])
+            span = make_span(key, moment - 0.05, moment - 0.01, worker)
+            spans.append(span._replace(nbytes=nbytes))
+            transitions.append((moment, key, "waiting", "processing", worker, ""))
+            transitions.append((moment, key, "processing", "memory", worker, ""))
+        if number % 397 == 0:
+            kept.append((moment, dict(held)))
+    rows = {"transition": transitions}
+    writer.write(Batch.of(cluster.pk, seen, spans, committed=now + 1000, rows=rows))
+    return kept
+
+
+def check(connection: psycopg.Connection, cluster: Cluster, kept: list[tuple[float, Held]]) -> None:
+    for moment, held in kept:
+        found = at(connection, Scope(cluster), moment)
+        assert {row["key"]: (row["nbytes"], row["since"]) for row in found["results"]} == {
+            key: (nbytes, pytest.approx(since, abs=2e-6)) for key, (nbytes, since) in held.items()
+        }
+        assert found["total"] == {
+            "count": len(held),
+            "nbytes": sum(nbytes or 0 for nbytes, _ in held.values()),
+            "unsized": 0,
+        }
+
+
+def test_keyframes_change_nothing_and_a_late_record_drops_those_after_it(
+    cluster: Cluster,
+    direct: psycopg.Connection,
+    writer: Writer,
+    now: float,
+    kept_list: list[tuple[float, Held]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def keyframes() -> list[int]:
+        query = "SELECT index FROM tile WHERE cluster_id = %s AND layer = 'results' ORDER BY index"
+        return [index for (index,) in direct.execute(query, [cluster.pk]).fetchall()]
+
+    check(direct, cluster, kept_list)
+    assert keyframes() == []
+    monkeypatch.setattr(result_keyframes, "MANY_CHANGES", 500)
+    build_cluster(direct, cluster)
+    before = keyframes()
+    assert len(before) >= 4
+    check(direct, cluster, kept_list)
+    late = (now + 200, "inc-late", "processing", "memory", A, "")
+    writer.write(Batch.of(cluster.pk, committed=now + 1000, rows={"transition": [late]}))
+    left = keyframes()
+    assert 0 < len(left) < len(before)
+    last = {row["key"] for row in at(direct, Scope(cluster), kept_list[-1][0])["results"]}
+    assert last == {*kept_list[-1][1], "inc-late"}
+    assert len(keyframes()) > len(left), "the request makes them again, as far as it needs them"
+
+
+def test_a_keyframe_names_the_largest_results_and_counts_the_others(
+    cluster: Cluster,
+    direct: psycopg.Connection,
+    kept_list: list[tuple[float, Held]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(result_keyframes, "MANY_CHANGES", 500)
+    monkeypatch.setattr(result_keyframes, "MOST_RESULTS", 20)
+    for moment, held in kept_list[-3:]:
+        found = at(direct, Scope(cluster), moment)
+        assert found["total"]["count"] < len(held)
+        assert found["total"]["count"] + found["unnamed"] == len(held)
+        assert {row["key"] for row in found["results"]} < set(held)
+
+
+def test_one_can_ask_for_a_part_of_the_key_and_for_a_worker(
+    cluster: Cluster, direct: psycopg.Connection, kept_list: list[tuple[float, Held]]
+) -> None:
+    moment, held = kept_list[-1]
+    found = at(direct, Scope(cluster), moment, text="INC-1")
+    assert {row["key"] for row in found["results"]} == {key for key in held if key.startswith("inc-1")}
+    assert found["total"]["count"] == len(held)
+    ids = dict(
+        direct.execute("SELECT address, id FROM worker WHERE cluster_id = %s", [cluster.pk]).fetchall()
+    )
+    of_each = [at(direct, Scope(cluster), moment, worker=ids[address]) for address in (A, B)]
+    assert sum(found["found"]["count"] for found in of_each) == len(held)
+    assert {row["worker"] for row in of_each[0]["results"]} == {ids[A]}
+
+
+def test_a_public_window_has_no_results_from_before_it_nor_from_after(
+    cluster: Cluster, direct: psycopg.Connection, kept_list: list[tuple[float, Held]]
+) -> None:
+    (start, _), (stop, held) = kept_list[3], kept_list[6]
+    window = round(start * 1e6), round(stop * 1e6) + 1
+    public = at(direct, Scope(cluster, *window, is_public=True), stop + 100)
+    inside = {key for key, (_, since) in held.items() if since >= start}
+    assert {row["key"] for row in public["results"]} == inside < set(held)
+    assert (public["total"]["count"], public["unnamed"]) == (len(inside), 0)
+    assert public["at"] <= window[1] / 1e6
+    of_run = at(direct, Scope(cluster, *window), stop + 100)
+    assert {row["key"] for row in of_run["results"]} == set(held)

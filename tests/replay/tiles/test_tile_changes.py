@@ -1,0 +1,188 @@
+"""Tiles and keyframes that are missing, built ahead or changed by late records give the same result."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import psycopg
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
+from observatory.replay.state import state_at
+from observatory.replay.tasks import build_cluster
+from observatory.replay.tiles import builder
+from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
+from observatory.replay.tiles.from_children import count_spans
+from observatory.replay.tiles.from_rows import tile_from_rows
+from observatory.replay.tiles.layers import Layer
+from observatory.replay.tiles.levels import TileId
+from observatory.replay.tiles.profiles import MAXIMUM_BINS
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.queries import timeline
+from observatory.wire.blocks import decode
+from observatory.wire.records import Action, Event, Span
+from tests.replay.tiles.tile_data import (
+    PROFILE,
+    SECONDS,
+    STATES,
+    WORKERS,
+    check_against_rows,
+    fill,
+    finish,
+    level_of,
+    rows,
+)
+
+
+@pytest.fixture
+def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
+    return fill(cluster, writer, now)
+
+
+@pytest.fixture(params=STATES)
+def built(
+    request: pytest.FixtureRequest,
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    now: float,
+    direct: psycopg.Connection,
+) -> Cluster:
+    return finish(request.param, cluster, writer, direct, now)
+
+
+def test_a_tile_of_many_stacks_has_fewer_bins_but_the_same_counts(
+    built: Cluster, direct: psycopg.Connection, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tile_id = TileId.at(BASE_LEVEL + 3, round((now + 100) * 1e6))
+    [fine] = [block for block in decode(tile_from_rows(direct, Scope(built), PROFILE, tile_id)) if block.rows]
+    monkeypatch.setattr("observatory.replay.tiles.profiles.MAXIMUM_ROWS", fine.rows // 2)
+    direct.execute("DELETE FROM tile WHERE cluster_id = %s", [built.pk])
+    coarse = {block.kind: block for block in decode(get_tile(direct, Scope(built), PROFILE, tile_id).body)}[
+        "profile"
+    ]
+    assert coarse.meta["bins"] < fine.meta["bins"] == MAXIMUM_BINS
+    assert 0 < coarse.rows <= fine.rows // 2
+    assert sum(coarse.list("count")) == sum(fine.list("count"))
+    check_against_rows(built, direct, now, PROFILE, BASE_LEVEL + 3)
+
+
+def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    direct: psycopg.Connection,
+    now: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(builder, "MANY_SPANS", 100)
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+    build_cluster(direct, cluster)
+    rows = direct.execute(
+        "SELECT level, index, body FROM tile WHERE cluster_id = %s AND layer = 'spans' AND level <= %s",
+        [cluster.pk, builder.BASE_LEVEL],
+    ).fetchall()
+    built = {TileId(level, index): count_spans(gzip.decompress(body)) for level, index, body in rows}
+    assert min(tile_id.level for tile_id in built) < builder.BASE_LEVEL - 1
+    assert sum(spans <= 100 for spans in built.values()) > 0
+    for tile_id, spans in built.items():
+        assert any(child in built for child in tile_id.children) == (spans > 100), tile_id
+
+
+def test_the_state_is_the_same_with_keyframes_and_without(
+    built: Cluster, direct: psycopg.Connection, filled: list[Span], now: float
+) -> None:
+    def states() -> list[Any]:
+        with timeline.snapshot(direct):
+            return [
+                state_at(direct, Scope(built), round((now + second) * 1e6))
+                for second in range(0, SECONDS + 60, 7)
+            ]
+
+    row = direct.execute("SELECT count(*) FROM keyframe WHERE cluster_id = %s", [built.pk]).fetchone()
+    assert row is not None
+    assert row[0] >= 3
+    with_keyframes = states()
+    direct.execute("DELETE FROM keyframe WHERE cluster_id = %s", [built.pk])
+    for found, expected in zip(with_keyframes, states(), strict=True):
+        for progress, other in zip(found.pop("progress"), expected.pop("progress"), strict=True):
+            assert progress == {**other, "seconds": pytest.approx(other["seconds"])}
+        assert found.pop("totals") == {
+            **expected["totals"],
+            "seconds": pytest.approx(expected.pop("totals")["seconds"]),
+        }
+        assert found == expected
+
+
+def test_a_late_span_changes_the_tiles_and_later_states(
+    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
+) -> None:
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+    build_cluster(direct, cluster)
+    late = Span(WORKERS[0], 1, "late-1", "late", "late", Action.COMPUTE, now + 10, now + 12, 8, "int")
+    writer.write(Batch.of(cluster.pk, spans=[late]))
+    build_cluster(direct, cluster)
+    for layers in ([Layer("spans"), Layer("spans", 1)], [Layer("prefixes")]):
+        for level in (BASE_LEVEL, BASE_LEVEL + 5):
+            total = 0
+            for tile_id, blocks in (
+                one for layer in layers for one in level_of(direct, cluster, layer, level, now)
+            ):
+                total += sum(count for (count,) in rows(blocks.get("busy"), "count"))
+                total += sum(start >= tile_id.start / 1e6 for (start,) in rows(blocks.get("span"), "start"))
+            assert total == len(filled) + 1
+    for second, done in ((11, 0), (13, 1), (250, 1)):
+        with timeline.snapshot(direct):
+            state = state_at(direct, Scope(cluster), round((now + second) * 1e6))
+        assert [row["done"] for row in state["progress"] if row["name"] == "late"] == [1] * done
+
+
+def test_a_late_profile_row_is_in_its_tile(
+    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
+) -> None:
+    def seen(level: int) -> int:
+        found = level_of(direct, cluster, PROFILE, level, now)
+        return sum(count for _, blocks in found for (count,) in rows(blocks.get("profile"), "count"))
+
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+    build_cluster(direct, cluster)
+    before = seen(BASE_LEVEL)
+    late = (now + 10, WORKERS[0], "task", "late", "late\tlate.py\t1", 1_000)
+    writer.write(Batch.of(cluster.pk, rows={"profile": [late]}))
+    build_cluster(direct, cluster)
+    for level in (BASE_LEVEL, BASE_LEVEL + 5):
+        assert seen(level) == before + 1_000
+
+
+def test_building_a_cluster_without_changes_costs_one_query(
+    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
+) -> None:
+    def looks() -> int:
+        looked: list[str] = []
+        execute = direct.execute
+
+        class Counting:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(direct, name)
+
+            def execute(self, query: Any, *arguments: Any) -> Any:
+                looked.append(query)
+                return execute(query, *arguments)
+
+        build_cluster(Counting(), cluster)  # type: ignore[arg-type]
+        return len(looked)
+
+    build_cluster(direct, cluster)
+    assert looks() == 1
+    writer.write(Batch.of(cluster.pk, committed=now + SECONDS + 40))
+    assert looks() > 1
+    assert looks() == 1
+    Cluster.objects.update(ended=cluster.started)
+    cluster.refresh_from_db()
+    assert looks() > 1
+    assert looks() == 1
+    writer.write(Batch.of(cluster.pk, events=[Event(now + SECONDS, "topic", "", {})]))
+    assert looks() > 1

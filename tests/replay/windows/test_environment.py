@@ -1,0 +1,173 @@
+"""What the processes of a window told of their machines and versions, and where they differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
+from observatory.replay.tiles.events import list_events
+from observatory.replay.windows.environment import MOST_WORKERS, environment_of
+from observatory.replay.windows.environment_schemas import Environment
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.times import MAXIMUM_TIME
+from observatory.store.worker_tags import tags_of
+from observatory.wire.records import Event, WorkerSeen
+from tests.docs.documented import assert_documented
+
+
+def seen(number: int, now: float, **detail: Any) -> WorkerSeen:
+    told = {"python": "3.12.1", "versions": {"dask": "2026.8.0"}, **detail}
+    return WorkerSeen(f"tcp://10.0.0.{number}:1", f"w{number}", "h", 2, 1024, now, detail=told)
+
+
+@pytest.fixture
+def different(cluster: Cluster, writer: Writer, now: float) -> Cluster:
+    workers = [
+        seen(1, now, surroundings={"SLURM_JOB_ID": "7"}),
+        seen(2, now, versions={"dask": "2026.7.0"}),
+        seen(3, now),
+        seen(4, now + 90, python="3.11.0"),
+    ]
+    started = Event(now, "agent-started", "", {"message": "", "python": "3.12.1", "dask": "2026.8.0"})
+    writer.write(Batch.of(cluster.pk, workers, events=[started], committed=now + 100))
+    return cluster
+
+
+def facts(connection: psycopg.Connection, scope: Scope, start: float, stop: float) -> dict[str, Any]:
+    found = environment_of(connection, scope, round(start * 1e6), round(stop * 1e6))
+    assert_documented(Environment, found)
+    return {fact["name"]: fact for fact in found["facts"]}
+
+
+def test_each_fact_has_its_values_with_their_workers_and_that_of_the_scheduler(
+    different: Cluster, direct: psycopg.Connection, now: float
+) -> None:
+    ids = dict(direct.execute("SELECT name, id FROM worker WHERE cluster_id = %s", [different.pk]).fetchall())
+    found = facts(direct, Scope(different), now, now + 50)
+    dask = found["dask"]
+    assert (dask["kind"], dask["differs"], dask["scheduler"]) == ("version", True, "2026.8.0")
+    assert dask["values"] == [
+        {"value": "2026.8.0", "count": 2, "workers": [ids["w1"], ids["w3"]]},
+        {"value": "2026.7.0", "count": 1, "workers": [ids["w2"]]},
+    ]
+    assert found["SLURM_JOB_ID"]["differs"], "the other workers have none"
+    assert not found["threads of a worker"]["differs"]
+    assert not found["Python"]["differs"], "w4 was not there yet"
+    assert facts(direct, Scope(different), now, now + 100)["Python"]["differs"]
+
+
+def test_a_scheduler_with_another_version_differs(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    started = Event(now, "agent-started", "", {"message": "", "dask": "2025.1.0"})
+    writer.write(Batch.of(cluster.pk, [seen(1, now)], events=[started], committed=now + 100))
+    assert facts(direct, Scope(cluster), now, now + 50)["dask"]["differs"]
+
+
+def test_a_worker_that_has_not_described_itself_does_not_differ(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    by_scheduler = {
+        "host": {"python": "3.12.1.final.0"},
+        "packages": {"dask": "2026.8.0", "python": "3.12.1.final.0"},
+    }
+    started = WorkerSeen("tcp://10.0.0.2:1", "w2", "h", 2, 1024, now, detail={"versions": by_scheduler})
+    writer.write(
+        Batch.of(
+            cluster.pk,
+            [seen(1, now, versions={"dask": "2026.8.0", "zict": "3.0"}), started],
+            committed=now + 100,
+        )
+    )
+    found = facts(direct, Scope(cluster), now, now + 50)
+    assert not any(fact["differs"] for fact in found.values())
+    assert {"host", "python"}.isdisjoint(found)
+
+
+def test_what_the_scheduler_tells_of_versions_later_replaces_nothing_that_the_worker_told(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    by_scheduler = {"packages": {"dask": "2026.8.0", "lz4": None, "msgpack": "1.1"}}
+    paused = WorkerSeen("tcp://10.0.0.1:1", "w1", "h", 2, 1024, now + 1, detail={"versions": by_scheduler})
+    told = seen(1, now, versions={"lz4": "4.3", "zict": "3.0"})
+    writer.write(Batch.of(cluster.pk, [told, paused], committed=now + 100))
+    found = facts(direct, Scope(cluster), now, now + 50)
+    versions = {name: fact["values"][0]["value"] for name, fact in found.items() if fact["kind"] == "version"}
+    assert versions == {"Python": "3.12.1", "dask": "2026.8.0", "lz4": "4.3", "msgpack": "1.1", "zict": "3.0"}
+
+
+def test_of_many_workers_the_first_are_named_and_all_are_counted(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    workers = [seen(number, now) for number in range(1, 81)]
+    writer.write(Batch.of(cluster.pk, workers, committed=now + 100))
+    [value] = facts(direct, Scope(cluster), 0, MAXIMUM_TIME / 1e6)["dask"]["values"]
+    assert (value["count"], len(value["workers"])) == (80, MOST_WORKERS)
+
+
+def test_a_public_link_tells_threads_and_memory_limits_alone(
+    different: Cluster, direct: psycopg.Connection, now: float
+) -> None:
+    scope = Scope(different, round(now * 1e6), round((now + 50) * 1e6), is_public=True)
+    assert set(facts(direct, scope, 0, 2 * now)) == {
+        "threads of a worker",
+        "memory limit of a worker (bytes)",
+    }
+
+
+RELEASE = {
+    "name": "2026.11.2",
+    "digest": "cb9e6124b06f7b02",
+    "values": {"environment: A": "1", "worker: distributed.worker.memory.target": "0.6"},
+}
+
+
+def test_a_release_has_its_name_and_what_each_process_was_started_with(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    own = {"environment: A": "1", "scheduler: distributed.scheduler.work-stealing": "false"}
+    started = Event(now, "agent-started", "", {"message": "", "release": {**RELEASE, "values": own}})
+    workers = [seen(1, now, release=RELEASE), seen(2, now, release={**RELEASE, "name": "2026.11.1"})]
+    writer.write(Batch.of(cluster.pk, workers, events=[started], committed=now + 100))
+    found = facts(direct, Scope(cluster), now, now + 50)
+    of_release = {name: fact for name, fact in found.items() if fact["kind"] == "release"}
+    assert {
+        name: (fact["scheduler"], [value["value"] for value in fact["values"]], fact["differs"])
+        for name, fact in of_release.items()
+    } == {
+        "release": ("2026.11.2", ["2026.11.1", "2026.11.2"], True),
+        "digest of the configuration": ("cb9e6124b06f7b02", ["cb9e6124b06f7b02"], False),
+        "environment: A": ("1", ["1"], False),
+        "scheduler: distributed.scheduler.work-stealing": ("false", [], False),
+        "worker: distributed.worker.memory.target": (None, ["0.6"], False),
+    }
+    query = "SELECT resources, detail FROM worker WHERE cluster_id = %s ORDER BY name"
+    rows = direct.execute(query, [cluster.pk]).fetchall()
+    assert [tags_of(*row)["release"] for row in rows] == ["2026.11.2", "2026.11.1"]
+
+
+@pytest.mark.parametrize("told", [None, [], "a", {}, {"values": []}, {"name": None, "values": None}])
+def test_a_release_that_is_none_is_not_shown(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float, told: Any
+) -> None:
+    writer.write(Batch.of(cluster.pk, [seen(1, now, release=told)], committed=now + 100))
+    found = facts(direct, Scope(cluster), now, now + 50)
+    assert not [fact for fact in found.values() if fact["kind"] == "release"]
+
+
+def test_a_public_link_tells_nothing_of_the_release(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    started = Event(now + 1, "agent-started", "", {"message": "it began", "release": RELEASE})
+    workers = [seen(1, now, release=RELEASE)]
+    writer.write(Batch.of(cluster.pk, workers, events=[started], committed=now + 100))
+    window = round(now * 1e6), round((now + 50) * 1e6)
+    scope = Scope(cluster, *window, is_public=True)
+    assert "release" not in facts(direct, scope, now, now + 50)
+    [event] = [each for each in list_events(direct, scope, *window, 100) if each["kind"] == "agent-started"]
+    assert event["detail"] == {"message": "it began"}
