@@ -73,11 +73,14 @@ requirements:
 	$(VENV)/bin/uv pip compile -q --universal --python-version 3.11 --no-header --no-emit-index-url \
 		--group dev -c requirements.txt -o requirements-dev.txt
 
-# The browser tests drive Debian's Chromium; where it can't be installed they say so.
+# The browser tests drive Debian's Chromium; where it can't be installed they say so. Tests prefer the one
+# without windows, benchmarks and pictures take the whole one.
 browser:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
-		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-			&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+	@command -v chromium-headless-shell >/dev/null && command -v chromium >/dev/null \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
+			&& { apt-get install -y -qq --no-install-recommends chromium chromium-headless-shell >/dev/null 2>&1 \
+				|| apt-get install -y -qq --no-install-recommends chromium >/dev/null; }; } \
+		|| command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 		|| echo "There is no Chromium here and it can't be installed: the browser tests will be skipped." >&2
 
 # Debian's servers that tests run in front of Observatory, and in place of its embedded ones, and the program

@@ -67,7 +67,7 @@ READY = """() => {
   };
   requestAnimationFrame(look);
 }"""
-TABLES = """SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits
+TABLES = """SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0) FROM pg_inherits
             WHERE inhparent IN ('span'::regclass, 'sample'::regclass)"""
 TILES = """SELECT count(*), coalesce(sum(octet_length(body)), 0) FROM tile WHERE cluster_id = %s"""
 
@@ -136,7 +136,9 @@ class Store:
 
 def set_up(server: Observatory) -> None:
     os.environ.update(
-        OBSERVATORY_DATA_DIR=str(server.data_dir), DJANGO_SETTINGS_MODULE="observatory.config.settings"
+        OBSERVATORY_DATA_DIR=str(server.data_dir),
+        DJANGO_SETTINGS_MODULE="observatory.config.settings",
+        DJANGO_ALLOW_ASYNC_UNSAFE="1",  # Playwright runs an event loop in this thread
     )
     import django
 
@@ -188,7 +190,7 @@ class Pages:
 
     def __init__(self, browser: Browser, server: Observatory) -> None:
         self.browser, self.server = browser, server
-        self.web = server.child("uvicorn")
+        self.web = server.child("observatory web")
         context = browser.new_context()
         server.sign_in(context.new_page())
         self.state = context.storage_state()

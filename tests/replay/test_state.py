@@ -14,7 +14,7 @@ from django.test import Client
 from observatory.clusters.models import Cluster
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.maintenance.keyframes import make_keyframes
+from observatory.store.maintenance import keyframes
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.state import last_rates, last_samples
 from observatory.store.times import seconds_to_microseconds
@@ -27,8 +27,9 @@ def _at(client: Client, cluster: Cluster, at: float) -> Any:
 
 
 def test_a_keyframe_of_an_outdated_count_is_not_stored(
-    cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection
+    cluster: Cluster, writer: Writer, now: float, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(keyframes, "MANY_TASKS", 1)
     fill(writer, cluster, now)
     writer.write(Batch.of(cluster.pk, committed=now + 1500))
     outdated = read_extent(direct, cluster.pk)
@@ -37,8 +38,8 @@ def test_a_keyframe_of_an_outdated_count_is_not_stored(
     assert outdated is not None
     assert current is not None
     until = seconds_to_microseconds(now + 100)
-    assert make_keyframes(direct, outdated, until) == 0
-    assert make_keyframes(direct, current, until) > 0
+    assert keyframes.make_keyframes(direct, outdated, until) == 0
+    assert keyframes.make_keyframes(direct, current, until) > 0
     tasks = "SELECT tasks FROM keyframe WHERE cluster_id = %s ORDER BY time DESC LIMIT 1"
     assert sum((direct.execute(tasks, [cluster.pk]).fetchone() or ([],))[0]) == 4
 

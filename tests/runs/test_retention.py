@@ -22,10 +22,8 @@ from observatory.runs.tasks import enforce_retention
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries import timeline
-from observatory.store.queries.extents import read_extent
 from observatory.store.schema.time_series import time_series
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import PREFIX
@@ -110,9 +108,6 @@ def test_a_pinned_run_opens_the_same_way_after_all_else_of_its_age_is_gone(
     instants = [noon, noon + 60, noon + 119]
     scope = Scope(cluster, round(noon * 1e6), round((noon + 120) * 1e6))
     with connect() as connection:
-        extent = read_extent(connection, cluster.pk)
-        assert extent is not None
-        make_keyframes(connection, extent, round((noon + 2 * hour) * 1e6))
         before = blocks(connection, scope)
         assert {name for (name, *_), body in before.items() if body} >= {
             "spans",

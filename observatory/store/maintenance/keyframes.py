@@ -1,25 +1,30 @@
-"""Keyframes: computed tasks by prefix at fixed intervals, so that progress at any time takes few rows."""
+"""Keyframes: computed tasks by prefix, kept after many tasks, so that progress at any time takes few rows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import LiteralString
 
 import psycopg
 
-from observatory.store.queries.extents import Extent
+from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.times import from_microseconds, to_microseconds
 from observatory.wire.records import Action
 
-INTERVAL = 1 << 25
-"""microseconds between two keyframes: 34 s"""
+SHIFT = 25
+INTERVAL = 1 << SHIFT
+"""microseconds; keyframes are at multiples of it: 34 s"""
+MANY_TASKS = 1_000
+"""after which a keyframe is made, or twice as many as it has prefixes: it takes a small part of their room"""
 
-PROGRESS_SINCE: LiteralString = """
-    SELECT prefix_id AS prefix, count(*) AS tasks, sum(extract(epoch FROM stop - start))::float8 AS seconds
+_COMPUTED: LiteralString = """
     FROM span
     WHERE cluster_id = %(cluster)s AND start <= %(at)s AND stop <= %(at)s AND stop > %(after)s
-      AND action = %(compute)s
-    GROUP BY prefix_id"""
+      AND action = %(compute)s"""
+PROGRESS_SINCE: LiteralString = f"""
+    SELECT prefix_id AS prefix, count(*) AS tasks, sum(extract(epoch FROM stop - start))::float8 AS seconds
+    {_COMPUTED} GROUP BY prefix_id"""
 PROGRESS: LiteralString = f"""
     SELECT prefix, sum(tasks)::bigint AS tasks, sum(seconds) AS seconds FROM (
         SELECT unnest(prefixes) AS prefix, unnest(tasks) AS tasks, unnest(seconds) AS seconds
@@ -40,18 +45,32 @@ def progress_parameters(connection: psycopg.Connection, cluster: int, at: int) -
 
 
 def make_keyframes(connection: psycopg.Connection, extent: Extent, until: int) -> int:
-    """Make the keyframes since the last one until `until` (µs), which is settled; returns their number.
+    """Make the keyframes that are missing until `until` (µs), which is settled; returns their number.
 
     None is made once a late record has changed the extent's version.
     """
-    last = _last_keyframe(connection, extent.cluster, until)
-    first = max(round(extent.first * 1e6), 0) if last is None else to_microseconds(last)
-    at = first // INTERVAL * INTERVAL + INTERVAL
-    made = 0
-    while at < until:
-        made += _make_keyframe(connection, extent, at)
-        at += INTERVAL
+    parameters = progress_parameters(connection, extent.cluster, until)
+    many = max(MANY_TASKS, 2 * _prefixes(connection, parameters))
+    made = tasks = 0
+    for interval, count in _tasks_by_interval(connection, parameters):
+        tasks += count
+        at = (interval + 1) * INTERVAL
+        if tasks >= many and at < until:
+            made += _make_keyframe(connection, extent, at)
+            tasks = 0
     return made
+
+
+def keep_progress(connection: psycopg.Connection, cluster: int, instants: Iterable[datetime]) -> None:
+    """Make keyframes at instants from which on records stay, before what is older is removed."""
+    extent = read_extent(connection, cluster)
+    if extent is None:
+        return
+    for instant in sorted(instants):
+        at = (to_microseconds(instant) // INTERVAL + 1) * INTERVAL
+        is_inside = extent.first * 1e6 < at < extent.last * 1e6
+        if is_inside and _tasks_by_interval(connection, progress_parameters(connection, cluster, at)):
+            _make_keyframe(connection, extent, at)
 
 
 def drop_keyframes(connection: psycopg.Connection, cluster: int, since: float) -> None:
@@ -72,6 +91,24 @@ def _make_keyframe(connection: psycopg.Connection, extent: Extent, at: int) -> i
            ON CONFLICT DO NOTHING""",
         [from_microseconds(at), prefixes, tasks, seconds, extent.cluster, extent.version],
     ).rowcount
+
+
+def _tasks_by_interval(
+    connection: psycopg.Connection, parameters: Mapping[str, object]
+) -> list[tuple[int, int]]:
+    """The numbers of tasks computed since the keyframe at `after`, by the interval in which they stopped."""
+    return connection.execute(
+        f"""SELECT (extract(epoch FROM stop) * 1000000)::bigint >> {SHIFT} AS interval, count(*)
+            {_COMPUTED} GROUP BY 1 ORDER BY 1""",
+        parameters,
+    ).fetchall()
+
+
+def _prefixes(connection: psycopg.Connection, parameters: Mapping[str, object]) -> int:
+    """The number of prefixes of the keyframe at `after`."""
+    query = "SELECT cardinality(prefixes) FROM keyframe WHERE cluster_id = %(cluster)s AND time = %(after)s"
+    row = connection.execute(query, parameters).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _last_keyframe(connection: psycopg.Connection, cluster: int, until: int) -> datetime | None:

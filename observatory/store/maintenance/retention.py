@@ -15,6 +15,7 @@ from psycopg import sql
 
 from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
+from observatory.store.maintenance.keyframes import keep_progress
 from observatory.store.maintenance.retained_windows import Window, holes_between, merge_windows, overlaps_any
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import TimeSeries, time_series
@@ -45,6 +46,14 @@ def apply_retention(
     with connect() as connection:
         engine = choose(connection)
         windows = merge_windows(retained)
+        by_cluster = {
+            cluster: list(of_cluster)
+            for cluster, of_cluster in groupby(windows, lambda window: window.cluster)
+        }
+        for cluster, retention_days in days.items():
+            cutoff = now - timedelta(days=retention_days)
+            starts = [window.start for window in by_cluster.get(cluster, ()) if window.start < cutoff]
+            keep_progress(connection, cluster, [cutoff, *starts])
         dropped = sum(
             engine.drop_before(
                 connection, table, now - timedelta(days=min(longest, table.keep_days or longest)), windows
@@ -52,10 +61,6 @@ def apply_retention(
             for table in time_series()
         )
         deleted = 0
-        by_cluster = {
-            cluster: list(of_cluster)
-            for cluster, of_cluster in groupby(windows, lambda window: window.cluster)
-        }
         for cluster, retention_days in sorted(days.items()):
             cutoff = now - timedelta(days=retention_days)
             older = [window for window in by_cluster.get(cluster, ()) if window.start < cutoff]

@@ -21,6 +21,7 @@ from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import MAXIMUM_BINS
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance import keyframes
 from observatory.store.queries import timeline
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action, Event, Span
@@ -50,7 +51,9 @@ def built(
     filled: list[Span],
     now: float,
     direct: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Cluster:
+    monkeypatch.setattr(keyframes, "MANY_TASKS", 100)
     return finish(request.param, cluster, writer, direct, now)
 
 

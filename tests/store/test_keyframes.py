@@ -1,0 +1,91 @@
+"""Keyframes of computed tasks: how many are made, and when."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance import keyframes
+from observatory.store.maintenance.keyframes import INTERVAL, keep_progress, make_keyframes
+from observatory.store.queries.extents import Extent, read_extent
+from observatory.store.times import from_seconds, seconds_to_microseconds
+from observatory.wire.records import Span
+from tests.replay.records import make_span
+
+SECONDS = INTERVAL / 1e6
+HOURS = 48
+
+
+def record(writer: Writer, cluster: int, spans: list[Span], committed: float) -> None:
+    writer.write(Batch.of(cluster, spans=spans, committed=committed))
+
+
+def extent_of(connection: psycopg.Connection, cluster: int) -> Extent:
+    extent = read_extent(connection, cluster)
+    assert extent is not None
+    return extent
+
+
+def kept(connection: psycopg.Connection, cluster: int) -> list[tuple[float, int]]:
+    """Times in seconds, and the number of tasks until then."""
+    query = """SELECT extract(epoch FROM time)::float8, (SELECT sum(one)::int FROM unnest(tasks) AS one)
+               FROM keyframe WHERE cluster_id = %s ORDER BY time"""
+    return connection.execute(query, [cluster]).fetchall()
+
+
+def test_two_idle_days_have_no_more_keyframes_than_their_tasks_need(
+    cluster: int, writer: Writer, now: float, connection: psycopg.Connection
+) -> None:
+    busy = [make_span(f"inc-{number}", now + number / 100, now + number / 100 + 1) for number in range(2_500)]
+    rare = [make_span(f"sum-{hour}", now + hour * 3600, now + hour * 3600 + 60) for hour in range(1, HOURS)]
+    record(writer, cluster, busy + rare, now + HOURS * 3600)
+    until = seconds_to_microseconds(now + HOURS * 3600)
+    assert make_keyframes(connection, extent_of(connection, cluster), until) in (1, 2)
+    assert make_keyframes(connection, extent_of(connection, cluster), until) == 0
+
+
+def test_with_many_prefixes_there_are_fewer_keyframes(
+    cluster: int,
+    writer: Writer,
+    now: float,
+    connection: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keyframes, "MANY_TASKS", 50)
+    begin = (seconds_to_microseconds(now) // INTERVAL * INTERVAL) / 1e6
+    spans = [
+        make_span(f"prefix{number}-{time}", begin + time * SECONDS + 1, begin + time * SECONDS + 2)
+        for time in range(8)
+        for number in range(100)
+    ]
+    record(writer, cluster, spans, begin + 20 * SECONDS)
+    extent = extent_of(connection, cluster)
+    for time in range(1, 10):  # as while it was recorded
+        make_keyframes(connection, extent, seconds_to_microseconds(begin + time * SECONDS + 1))
+    assert [tasks for _, tasks in kept(connection, cluster)] == [100, 300, 500, 700]
+
+
+def test_tasks_that_are_removed_stay_counted(
+    cluster: int, writer: Writer, now: float, connection: psycopg.Connection
+) -> None:
+    spans = [make_span(f"inc-{number}", now + number, now + number + 1) for number in range(200)]
+    record(writer, cluster, spans, now + 1000)
+    instant = from_seconds(now) + timedelta(seconds=50)
+    keep_progress(connection, cluster, [instant])
+    keep_progress(connection, cluster, [instant])
+    [(time, tasks)] = kept(connection, cluster)
+    assert now + 50 < time <= now + 50 + SECONDS
+    assert tasks == int(time - now)
+
+
+def test_outside_of_what_is_recorded_nothing_is_kept(
+    cluster: int, writer: Writer, now: float, connection: psycopg.Connection
+) -> None:
+    record(writer, cluster, [make_span("inc-1", now, now + 1)], now + 1000)
+    instants = [from_seconds(now) + timedelta(seconds=seconds) for seconds in (-500, 5_000)]
+    keep_progress(connection, cluster, instants)
+    assert kept(connection, cluster) == []
