@@ -28,6 +28,7 @@ from observatory.exchange.tasks import sweep_jobs, work
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
 from observatory.store.connection import connect
+from observatory.store.maintenance import keyframes
 from observatory.store.maintenance.advisory_lock import try_lock
 from tests.exchange.files import Store
 from tests.world import World
@@ -234,7 +235,10 @@ def test_a_format_that_fails_says_so_and_leaves_no_file(
     assert "ZeroDivision" not in job.message
 
 
-def test_an_editor_imports_a_file_on_the_page(bundle: Path, world: World, celery: None) -> None:
+def test_an_editor_imports_a_file_on_the_page(
+    bundle: Path, world: World, celery: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keyframes, "MANY_TASKS", 1)
     answer = upload(world, "editor", bundle.read_bytes(), name="seen again")
     job = eventually(Job.objects.get(), "done", "failed")
     assert answer.headers["Location"] == f"/jobs/{job.pk}/"
