@@ -13,6 +13,8 @@ from typing import Any
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+CONNECTION_LIFETIME = 600
+"""seconds after which pools replace a connection: libpq and PostgreSQL keep what its largest query needed"""
 LONGEST_RUN_DIR = 107 - len("/.s.PGSQL.5432.lock")
 """bytes; the path of a Unix socket has at most 107"""
 PLAIN_PATH = re.compile(r"[\w/.+-]+", re.ASCII)
@@ -170,7 +172,8 @@ def database(data_dir: Path) -> dict[str, Any]:
         "USER": "observatory",
         "HOST": str(run_dir(data_dir)),
     }
-    parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": {"min_size": 1, "max_size": 12, "timeout": 10}}
+    pool = {"min_size": 1, "max_size": 12, "timeout": 10, "max_lifetime": CONNECTION_LIFETIME}
+    parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": pool}
     return parsed
 
 

@@ -11,6 +11,8 @@ import psycopg
 from django.conf import settings
 from psycopg_pool import ConnectionPool
 
+from observatory.config.environment import CONNECTION_LIFETIME
+
 CONNECT_TIMEOUT = 10
 CONNECTION_STATES = ("08", "53300", "57P")
 """beginnings of PostgreSQL's codes of lost and refused connections"""
@@ -175,5 +177,6 @@ def _pool(
         min_size=1,
         max_size=size,
         timeout=timeout,
+        max_lifetime=CONNECTION_LIFETIME,
         open=True,
     )

@@ -16,6 +16,8 @@ Array = npt.NDArray[Any]
 HEADER_LENGTH = 19
 """11 bytes signature, int32 flags, int32 length of the header extension (PostgreSQL's COPY documentation)"""
 TRAILER = b"\xff\xff"
+PIECE = 1 << 17
+"""bytes of one row of a packed value"""
 SEND_FUNCTIONS: dict[str, LiteralString] = {
     "int16": "int2send",
     "int32": "int4send",
@@ -91,16 +93,21 @@ def fetch_packed_columns(
     """Return the columns as `fetch_columns` does, from one value (at most 1 GB) that PostgreSQL packs.
 
     Halves the time of a COPY, for each row of which Python needs half a microsecond. A null leaves its row
-    out.
+    out. The value comes in pieces: a connection keeps a buffer as large as the largest row it has received.
     """
     names = [f"column_{place}" for place in range(len(types))]
-    row = " || ".join(
+    packed = " || ".join(
         f"{SEND_FUNCTIONS[type]}({name})" for name, type in zip(names, types.values(), strict=True)
     )
-    statement = f"SELECT string_agg({row}, ''::bytea) FROM ({query}) AS row ({', '.join(names)})"
-    found = connection.cursor(binary=True).execute(statement, parameters).fetchone()
+    statement = f"""
+        SELECT start, substring(value FROM start FOR {PIECE})
+        FROM (
+            SELECT string_agg({packed}, ''::bytea) FROM ({query}) AS row ({", ".join(names)})
+        ) AS packed (value)
+        CROSS JOIN LATERAL generate_series(1, octet_length(value), {PIECE}) AS start"""
+    pieces = sorted(connection.cursor(binary=True).execute(statement, parameters).fetchall())
     layout = np.dtype([(name, _stored(type)) for name, type in types.items()])
-    rows = np.frombuffer((found and found[0]) or b"", layout)
+    rows = np.frombuffer(b"".join(piece for _, piece in pieces), layout)
     return {name: _value(rows[name], type) for name, type in types.items()}
 
 
