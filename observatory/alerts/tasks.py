@@ -20,18 +20,23 @@ from observatory.store.maintenance.advisory_lock import RULES, try_lock
 SHARDS = 2
 ROUND = 2.0
 """seconds between the starts of two rounds"""
+FOLLOWING = 4
+"""rounds that follow each scheduled one, until the next one is scheduled"""
 
 
 @shared_task  # type: ignore[untyped-decorator]
-def start_round() -> None:
-    """Starts the evaluation of each shard that has clusters, and deliveries.
+def start_round(following: int = FOLLOWING) -> None:
+    """Starts the evaluation of each shard that has clusters, deliveries, and the following round.
 
-    One task, and none for empty shards: at rest, tasks are what an installation costs.
+    None for empty shards, and none follows without other clusters than Observatory's own: at rest, tasks are
+    what an installation costs.
     """
     try:
-        keys = clusters_to_evaluate(time.time()).values_list("pk", flat=True)
-        for shard in sorted({key % SHARDS for key in keys}):
+        is_own = dict(clusters_to_evaluate(time.time()).values_list("pk", "project__is_own"))
+        for shard in sorted({key % SHARDS for key in is_own}):
             evaluate_shard.apply_async((shard,), expires=ROUND)
+        if following and not all(is_own.values()):
+            start_round.apply_async((following - 1,), countdown=ROUND, expires=2 * ROUND)
     finally:
         deliver()
 

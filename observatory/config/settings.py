@@ -198,8 +198,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     },
     "alerts": {
         "task": "observatory.alerts.tasks.start_round",
-        "schedule": 2,
-        "options": {"expires": 2},
+        "schedule": 10,
+        "options": {"expires": 10},
     },
     "make-partitions": {"task": "observatory.store.tasks.make_partitions", "schedule": 6 * 3600},
     "find-runs": {"task": "observatory.runs.tasks.find_runs", "schedule": 15, "options": {"expires": 15}},

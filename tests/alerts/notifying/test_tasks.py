@@ -7,9 +7,9 @@ import pytest
 from django.conf import settings
 from django.utils.timezone import now
 
-from observatory.alerts.models import Alert, Delivery
+from observatory.alerts.models import Alert, Delivery, Progress
 from observatory.alerts.notifying.tasks import deliver, repeat
-from observatory.alerts.tasks import SHARDS, evaluate_shard, start_round
+from observatory.alerts.tasks import FOLLOWING, ROUND, SHARDS, evaluate_shard, start_round
 from observatory.clusters.models import Cluster
 from observatory.config.celery import app
 from tests.alerts.notifying.conftest import Fire, make_channel
@@ -41,6 +41,35 @@ def test_a_round_starts_the_shards_that_have_clusters_and_deliveries(
     assert set(shards) <= {key % SHARDS for key in Cluster.objects.values_list("pk", flat=True)}
     assert all(type(shard) is int for shard in shards)
     assert len(webhook.bodies) == 1
+
+
+def rounds_after(is_live: bool, fire: Fire, monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
+    fire()
+    if not is_live:
+        Cluster.objects.update(ended=now() - timedelta(days=2))
+        Progress.objects.update(is_over=True)
+    sent: list[tuple[object, ...]] = []
+    for task in (start_round, evaluate_shard):
+        monkeypatch.setattr(
+            task, "apply_async", lambda arguments, task=task, **options: sent.append((task, *arguments))
+        )
+    start_round(2)
+    start_round(0)
+    return [one for one in sent if one[0] is start_round]
+
+
+def test_while_a_cluster_is_live_rounds_follow_until_the_next_scheduled_one(
+    fire: Fire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert rounds_after(True, fire, monkeypatch) == [(start_round, 1)]
+
+
+def test_at_rest_no_round_follows(fire: Fire, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rounds_after(False, fire, monkeypatch) == []
+
+
+def test_rounds_leave_no_time_between_two_scheduled_ones() -> None:
+    assert settings.CELERY_BEAT_SCHEDULE["alerts"]["schedule"] == (FOLLOWING + 1) * ROUND
 
 
 def test_every_channel_with_due_deliveries_is_sent_to(
