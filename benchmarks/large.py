@@ -161,8 +161,12 @@ def store(server: Observatory) -> tuple[dict[str, int], dict[str, Any]]:
 @contextmanager
 def live_workers(facts: dict[str, Any]) -> Iterator[int]:
     """Store the live recording and what its workers send meanwhile; yields the cluster."""
+    from django.db import connection
+
     from observatory.store.ingest.writer import Writer
 
+    connection.close()
+    connection.close_pool()  # the server has been restarted
     stored = Store()
     cluster, coming = stored.add(LIVE, time.time() - LIVE.seconds, is_live=True)
     stopping = threading.Event()
