@@ -6,6 +6,7 @@ import time
 
 from celery import shared_task
 
+from observatory.clusters.models import Discovery
 from observatory.collect.collector import registry
 from observatory.collect.interruptions import listening_for, note_interruptions
 from observatory.config.redis_server import connect
@@ -18,6 +19,10 @@ from observatory.wire.records import Event
 SILENCE = 120.0
 """Seconds without a batch. A live agent sends about one a second."""
 REASON = "its agent stopped sending"
+DISCOVERY_INTERVAL = 5.0
+"""seconds between two looks at which discoveries are due"""
+FOLLOWING = 2
+"""looks that follow each scheduled one"""
 
 
 @shared_task  # type: ignore[untyped-decorator]
@@ -33,10 +38,15 @@ def end_silent_clusters() -> None:
 
 
 @shared_task  # type: ignore[untyped-decorator]
-def discover() -> None:
+def discover(following: int = FOLLOWING) -> None:
+    """Asks the discoveries that are due. Without any, none follows until the next scheduled one."""
+    if not Discovery.objects.filter(enabled=True).exists():
+        return
     from observatory.collect.discovery.due import look_at_due  # pydantic and an HTTP client
 
     look_at_due()
+    if following:
+        discover.apply_async((following - 1,), countdown=DISCOVERY_INTERVAL, expires=2 * DISCOVERY_INTERVAL)
 
 
 @shared_task  # type: ignore[untyped-decorator]

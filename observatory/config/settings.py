@@ -180,7 +180,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 10,
         "options": {"expires": 10},
     },
-    "discover": {"task": "observatory.collect.tasks.discover", "schedule": 5, "options": {"expires": 5}},
+    "discover": {"task": "observatory.collect.tasks.discover", "schedule": 15, "options": {"expires": 15}},
     "record-own-metrics": {
         "task": "observatory.runtime.tasks.record_own_metrics",
         "schedule": 10,

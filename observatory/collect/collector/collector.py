@@ -36,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 TABLE_INTERVAL = 1.0
 """Seconds between two reads of the table of targets."""
+IDLE_INTERVAL = 2.5
+"""The same while there are no targets."""
 BALANCE_INTERVAL = 2.0
 """Seconds between two checks of the fair share."""
 HEARTBEAT_INTERVAL = 2.0
@@ -91,6 +93,7 @@ class Collector:
     async def _run_loop(self) -> None:
         """Takes leases and follows the table of targets until stopped."""
         balanced = -math.inf
+        is_idle = False
         while not self.stopping.is_set():
             try:
                 if time.monotonic() - balanced > BALANCE_INTERVAL:
@@ -98,13 +101,14 @@ class Collector:
                     await run_in_django_thread(registry.end_abandoned)
                     await self._give_up_excess()
                 share = await self._fair_share()
-                if share or self.leases.held or self.watchers:
+                is_idle = not (share or self.leases.held or self.watchers)
+                if not is_idle:
                     await run_in_django_thread(self.leases.take, share)
                     await self._follow_table()
             except (DatabaseError, psycopg.OperationalError) as error:
                 logger.warning("the database is unavailable: %s", str(error).strip()[:200])
             try:
-                async with asyncio.timeout(TABLE_INTERVAL):
+                async with asyncio.timeout(IDLE_INTERVAL if is_idle else TABLE_INTERVAL):
                     await self.stopping.wait()
             except TimeoutError:
                 continue

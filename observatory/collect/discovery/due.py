@@ -11,7 +11,7 @@ from observatory.collect.discovery.applying import apply
 from observatory.collect.discovery.asking import ask_all
 
 TOLERANCE = 1.0
-"""Seconds that a discovery may be asked early: Celery's beat, which asks every 5 s, is not exact."""
+"""Seconds that a discovery may be asked early: Celery, which looks every 5 s, is not exact."""
 
 
 def look_at_due() -> None:

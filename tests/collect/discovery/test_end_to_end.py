@@ -31,7 +31,7 @@ async def is_ended() -> bool:
 def look_now() -> None:
     """What Celery does when the interval has passed."""
     Discovery.objects.update(looked=None)
-    discover()
+    discover(0)
 
 
 async def test_a_cluster_is_recorded_as_long_as_it_is_listed(store: None) -> None:
