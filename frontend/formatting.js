@@ -1,5 +1,5 @@
 // Numbers, durations and sizes as text for people. observatory/clusters/formatting.py follows the same rules;
-// tests/docs/formatting.json is the table of examples that both are tested with.
+// tests/formatting.json is the table of examples that both are tested with.
 
 const MINUS = "−";
 const UNKNOWN = "–";

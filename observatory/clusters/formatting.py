@@ -1,6 +1,6 @@
 """Numbers, durations and sizes as text for people. frontend/formatting.js follows the same rules.
 
-tests/docs/formatting.json is the table of examples that both are tested with.
+tests/formatting.json is the table of examples that both are tested with.
 """
 
 from __future__ import annotations
