@@ -165,7 +165,7 @@ CELERY_TASK_ROUTES = {
     "observatory.collect.tasks.watch_recording": {"queue": "alerts"},
     "observatory.runtime.tasks.record_own_metrics": {"queue": "alerts"},
 }
-# a file for beat's state, for the worker that runs it as a thread (observatory.runtime.scheduling)
+# a file for beat's state, for the worker that runs it as a thread (observatory.runtime.beat_thread)
 BEAT_SCHEDULE_FILE = ""
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "beat": {"task": "observatory.runtime.tasks.beat", "schedule": 10},

@@ -10,8 +10,8 @@ from django.conf import settings
 
 from observatory.config import redis_server
 from observatory.config.memory import prepare_for_hours
+from observatory.runtime.beat_thread import start_beat
 from observatory.runtime.health import heartbeats as beats
-from observatory.runtime.scheduling import start_beat
 
 
 @shared_task  # type: ignore[untyped-decorator]

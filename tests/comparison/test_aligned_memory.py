@@ -17,7 +17,7 @@ from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from observatory.wire.records import Sample, Series
 from tests.comparison.made_runs import GIB, START, make_run
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.world import World
 
 URL = "/api/v1/runs/memory"

@@ -18,7 +18,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from tests.comparison.made_runs import START, make_run
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.kept_findings import finding, keep
 from tests.recorded import Recorded
 from tests.world import HOSTILE, World

@@ -21,7 +21,7 @@ from observatory.store.times import from_seconds
 from observatory.wire.records import WorkerSeen
 from tests.comparison.made_runs import GIB, START
 from tests.comparison.made_workers import Worker, make_run, version
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.world import World
 
 

@@ -8,7 +8,7 @@ from observatory.comparison.findings import compared_findings
 from observatory.comparison.schemas import Comparison
 from observatory.runs.models import Run
 from tests.comparison.made_runs import make_run
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.kept_findings import finding, keep
 from tests.world import World
 from tests.world import make_run as empty_run

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.docs.scripts import load_script
 
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -40,14 +41,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def module_tables() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "module_tables", ROOT / "docs/scripts/make_module_tables.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("make_module_tables")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())

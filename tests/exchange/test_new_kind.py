@@ -31,7 +31,7 @@ from observatory.store.maintenance.retention import apply_retention
 from observatory.store.schema.time_series import table_of
 from observatory.store.times import from_seconds
 from observatory.wire import kinds
-from tests.wire.test_documentation import maker
+from tests.docs.scripts import load_script
 from tests.world import World
 
 MODULE = '''
@@ -174,6 +174,6 @@ def test_a_kinds_own_retention_deletes_its_records_earlier(
 
 
 def test_a_kind_in_a_new_file_is_documented(pause: str) -> None:
-    page = maker().page()
+    page = load_script("make_wire_format").page()
     assert "\n## pause\nA pause of a task.\n" in page
     assert "| nbytes | real | B | memory that was freed | `Pause.nbytes` |" in page

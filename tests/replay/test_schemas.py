@@ -8,7 +8,7 @@ from django.test import Client
 from observatory.clusters.models import Cluster
 from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, SpanDetail, State
 from observatory.store.ingest.writer import Writer
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.replay.records import fill
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -26,7 +26,7 @@ from observatory.store.times import from_seconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.alerted import make_alert
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 
 LENGTH = 30.0
 """seconds of the run; it begins 60 s after the cluster"""

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import fields
 from pathlib import Path
-from types import ModuleType
 
 from observatory.wire.head import Head
 from observatory.wire.kind import Type
 from observatory.wire.kinds import KINDS
+from tests.docs.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 
 
-def maker(name: str = "make_wire_format") -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/scripts/{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_page_tells_every_kind_and_field_with_its_unit_and_source() -> None:
     page = (ROOT / "docs/wire-format.md").read_text()
-    assert page == maker().page(), "run docs/scripts/make_wire_format.py"
+    assert page == load_script("make_wire_format").page(), "run docs/scripts/make_wire_format.py"
     for kind in KINDS.values():
         section = page.split(f"\n## {kind.name}\n")[1].split("\n## ")[0]
         for field in kind.fields:
@@ -37,7 +27,7 @@ def test_the_page_tells_every_kind_and_field_with_its_unit_and_source() -> None:
 
 def test_the_head_is_told_field_by_field() -> None:
     names = [field.name for field in fields(Head) if field.name != "version"]
-    assert list(maker().HEAD_FIELDS) == ["version", *names]
+    assert list(load_script("make_wire_format").HEAD_FIELDS) == ["version", *names]
 
 
 def test_types_are_told_apart_by_what_they_hold() -> None:
@@ -45,6 +35,6 @@ def test_types_are_told_apart_by_what_they_hold() -> None:
 
 
 def test_the_page_of_metrics_is_up_to_date() -> None:
-    assert (ROOT / "docs/metrics.md").read_text() == maker("make_metrics").page(), (
+    assert (ROOT / "docs/metrics.md").read_text() == load_script("make_metrics").page(), (
         "run docs/scripts/make_metrics.py"
     )

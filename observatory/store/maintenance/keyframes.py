@@ -50,13 +50,14 @@ def make_keyframes(connection: psycopg.Connection, extent: Extent, until: int) -
     None is made once a late record has changed the extent's version.
     """
     parameters = progress_parameters(connection, extent.cluster, until)
-    many = max(MANY_TASKS, 2 * _prefixes(connection, parameters))
+    prefixes = _prefixes(connection, parameters)
     made = tasks = 0
     for interval, count in _tasks_by_interval(connection, parameters):
         tasks += count
         at = (interval + 1) * INTERVAL
-        if tasks >= many and at < until:
+        if tasks >= max(MANY_TASKS, 2 * prefixes) and at < until:
             made += _make_keyframe(connection, extent, at)
+            prefixes = _prefixes(connection, progress_parameters(connection, extent.cluster, at))
             tasks = 0
     return made
 

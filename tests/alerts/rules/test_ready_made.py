@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules.conditions import RuleSpec
 from observatory.alerts.rules.ready_made import BY_KEY, RULES, make, make_after_migrations, reset
 from tests.alerts.evaluation.window.conftest import Stored, stored
+from tests.docs.scripts import load_script
 
 __all__ = ["stored"]
 
@@ -113,11 +113,5 @@ def test_a_rule_on_the_cluster_fires_in_its_problem_and_not_otherwise(
 
 
 def test_the_documentation_lists_all_ready_made_rules() -> None:
-    spec = importlib.util.spec_from_file_location(
-        "make_table", ROOT / "docs/scripts/make_ready_made_rules.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    maker = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(maker)
+    maker = load_script("make_ready_made_rules")
     assert maker.table() in (ROOT / "docs/alerts.md").read_text(), "run docs/scripts/make_ready_made_rules.py"

@@ -17,7 +17,7 @@ from observatory.replay.scope import Scope
 from observatory.store.keys import split_key
 from observatory.store.queries import timeline
 from observatory.store.times import seconds_to_microseconds
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.observed import Observed, agent_server, observed
 from tests.recorded import START, Recorded
 from tests.replay.conftest import make_cluster

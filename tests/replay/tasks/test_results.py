@@ -24,7 +24,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance import result_keyframes
 from observatory.wire.records import WorkerSeen
 from tests.agent.fake_server import TOKEN, fake_server
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.replay.records import A, B, make_span
 
 Held = dict[str, tuple[int | None, float]]

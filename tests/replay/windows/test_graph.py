@@ -25,7 +25,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.timeline import snapshot
 from observatory.wire.records import TASK_STATES, Action, Span, WorkerSeen
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.replay.committed import direct
 from tests.replay.conftest import make_cluster
 

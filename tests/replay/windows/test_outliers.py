@@ -18,7 +18,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.queries.windows import outliers as store
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import Action, Span, WorkerSeen
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.recorded import GIB, START, Recorded
 from tests.replay.conftest import make_cluster
 

@@ -25,7 +25,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import Action, Span, Status, WorkerSeen
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.replay.committed import direct
 from tests.replay.conftest import make_cluster
 

@@ -11,7 +11,7 @@ from observatory.replay.worker_figures import running_on, worker_figures
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Sample, Series
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.replay.records import A, B, fill
 
 

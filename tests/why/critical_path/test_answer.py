@@ -14,7 +14,7 @@ from observatory.store.times import MAXIMUM_TIME
 from observatory.why.critical_path import answer
 from observatory.why.critical_path.answer import critical_path
 from observatory.why.schemas import CriticalPathAnswer
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.observed import Observed, agent_server, observed
 from tests.world import world
 

@@ -24,7 +24,7 @@ from observatory.why.findings.answer import findings
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.schemas import Findings
 from observatory.why.findings.search import find
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.recorded import at
 from tests.why.findings.simulated import Death, Simulated, found_in, futures, map_reduce
 

@@ -14,7 +14,7 @@ from observatory.store.times import MAXIMUM_TIME
 from observatory.why import window
 from observatory.why.schemas import ThreadTimes
 from observatory.why.thread_times.answer import thread_times
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.observed import HOSTILE, Observed, agent_server, observed
 from tests.world import World, world
 

@@ -14,7 +14,7 @@ from observatory.why.what_if.answer import prediction, what_if
 from observatory.why.what_if.change import Change
 from observatory.why.what_if.schemas import Prediction, WhatIf
 from observatory.why.window import TooManyTasks
-from tests.docs.documented import assert_documented
+from tests.documented import assert_documented
 from tests.observed import Observed, agent_server, observed
 from tests.world import World, world
 

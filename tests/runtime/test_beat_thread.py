@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 WORKER = """
 import sys, time
 from observatory.config.celery_beat import app
-from observatory.runtime.scheduling import start_beat
+from observatory.runtime.beat_thread import start_beat
 start_beat(app, sys.argv[1]).join()
 time.sleep(60)
 """
