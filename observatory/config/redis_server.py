@@ -21,6 +21,8 @@ TIMEOUTS = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
 SENTINEL_PORT = 26379
 SCHEMES = ("redis", "rediss", "unix")
 MOST_SENTINELS = 20
+WORKER = "dask-observatory-worker"
+"""name of the connections of Celery's workers to the broker"""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class RedisServer:
     def broker_options(self) -> dict[str, Any]:
         """Options of the connections to Celery's broker."""
         # seconds of a wait for the next task, which arrives at once: a second, the default, only wakes up
-        options: dict[str, Any] = {"polling_interval": 10}
+        options: dict[str, Any] = {"polling_interval": 10, "client_name": WORKER}
         if self.sentinels:
             options |= {"master_name": self.service, "sentinel_kwargs": self.sentinel_options()}
             # a master whose machine is gone closes no connection; longer than a wait for the next task

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from celery import current_app, shared_task
-from celery.signals import beat_init, worker_ready
+from celery.signals import beat_init, worker_ready, worker_shutting_down
 from django.conf import settings
 
 from observatory.config import redis_server
 from observatory.config.memory import prepare_for_hours
 from observatory.runtime.beat_thread import start_beat
 from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.waiting_workers import end_waits
 
 
 @shared_task  # type: ignore[untyped-decorator]
@@ -33,6 +35,12 @@ def _worker_is_ready(**_: Any) -> None:
         start_beat(current_app, settings.BEAT_SCHEDULE_FILE)
     prepare_for_hours()
     beats.report_ready()
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def _worker_is_shutting_down(**_: Any) -> None:
+    # in a thread: this is the handler of a signal, after which the worker's loop goes on to wait
+    threading.Thread(target=end_waits, name="end-waits", daemon=True).start()
 
 
 @beat_init.connect  # type: ignore[untyped-decorator]

@@ -18,7 +18,7 @@ from observatory.runtime.errors import StartupError
 from observatory.runtime.management.commands import up
 from observatory.runtime.supervision import logs as logs_module
 from observatory.runtime.supervision.logs import Logs
-from observatory.runtime.supervision.program import MAXIMUM_PAUSE, Program
+from observatory.runtime.supervision.program import MAXIMUM_PAUSE, Program, Stage
 from observatory.runtime.supervision.subprocesses import python as module
 from observatory.runtime.supervision.supervisor import Supervisor
 from tests.runtime.machine import alive, eventually
@@ -28,6 +28,24 @@ import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 os.write(1, b"started\\n")
+time.sleep(600)
+"""
+
+# it ends when the file has so many lines
+NOTES_ITS_END = """
+import signal, time
+from pathlib import Path
+def note(line):
+    with open({order!r}, "a") as file:
+        file.write("{name} " + line + "\\n")
+def stop(*_):
+    note("begins")
+    while len(Path({order!r}).read_text().splitlines()) < {earlier}:
+        time.sleep(0.01)
+    note("ends")
+    exit()
+signal.signal(signal.SIGTERM, stop)
+print("ready", flush=True)
 time.sleep(600)
 """
 
@@ -76,16 +94,25 @@ def test_a_program_that_does_not_stop_is_killed_with_what_it_started(logs: Logs)
     eventually(lambda: alive(processes) == [], "both are gone")
 
 
-def test_what_is_stopped_last_was_started_first(logs: Logs, tmp_path: Path) -> None:
-    note = f"open({str(tmp_path / 'order')!r}, 'a').write"
-    code = "import signal, time\nsignal.signal(signal.SIGTERM, lambda *_: ({}('{} '), exit()))\n"
-    code += "print('ready', flush=True)\ntime.sleep(600)"
+def test_programs_are_stopped_by_stages_those_of_one_stage_together(logs: Logs, tmp_path: Path) -> None:
+    order = tmp_path / "order"
     supervisor = Supervisor(logs)
-    for name in ("first", "second"):
-        supervisor.launch(python(code.format(note, name), name))
+    for name, stage, earlier in (
+        ("service", Stage.SERVICE, 0),
+        ("one", Stage.OBSERVATORY, 4),
+        ("other", Stage.OBSERVATORY, 4),
+        ("demo", Stage.DEMO, 0),
+    ):
+        program = python(NOTES_ITS_END.format(order=str(order), name=name, earlier=earlier), name)
+        program.stage = stage
+        supervisor.launch(program)
         eventually(lambda name=name: logs.path(name).read_text(), "it is ready")  # type: ignore[misc]
     supervisor.stop()
-    assert (tmp_path / "order").read_text() == "second first "
+    lines = order.read_text().splitlines()
+    assert lines[:2] == ["demo begins", "demo ends"]
+    assert sorted(lines[2:4]) == ["one begins", "other begins"]
+    assert sorted(lines[4:6]) == ["one ends", "other ends"]
+    assert lines[6:] == ["service begins", "service ends"]
 
 
 def test_a_program_that_ends_before_it_is_ready_says_why_in_one_line(logs: Logs) -> None:

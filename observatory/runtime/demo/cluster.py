@@ -15,7 +15,7 @@ from typing import Self
 
 from distributed import Client
 
-from observatory.runtime.supervision.program import Program
+from observatory.runtime.supervision.program import Program, stop_together
 from observatory.runtime.supervision.subprocesses import python
 
 WORKERS, THREADS = 3, 2
@@ -65,8 +65,9 @@ class DemoCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for program in reversed(self.programs):
-            program.stop()
+        scheduler, *workers = self.programs
+        stop_together(workers)
+        scheduler.stop()
 
     def client(self) -> Client:
         client = Client(self.address, timeout="60s")

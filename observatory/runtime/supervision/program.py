@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import IO, Any
 
 from observatory.runtime.supervision.forking import Fork
@@ -17,6 +18,15 @@ from observatory.runtime.supervision.subprocesses import die_with_parent, python
 MINIMUM_PAUSE, MAXIMUM_PAUSE = 0.5, 30.0
 STABLE = 30.0
 """seconds after which a program counts as running well: its next restart is prompt"""
+
+
+class Stage(IntEnum):
+    """Programs of one stage are stopped together, those of the last stage first."""
+
+    SERVICE = 0
+    OBSERVATORY = 1
+    DEMO = 2
+    """its end is still recorded"""
 
 
 @dataclass(slots=True)
@@ -28,6 +38,7 @@ class Program:
     stop_timeout: float = 15.0
     """seconds that it has to stop before it is killed"""
     restarts: bool = True
+    stage: Stage = Stage.OBSERVATORY
     environment: Mapping[str, str] = field(default_factory=dict)
     """further variables"""
     is_python: bool = True
@@ -72,13 +83,26 @@ class Program:
 
     def stop(self) -> None:
         """Stop it: send the signal, wait, then kill what is left of its process group."""
+        stop_together([self])
+
+    def _begin_stop(self) -> None:
+        if self.process is not None and self.is_running:
+            self.process.send_signal(self.stop_signal)
+
+    def _end_stop(self) -> None:
         if self.process is None:
             return
         assert self.process.pid is not None
-        if self.is_running:
-            self.process.send_signal(self.stop_signal)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(self.stop_timeout)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(self.stop_timeout)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+
+def stop_together(programs: Sequence[Program]) -> None:
+    """Stop the programs as Program.stop does, all at the same time."""
+    for program in programs:
+        program._begin_stop()
+    for program in programs:
+        program._end_stop()

@@ -11,7 +11,7 @@ from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.health import heartbeats as beats
 from observatory.runtime.supervision import management
 from observatory.runtime.supervision.options import Options
-from observatory.runtime.supervision.program import Program
+from observatory.runtime.supervision.program import Program, Stage
 from observatory.runtime.supervision.subprocesses import python
 
 ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
@@ -64,7 +64,9 @@ def demo(folder: DataFolder, options: Options) -> Program:
     arguments = ["--folder", str(demo_folder), "--url", options.local_url]
     command = python("observatory.runtime.demo", *arguments, *(["--once"] if options.demo_once else []))
     is_ready = (demo_folder / READY).exists
-    return Program("demo", command, is_ready, restarts=not options.demo_once, stop_timeout=30.0)
+    return Program(
+        "demo", command, is_ready, stop_timeout=30.0, restarts=not options.demo_once, stage=Stage.DEMO
+    )
 
 
 def _celery(command: str) -> list[str]:

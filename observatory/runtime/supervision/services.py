@@ -14,7 +14,7 @@ from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
 from observatory.runtime.embedded.valkey import Valkey
 from observatory.runtime.errors import StartupError
-from observatory.runtime.supervision.program import Program
+from observatory.runtime.supervision.program import Program, Stage
 from observatory.store.connection import connect
 
 
@@ -66,4 +66,5 @@ def _program(name: str, service: Postgres | Valkey, stop_signal: signal.Signals)
         stop_timeout=60.0,
         options=service.options(),
         is_python=False,
+        stage=Stage.SERVICE,
     )

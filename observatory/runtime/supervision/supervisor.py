@@ -1,4 +1,4 @@
-"""Starts programs in order, restarts them, stops them in reverse order."""
+"""Starts programs in order, restarts them, stops them by stages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from observatory.runtime.errors import StartupError
 from observatory.runtime.supervision.logs import Logs
-from observatory.runtime.supervision.program import Program
+from observatory.runtime.supervision.program import Program, Stage, stop_together
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +70,10 @@ class Supervisor:
             time.sleep(INTERVAL)
 
     def stop(self) -> None:
-        """Stop all programs, the last started first."""
+        """Stop all programs, one stage after the other."""
         self.stopping = True
-        for program in reversed(self.programs):
-            program.stop()
+        for stage in sorted(Stage, reverse=True):
+            stop_together([program for program in self.programs if program.stage is stage])
         self.logs.follow()
 
     def _wait(self) -> None:
