@@ -11,7 +11,8 @@ Layout, little-endian, every part padded to 8 bytes:
     columns   typed arrays, each starting at its offset (a multiple of 8)
 
 Types are f64, f32, u32, i32, u8, i64 (in files alone: browsers read the others) and `text`: a text column is
-a u32 array of indices into its `values`. Blocks can be concatenated.
+a u32 array of indices into its `values`, or has no offset and a value for each row. Blocks can be
+concatenated.
 """
 
 from __future__ import annotations
@@ -42,12 +43,16 @@ class BlockError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: `data` is a buffer of the type's items; for text, u32 indices into `values`."""
+    """One column: `data` is a buffer of the type's items; for text, u32 indices into `values`.
+
+    Without `has_data` a text column is encoded without the indices: it has a value for each row.
+    """
 
     name: str
     type: str
     data: Any
     values: Sequence[str] | None = None
+    has_data: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,9 @@ def encode(kind: str, rows: int, columns: Sequence[Column], meta: Mapping[str, A
     parts: list[bytes] = []
     offset = 0
     for column in columns:
+        if not column.has_data:
+            described.append(_distinct_texts(column, rows))
+            continue
         data = memoryview(column.data).cast("B").tobytes() if rows else b""
         width = array(TYPECODES.get(column.type, "I")).itemsize
         if len(data) != rows * width:
@@ -104,6 +112,13 @@ def encode(kind: str, rows: int, columns: Sequence[Column], meta: Mapping[str, A
     ).encode()
     header += b" " * (-len(header) % 8)
     return b"".join([PREFIX.pack(MAGIC, len(header), offset, 0), header, *parts])
+
+
+def _distinct_texts(column: Column, rows: int) -> dict[str, Any]:
+    """The header's entry of a column without data."""
+    if column.values is None or len(column.values) != rows:
+        raise BlockError(f"column {column.name!r} has neither data nor {rows} values")
+    return {"name": column.name, "type": column.type, "values": list(column.values)}
 
 
 def decode(data: Buffer) -> Iterator[Block]:
@@ -156,26 +171,37 @@ def _check_header(header: bytes) -> None:
 
 def _check_sizes(described: Sequence[Mapping[str, Any]], rows: int, length: int) -> None:
     """Columns do not share bytes, so their cost is bounded by the block's length. Raises BlockError."""
-    sizes = sum(rows * WIDTHS.get(str(entry["type"]), 4) for entry in described)
+    sizes = sum(rows * WIDTHS.get(str(entry["type"]), 4) for entry in described if "offset" in entry)
     if sizes > length:
         raise BlockError(f"the block's columns need {sizes} bytes, and it has {length}")
 
 
 def _column(entry: Mapping[str, Any], rows: int, columns: memoryview) -> Column:
-    name, column_type, offset = str(entry["name"]), entry["type"], entry["offset"]
+    name, column_type = str(entry["name"]), entry["type"]
     if column_type != "text" and column_type not in TYPECODES:
         raise BlockError(f"column {name[:50]!r} has the unknown type {str(column_type)[:20]!r}")
+    if column_type == "text" and "offset" not in entry:
+        values = _texts(name, entry)
+        if len(values) != rows:
+            raise BlockError(f"column {name[:50]!r} has {len(values)} texts for {rows} rows")
+        return Column(name, column_type, array("I", range(rows)), values)
+    offset = entry["offset"]
     length = rows * array(TYPECODES.get(column_type, "I")).itemsize
     if not isinstance(offset, int) or offset < 0 or offset % 8 or offset + length > len(columns):
         raise BlockError(f"column {name[:50]!r} lies outside of its block")
     data = columns[offset : offset + length]
     if column_type != "text":
         return Column(name, column_type, data)
-    values = entry["values"]
-    if not isinstance(values, list) or not set(map(type, values)) <= {str}:
-        raise BlockError(f"column {name[:50]!r} has no list of texts")
+    values = _texts(name, entry)
     indices = array("I")
     indices.frombytes(data)
     if rows and max(indices) >= len(values):
         raise BlockError(f"column {name[:50]!r} refers to a text that it hasn't")
     return Column(name, column_type, data, values)
+
+
+def _texts(name: str, entry: Mapping[str, Any]) -> list[str]:
+    values = entry["values"]
+    if not isinstance(values, list) or not set(map(type, values)) <= {str}:
+        raise BlockError(f"column {name[:50]!r} has no list of texts")
+    return values

@@ -7,7 +7,7 @@ documentation's table (docs/blocks.md) and the frontend's names and types (front
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from observatory.wire.blocks import TYPECODES, BlockError, Column, encode, number_column, text_column
@@ -56,7 +56,9 @@ def _column(declared: BlockColumn, values: Any) -> Column:
             )
         return values
     if declared.type == "text":
-        return text_column(declared.name, values)
+        column = text_column(declared.name, values)
+        # indices that count up take a tenth of a compressed tile
+        return replace(column, has_data=len(column.values or ()) < len(column.data))
     try:
         view = memoryview(values)
     except TypeError:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import struct
 from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ def test_the_block_that_the_frontends_tests_decode_is_what_the_server_encodes() 
             number_column("worker", "i32", [-1, 0, 1, -(2**31)]),
             number_column("action", "u8", [0, 1, 2, 255]),
             text_column("key", ["<img src=x onerror=alert(1)>", "ü", "", "ü"]),
+            replace(text_column("typename", ["a", "ü", "", "b"]), has_data=False),
         ],
         {"level": 16},
     )
@@ -47,6 +49,17 @@ def test_the_block_that_the_frontends_tests_decode_is_what_the_server_encodes() 
 def test_a_text_that_repeats_is_stored_once() -> None:
     column = text_column("key", ["inc"] * 1000)
     assert column.values == ["inc"]
+
+
+def test_texts_that_all_differ_need_no_indices() -> None:
+    indexed = text_column("key", ["b", "a", "c"])
+    encoded = encode("span", 3, [replace(indexed, has_data=False)])
+    [block] = decode(encoded)
+    assert block.list("key") == ["b", "a", "c"]
+    assert PREFIX.unpack_from(encoded)[2] == 0, "bytes of columns"
+    assert encode("span", 3, list(block.columns.values())) == encode("span", 3, [indexed])
+    with pytest.raises(BlockError, match="neither data nor 4 values"):
+        encode("span", 4, [replace(indexed, has_data=False)])
 
 
 def test_every_part_starts_at_a_multiple_of_eight_bytes() -> None:
@@ -81,6 +94,12 @@ def _header(rows: int = 1, **column: object) -> bytes:
     return json.dumps({"kind": "span", "rows": rows, "columns": [described]}).encode()
 
 
+def _header_without_offset(**column: object) -> bytes:
+    header = json.loads(_header(**column))
+    del header["columns"][0]["offset"]
+    return json.dumps(header).encode()
+
+
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
@@ -90,6 +109,10 @@ def _header(rows: int = 1, **column: object) -> bytes:
         (_header(type="q"), "unknown type"),
         (_header(type=[]), "can't be read|unknown type"),
         (_header(type="text", values=[]), "refers"),
+        (_header(type="text", values=["a"], rows=2, offset=None), "outside"),
+        (_header_without_offset(type="text", values=["a", "b"]), "2 texts for 1 rows"),
+        (_header_without_offset(type="text", values=[1]), "no list of texts"),
+        (_header_without_offset(), "can't be read"),
         (b"[" * 9_000, "can't be read"),
         (b"[" * 100_000, "more than 10000 objects and lists"),
         (b'{"rows": ' + b"9" * 5_000 + b"}", "can't be read"),

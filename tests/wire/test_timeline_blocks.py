@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from observatory.wire.blocks import BlockError, decode, number_column
+from observatory.wire.blocks import PREFIX, BlockError, decode, number_column
 from observatory.wire.timeline_blocks import EVENT_COUNT, EXTENT, KINDS
 
 COUNTS: dict[str, Any] = {"bin": [3, 4], "kind": ["tasks-erred", "tasks-erred"], "count": [1, 2]}
@@ -21,6 +21,14 @@ def test_a_block_has_the_declared_columns_in_their_order() -> None:
     ]
     assert {name: block.list(name) for name in COUNTS} == COUNTS
     assert (block.kind, block.rows, block.meta) == ("event-count", 2, {"level": 20})
+
+
+@pytest.mark.parametrize(("kinds", "has_data"), [(["a", "b"], False), (["a", "a"], True)])
+def test_texts_that_all_differ_are_sent_without_indices(kinds: list[str], has_data: bool) -> None:
+    encoded = EVENT_COUNT.encode({**COUNTS, "kind": kinds})
+    [block] = decode(encoded)
+    assert block.list("kind") == kinds
+    assert PREFIX.unpack_from(encoded)[2] == (24 if has_data else 16), "bytes of columns"
 
 
 def test_a_block_without_rows_has_its_meta_alone() -> None:

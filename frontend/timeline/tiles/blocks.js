@@ -5,7 +5,7 @@ import { MAXIMUM_ROWS } from "../../contract.js";
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("../../types.js").Numbers} Numbers */
 /** @typedef {import("../../types.js").Texts} Texts */
-/** @typedef {{name: string, type: string, offset: number, values?: string[]}} ColumnHeader */
+/** @typedef {{name: string, type: string, offset?: number, values?: string[]}} ColumnHeader */
 
 const MAGIC = 0x31424f44; // "DOB1", little-endian
 const PREFIX_BYTES = 16;
@@ -73,7 +73,12 @@ function makeBlock(header, buffer, start, length) {
     const type = column.type === "text" ? Uint32Array : ARRAYS[column.type];
     if (!type) throw new BlockError(`column ${column.name} has the unknown type ${column.type}`);
     const { offset } = column;
-    const inside = Number.isInteger(offset) && offset >= 0 && offset % 8 === 0;
+    if (offset === undefined && column.type === "text") {
+      if (column.values?.length !== header.rows) throw new BlockError(`column ${column.name} has no text for each row`);
+      texts.set(column.name, makeTexts(column, Uint32Array.from(column.values, (_, row) => row)));
+      continue;
+    }
+    const inside = offset !== undefined && Number.isInteger(offset) && offset >= 0 && offset % 8 === 0;
     if (!inside || offset + header.rows * type.BYTES_PER_ELEMENT > length) {
       throw new BlockError(`column ${column.name} lies outside of its block`);
     }

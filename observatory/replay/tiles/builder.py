@@ -1,8 +1,9 @@
 """Builds tiles: closed ones once, which are then cached, open ones for each request.
 
 Tiles up to BASE_LEVEL are built from rows, those above from the two tiles below, so that the cost of a tile
-doesn't depend on the number of rows it covers. Below BASE_LEVEL, tiles of many rows are built ahead. A tile
-of few rows is built from them on each request, and below KEPT_LEVEL it isn't cached.
+doesn't depend on the number of rows it covers. Of the levels above, every second one is cached: most of a
+tile is in those below it, too. Below BASE_LEVEL, tiles of many rows are built ahead. A tile of few rows is
+built from them on each request, and below KEPT_LEVEL it isn't cached.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from observatory.wire.layers import SPANS
 
 BASE_LEVEL = 16
 """tiles of 34 s"""
-KEPT_LEVEL = 25
-"""tiles of 4.8 hours: from here on each closed tile is cached, also one of few rows"""
+KEPT_LEVEL = 26
+"""tiles of 9.5 hours: from here on tiles are cached, also those of few rows"""
 FEW_ROWS = 2_000
 """rows that a tile can be built from as quickly as a cached one is read"""
 DIRECT_ROWS = 200_000
 """rows that a tile with one value of each worker is built from: its bins are wide, so those below it are
 seldom looked at, and would take as much room each"""
-MANY_SPANS = 5_000
+MANY_SPANS = 20_000
 """spans of a tile, above which its children are built ahead as well"""
 MAXIMUM_TOP_TILES = 4
 """tiles that cover a whole cluster"""
@@ -105,7 +106,7 @@ def build_closed_tiles(
     built = 0
     if not is_small and not _is_direct(connection, scope, layer, tile_id):
         built += _build_children(connection, scope, layer, tile_id, deep)
-    if is_closed(tile_id, extent.committed, scope):
+    if is_cacheable(layer, tile_id.level) and is_closed(tile_id, extent.committed, scope):
         tile = _build(connection, scope, layer, tile_id, is_small)
         built += 1
         can_be_finer = deep and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
@@ -161,6 +162,14 @@ def covering_tile_ids(first: float, last: float) -> list[TileId]:
     return [TileId(level, index) for index in range(start, stop + 1)]
 
 
+def is_cacheable(layer: Layer, level: int) -> bool:
+    """Return whether tiles of a level are cached; those between are built from the two below each.
+
+    Those with one value of each worker are built from many rows, so all of them are.
+    """
+    return layer.is_each or level <= BASE_LEVEL or (level - BASE_LEVEL) % 2 == 0
+
+
 def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
     """Return whether no more records can be added to the tile, late ones aside."""
     return min(tile_id.stop, scope.stop) / 1e6 < committed - SETTLING
@@ -203,11 +212,14 @@ class _Builder:
         """tiles to be cached, by name and id"""
 
     def cached(self, layer: Layer, tile_id: TileId) -> bytes | None:
-        """A cached tile, unless it is outdated."""
-        name = _cache_name(layer, self.scope, tile_id)
-        where = (self.scope.cluster.pk, name, tile_id.level, tile_id.index)
-        found = tile_cache.read_tile(self.connection, *where, self.extent.version)
-        return found if found is not None and self._is_current(found, tile_id) else None
+        """A cached tile, unless it is outdated; of a level that isn't cached: built from two that are."""
+        if is_cacheable(layer, tile_id.level):
+            return self._read(layer, tile_id)
+        below = [child for child in tile_id.children if self._has_records(child)]
+        children = [(child, found) for child in below if (found := self._read(layer, child)) is not None]
+        if len(children) < len(below):
+            return None
+        return _pack(self.head + self._from_children(layer, tile_id, children), SEND_COMPRESSION)
 
     def packed(self, layer: Layer, tile_id: TileId, is_small: bool | None = None) -> bytes:
         cached = self.cached(layer, tile_id)
@@ -218,11 +230,18 @@ class _Builder:
             is_small = has_records and _is_small(self.connection, self.scope, layer, tile_id)
         body = self.head + self._blocks(layer, tile_id, is_small)
         is_final = is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live
-        if is_final and has_records and (tile_id.level >= KEPT_LEVEL or not is_small):
+        is_worth_it = is_cacheable(layer, tile_id.level) and (tile_id.level >= KEPT_LEVEL or not is_small)
+        if is_final and has_records and is_worth_it:
             name = _cache_name(layer, self.scope, tile_id)
             self.built[name, tile_id] = _pack(body, CACHE_COMPRESSION)
             return self.built[name, tile_id]
         return _pack(body, SEND_COMPRESSION)
+
+    def _read(self, layer: Layer, tile_id: TileId) -> bytes | None:
+        name = _cache_name(layer, self.scope, tile_id)
+        where = (self.scope.cluster.pk, name, tile_id.level, tile_id.index)
+        found = tile_cache.read_tile(self.connection, *where, self.extent.version)
+        return found if found is not None and self._is_current(found, tile_id) else None
 
     def _blocks(self, layer: Layer, tile_id: TileId, is_small: bool) -> bytes:
         scope = Scope(self.scope.cluster) if self.scope.contains(tile_id) else self.scope
@@ -231,12 +250,15 @@ class _Builder:
             return tile_from_children(layer, tile_id, (), scope.window)
         if is_small or _is_direct(self.connection, scope, layer, tile_id):
             return tile_from_rows(self.connection, scope, layer, tile_id)
-        children = [
-            (child, gzip.decompress(self.packed(layer, child)))
-            for child in tile_id.children
-            if self._has_records(child)
-        ]
-        return tile_from_children(layer, tile_id, children, scope.window)
+        below = [child for child in tile_id.children if self._has_records(child)]
+        return self._from_children(layer, tile_id, [(child, self.packed(layer, child)) for child in below])
+
+    def _from_children(
+        self, layer: Layer, tile_id: TileId, children: Sequence[tuple[TileId, bytes]]
+    ) -> bytes:
+        scope = Scope(self.scope.cluster) if self.scope.contains(tile_id) else self.scope
+        bodies = [(child, gzip.decompress(packed)) for child, packed in children]
+        return tile_from_children(layer, tile_id, bodies, scope.window)
 
     def _has_records(self, tile_id: TileId) -> bool:
         return _overlaps(tile_id, self.extent, self.scope) and not _is_in_hole(tile_id, self.holes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,20 +11,21 @@ import numpy as np
 
 from observatory.replay.tiles import each_worker, sums
 from observatory.replay.tiles.bins import (
-    MINIMUM_SPAN_BINS,
     BusyBins,
+    Integers,
     SeriesBins,
     bin_spans,
+    is_short,
     merge_busy_bins,
     merge_series_bins,
 )
 from observatory.replay.tiles.events import event_blocks_from_children
-from observatory.replay.tiles.from_rows import bin_block, busy_block, span_block
+from observatory.replay.tiles.from_rows import bin_block, busy_block
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
+from observatory.replay.tiles.long_spans import LongSpans
 from observatory.replay.tiles.profiles import INTEGER_COLUMNS, ProfileBins, merge_profile_bins, profile_block
 from observatory.store.timeline_blocks import decode_array
-from observatory.store.times import seconds_to_microseconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, PREFIXES, PROFILE, SPANS
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT, SPAN, BlockKind
@@ -52,35 +53,27 @@ def tile_from_children(layer: Layer, tile_id: TileId, children: Children, window
 
 def _spans(tile_id: TileId, children: Children, window: tuple[int, int]) -> bytes:
     """Bin the spans that are short at this level, keep long ones; a span in both children is used once."""
-    rows = [
-        row
-        for child, body in children
-        for row in _rows(body, SPAN)
-        if child is children[0][0] or row[4] >= child.start / 1e6
-    ]
-    shortest = MINIMUM_SPAN_BINS * tile_id.bin_width
-    short = [
-        row for row in rows if seconds_to_microseconds(row[5]) - seconds_to_microseconds(row[4]) < shortest
-    ]
-    busy = _busy(tile_id, children, _short_bins(tile_id, short, window))
-    blocks = [busy_block(busy, tile_id)]
-    if len(short) < len(rows):
-        long = [
-            row
-            for row in rows
-            if seconds_to_microseconds(row[5]) - seconds_to_microseconds(row[4]) >= shortest
+    found = [(child, _block(body, SPAN.name)) for child, body in children]
+    blocks = [block for _, block in found if block is not None]
+    if not blocks:
+        return busy_block(_busy(tile_id, children), tile_id)
+    spans = LongSpans(blocks)
+    is_new = spans.start >= np.concatenate(
+        [
+            np.full(block.rows, 0 if child is children[0][0] else child.start)
+            for child, block in found
+            if block is not None
         ]
-        blocks.append(span_block(sorted(long, key=lambda row: (row[4], row[0]))))
-    return b"".join(blocks)
+    )
+    short = is_short(spans.start, spans.stop, tile_id)
+    busy = _busy(tile_id, children, [_bins(tile_id, spans, np.flatnonzero(is_new & short), window)])
+    long = np.flatnonzero(is_new & ~short)
+    return busy_block(busy, tile_id) + (spans.encode(long) if len(long) else b"")
 
 
-def _short_bins(
-    tile_id: TileId, short: Sequence[Sequence[Any]], window: tuple[int, int]
-) -> Iterator[BusyBins]:
-    if short:
-        lane, prefix, action = (np.array([row[column] for row in short], np.int64) for column in range(3))
-        start, stop = (np.array([seconds_to_microseconds(row[column]) for row in short]) for column in (4, 5))
-        yield bin_spans(lane, prefix, action, start, stop, tile_id, window)
+def _bins(tile_id: TileId, spans: LongSpans, rows: Integers, window: tuple[int, int]) -> BusyBins:
+    lane, prefix, action = (spans.columns[name][rows] for name in ("lane", "prefix", "action"))
+    return bin_spans(lane, prefix, action, spans.start[rows], spans.stop[rows], tile_id, window)
 
 
 def _busy(tile_id: TileId, children: Children, more: Iterable[BusyBins] = ()) -> BusyBins:

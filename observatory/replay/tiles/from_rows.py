@@ -141,7 +141,7 @@ def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id:
 def bin_block(bins: SeriesBins, layer: Layer, tile_id: TileId) -> bytes:
     """Encode the bins of a tile of series."""
     columns = {**_columns(SERIES_BIN, bins), "time": bins.time / 1e6}
-    if layer.name in OF_WORKERS and layer.band is not None:
+    if layer.name in OF_WORKERS:
         columns |= {name: rounded(columns[name], BITS_OF_VALUES) for name in ("min", "max", "mean", "last")}
     meta = {"level": tile_id.level, "index": tile_id.index, "layer": str(layer)}
     return encode_block(SERIES_BIN, columns, meta)

@@ -13,6 +13,7 @@ const COLUMNS = /** @type {[string, string, any[]][]} */ ([
   ["worker", "i32", [-1, 0, 1, -(2 ** 31)]],
   ["action", "u8", [0, 1, 2, 255]],
   ["key", "text", ["<img src=x onerror=alert(1)>", "ü", "", "ü"]],
+  ["typename", "text", ["a", "ü", "", "b"]],
 ]);
 const FROM_SERVER = readFileSync(new URL("../blocks.bin", import.meta.url));
 
@@ -40,9 +41,9 @@ test("concatenated blocks come in their order", () => {
 const GOOD = encode("busy", 2, [["start", "f64", [1, 2]], ["key", "text", ["x", "y"]]]);
 const bytes = (/** @type {string} */ text) => new TextEncoder().encode(text);
 
-/** GOOD with another text in its header, as long. @param {string} from @param {string} to */
-function changed(from, to) {
-  const text = Buffer.from(GOOD).toString("latin1");
+/** A block with another text in its header, as long. @param {string} from @param {string} to */
+function changed(from, to, block = GOOD) {
+  const text = Buffer.from(block).toString("latin1");
   assert.ok(text.includes(from) && from.length === to.length);
   return Uint8Array.from(Buffer.from(text.replace(from, to), "latin1"));
 }
@@ -58,6 +59,8 @@ for (const [data, words] of /** @type {[Uint8Array, string][]} */ ([
   [changed('"f64"', '"f46"'), "unknown type f46"],
   [changed('["x","y"]', '["x"]    '), "refers to a text that it hasn't"],
   [changed('["x","y"]', '["x",17] '), "no list of texts"],
+  [changed('"offset":0', '"ignore":0'), "lies outside of its block"],
+  [changed('"offset":0', '"ignore":0', encode("busy", 2, [["key", "text", ["x", "x"]]])), "no text for each row"],
 ])) {
   test(`what is no block is refused with the reason: ${words}`, () => {
     assert.throws(

@@ -12,13 +12,14 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.tiles import builder
-from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
+from observatory.replay.tiles.builder import BASE_LEVEL, cached_tile, get_tile
 from observatory.replay.tiles.from_rows import has_few_rows, tile_from_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries import timeline
 from observatory.store.queries.extents import read_extent
+from observatory.wire.blocks import decode
 from observatory.wire.records import (
     Span,
 )
@@ -200,6 +201,33 @@ def test_each_level_has_every_event_or_its_count(
         assert themselves["worker-lost"] == 600
         assert all(now - 2**level / 1e6 <= time < now + SECONDS for time in times)
         assert (level < BASE_LEVEL) or total["topic"] > TOPICS / 2
+
+
+def test_of_the_levels_that_are_built_from_others_every_second_one_is_cached(
+    built: Cluster, direct: psycopg.Connection
+) -> None:
+    found = direct.execute(
+        "SELECT DISTINCT level FROM tile WHERE cluster_id = %s AND level >= %s AND layer NOT LIKE '%%.each'",
+        [built.pk, BASE_LEVEL],
+    ).fetchall()
+    assert {level for (level,) in found} == {BASE_LEVEL, BASE_LEVEL + 2}
+
+
+def test_a_tile_between_cached_levels_is_built_of_cached_ones(
+    built: Cluster, state: str, direct: psycopg.Connection, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That it agrees with the rows, as those of all levels, is tested above."""
+    monkeypatch.setattr(builder, "tile_from_rows", lambda *arguments: pytest.fail("rows were read"))
+    count = direct.execute("SELECT count(*) FROM tile").fetchone()
+    for layer in (layer for layer in ALL_LAYERS if layer.band != 1):  # of one worker, with few rows
+        for level in (BASE_LEVEL + 1, BASE_LEVEL + 3):
+            tile_id = TileId.at(level, round((now + 100) * 1e6))
+            tile = cached_tile(direct, Scope(built), layer, tile_id)
+            if tile is None:
+                assert state == "live", "it may be open"
+            else:
+                assert len(list(decode(tile.body))) > 1
+    assert direct.execute("SELECT count(*) FROM tile").fetchone() == count
 
 
 def test_the_layer_of_all_workers_has_the_min_mean_and_max_of_their_bands(
