@@ -1,6 +1,6 @@
 // Seconds per pixel column and colour, from which charts of busy time are drawn.
 
-/** Sums by (slot, column). Slots are small numbers; only the ones used cost anything. */
+/** Sums by (slot, column). Slots are small numbers; only the slots and columns that have any time cost anything. */
 export class Coverage {
   columns = 0;
   start = 0;
@@ -11,6 +11,8 @@ export class Coverage {
   slots = [];
   /** @type {Float32Array[]} by slot */
   #sums = [];
+  /** @type {number[][]} by slot: columns with any time */
+  #filled = [];
   /** @type {Uint8Array} */
   #used = new Uint8Array(0);
 
@@ -20,8 +22,11 @@ export class Coverage {
    * @param {number} columns
    */
   reset(start, stop, columns) {
+    for (const slot of this.slots) {
+      for (const column of this.#filled[slot]) this.#sums[slot][column] = 0;
+      this.#filled[slot].length = 0;
+    }
     if (columns !== this.columns) this.#sums = [];
-    else for (const slot of this.slots) this.#sums[slot].fill(0);
     this.#used.fill(0);
     this.slots = [];
     this.columns = columns;
@@ -37,46 +42,65 @@ export class Coverage {
    * @param {number} seconds
    */
   add(slot, from, to, seconds) {
-    const sums = this.#of(slot);
+    this.#use(slot);
     const left = (from - this.start) / this.step;
     const right = (to - this.start) / this.step;
     const first = Math.max(0, Math.floor(left));
     const last = Math.min(this.columns - 1, Math.ceil(right) - 1);
     if (last <= first) {
       const inside = Math.min(right, this.columns) - Math.max(left, 0);
-      if (first < this.columns && inside > 0) sums[first] += (seconds * inside) / (right - left);
+      if (first < this.columns && inside > 0) this.#fill(slot, first, (seconds * inside) / (right - left));
       return;
     }
     const rate = seconds / (right - left);
     for (let column = first; column <= last; column++) {
-      sums[column] += rate * (Math.min(right, column + 1) - Math.max(left, column));
+      this.#fill(slot, column, rate * (Math.min(right, column + 1) - Math.max(left, column)));
     }
   }
 
   /**
-   * The seconds of a slot by column.
+   * The columns in which a slot has any time, in no order.
    * @param {number} slot one of `slots`
    */
-  of(slot) {
-    return this.#sums[slot];
+  columnsOf(slot) {
+    return this.#filled[slot];
+  }
+
+  /**
+   * @param {number} slot one of `slots`
+   * @param {number} column
+   */
+  seconds(slot, column) {
+    return this.#sums[slot][column];
   }
 
   sortSlots() {
     this.slots.sort((one, other) => one - other);
   }
 
+  /**
+   * @param {number} slot
+   * @param {number} column
+   * @param {number} seconds
+   */
+  #fill(slot, column, seconds) {
+    if (!(seconds > 0)) return;
+    const sums = this.#sums[slot];
+    if (sums[column] === 0) this.#filled[slot].push(column);
+    sums[column] += seconds;
+  }
+
   /** @param {number} slot */
-  #of(slot) {
+  #use(slot) {
     if (slot >= this.#used.length) {
       const larger = new Uint8Array(slot + 64);
       larger.set(this.#used);
       this.#used = larger;
     }
-    if (!this.#used[slot]) {
-      this.#used[slot] = 1;
-      this.slots.push(slot);
-      this.#sums[slot] ??= new Float32Array(this.columns);
-    }
-    return this.#sums[slot];
+    if (this.#used[slot]) return;
+    this.#used[slot] = 1;
+    this.slots.push(slot);
+    this.#sums[slot] ??= new Float32Array(this.columns);
+    this.#filled[slot] ??= [];
   }
 }

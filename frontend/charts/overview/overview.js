@@ -152,15 +152,15 @@ export class Overview {
   #drawSlot(slot, heights, share, left) {
     const { context } = this.#surface;
     const { model, selection } = this.#context;
-    const sums = this.#coverage.of(slot);
+    const coverage = this.#coverage;
     const id = prefixOfSlot(slot, model);
     if (id !== undefined && selection.hidden.has(id)) return;
     context.fillStyle = id === undefined ? "#000000" : model.color(id);
     context.globalAlpha = selection.prefix === null || selection.prefix === id ? 1 : 0.2;
     const room = HEIGHT - MARKS_HEIGHT - 1;
-    for (let column = 0; column < sums.length; column++) {
-      if (sums[column] <= 0) continue;
-      const height = Math.min(Math.max(sums[column] * share, heights[column] ? 0 : FAINTEST), room - heights[column]);
+    for (const column of coverage.columnsOf(slot)) {
+      const seconds = coverage.seconds(slot, column);
+      const height = Math.min(Math.max(seconds * share, heights[column] ? 0 : FAINTEST), room - heights[column]);
       context.fillRect(left + column, HEIGHT - heights[column] - height, 1, height);
       heights[column] += height;
     }

@@ -128,41 +128,36 @@ export class LanePainter {
     if (!coverage.slots.length) return;
     coverage.sortSlots();
     const overlays = coverage.slots.filter(isOverlay);
-    const computed = coverage.slots.filter((slot) => !isOverlay(slot));
-    const bottom = row.top + row.height;
     const share = row.height / (coverage.step * row.threads); // px a second
-    for (let column = 0; column < coverage.columns; column++) {
-      let height = 0;
-      for (const slot of computed) {
-        height = this.#segment(slot, column, bottom, height, share, row.height, strength);
-      }
-      if (!overlays.length) continue;
-      let over = 0;
-      for (const slot of overlays) over += coverage.of(slot)[column] * share;
-      if (over === 0) continue;
-      let base = Math.max(0, Math.min(height, row.height - over));
-      for (const slot of overlays) {
-        base = this.#segment(slot, column, bottom, base, share, row.height, strength);
-      }
+    const heights = new Float64Array(coverage.columns);
+    for (const slot of coverage.slots) if (!isOverlay(slot)) this.#paintSlot(slot, row, heights, share, strength);
+    if (!overlays.length) return;
+    const over = new Float64Array(coverage.columns);
+    for (const slot of overlays) {
+      for (const column of coverage.columnsOf(slot)) over[column] += coverage.seconds(slot, column) * share;
     }
+    const bases = heights.map((height, column) => Math.max(0, Math.min(height, row.height - over[column])));
+    for (const slot of overlays) this.#paintSlot(slot, row, bases, share, strength);
   }
 
   /**
    * @param {number} slot
-   * @param {number} column
-   * @param {number} bottom
-   * @param {number} from height where it begins, in px
+   * @param {LaneRow} row
+   * @param {Float64Array} heights where the columns end so far, in px
    * @param {number} share px a second
-   * @param {number} limit px
    * @param {number} strength
-   * @returns {number} height where it ends
    */
-  #segment(slot, column, bottom, from, share, limit, strength) {
-    const seconds = this.#coverage.of(slot)[column];
-    if (seconds <= 0 || from >= limit) return from;
-    const to = Math.min(from + Math.max(seconds * share, FAINTEST), limit);
-    this.pixels.stack(column, bottom, from, to, this.#colors[slot], this.#alphas[slot] * strength);
-    return to;
+  #paintSlot(slot, row, heights, share, strength) {
+    const bottom = row.top + row.height;
+    const color = this.#colors[slot];
+    const alpha = this.#alphas[slot] * strength;
+    for (const column of this.#coverage.columnsOf(slot)) {
+      const from = heights[column];
+      if (from >= row.height) continue;
+      const seconds = this.#coverage.seconds(slot, column);
+      heights[column] = Math.min(from + Math.max(seconds * share, FAINTEST), row.height);
+      this.pixels.stack(column, bottom, from, heights[column], color, alpha);
+    }
   }
 
   /**
