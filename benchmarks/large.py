@@ -80,6 +80,8 @@ class Store:
 
         self.project = Project.objects.get(slug="default")
         self.facts: dict[str, dict[str, Any]] = {}
+        self.before: dict[str, int] = {}
+        """bytes of all rows before a recording was stored"""
 
     def add(self, shape: Shape, start: float, is_live: bool = False) -> tuple[int, Iterator[Any]]:
         """Store a recording; returns its cluster, and the batches after it."""
@@ -100,7 +102,7 @@ class Store:
             agent_heard = from_seconds(time.time()) + timedelta(days=1)
             Cluster.objects.filter(pk=cluster.pk).update(agent_heard=agent_heard)
         with connect() as connection:
-            before = connection.execute(TABLES).fetchone() or [0]
+            self.before[shape.name] = _room(connection)
             coming = batches(shape, cluster.pk, start)
             spans = samples = 0
             with Writer() as writer:
@@ -110,9 +112,7 @@ class Store:
                     committed = writer.write(batch)
             if not is_live:
                 Cluster.objects.filter(pk=cluster.pk).update(ended=from_seconds(committed.extent.last))
-            after = connection.execute(TABLES).fetchone() or [0]
-        size = int(after[0] - before[0])
-        self.facts[shape.name] = {"spans": spans, "samples": samples, "bytes_of_rows": size}
+        self.facts[shape.name] = {"spans": spans, "samples": samples}
         return cluster.pk, coming
 
     def build(self, shape: Shape, cluster: int) -> None:
@@ -123,15 +123,21 @@ class Store:
 
         with connect() as connection:
             build_cluster(connection, Cluster.objects.get(pk=cluster))
+            rows = _room(connection) - self.before[shape.name]  # of what is live, more than was stored above
             tiles, size = connection.execute(TILES, [cluster]).fetchone() or (0, 0)
             connection.execute("VACUUM ANALYZE")  # otherwise autovacuum runs while pages are measured
             connection.execute("CHECKPOINT")
         facts = self.facts[shape.name]
         facts |= {
             "tiles": tiles,
+            "bytes_of_rows": rows,
             "bytes_of_tiles": int(size),
-            "room": round(size / facts["bytes_of_rows"], 3),
+            "room": round(size / rows, 3),
         }
+
+
+def _room(connection: Any) -> int:
+    return int((connection.execute(TABLES).fetchone() or [0])[0])
 
 
 def set_up(server: Observatory) -> None:

@@ -60,6 +60,10 @@ def batches(shape: Shape, cluster: int, start: float) -> Iterator[Batch]:
         step += 1
 
 
+SCALES = {"percent": 40.0, "ratio": 0.1, "seconds": 0.01}
+"""of gauges by unit: values at which no alert fires"""
+
+
 class _Lanes:
     """The threads of all workers; each computes one task after the other."""
 
@@ -132,7 +136,8 @@ def _samples(shape: Shape, series: Series, place: int, first: float, last: float
     while (time := number * shape.step + phase) < last:
         wave = math.sin(number / 20 + place) + 1.1
         noise = (number * 7919 + place * 104_729) % 1000 / 1000
-        value = number * 10.0 if series.type is MetricType.COUNTER else 1e6 * (wave + 0.1 * noise)
+        scale = SCALES.get(METRICS[series.metric].unit, 1e6)
+        value = number * 10.0 if series.type is MetricType.COUNTER else scale * (wave + 0.1 * noise)
         yield Sample(series, round(time, 6), value)
         number += 1
 

@@ -101,7 +101,7 @@ def _shown(value: Any) -> str:
 def decode_batch(data: Buffer) -> tuple[Head, dict[str, Block]]:
     """The head and the blocks of records by kind. Raises BatchError."""
     try:
-        blocks = decode(data)
+        blocks = decode(data, may_share=False)
         first = next(blocks, None)
         if first is None or first.kind != HEAD:
             raise BatchError("the first block isn't the batch's head")

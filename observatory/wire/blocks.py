@@ -11,8 +11,8 @@ Layout, little-endian, every part padded to 8 bytes:
     columns   typed arrays, each starting at its offset (a multiple of 8)
 
 Types are f64, f32, u32, i32, u8, i64 (in files alone: browsers read the others) and `text`: a text column is
-a u32 array of indices into its `values`, or has no offset and a value for each row. Blocks can be
-concatenated.
+a u32 array of indices into its `values`, or has no offset and a value for each row. Columns of the same type
+and numbers can have the same offset, in tiles. Blocks can be concatenated.
 """
 
 from __future__ import annotations
@@ -85,9 +85,19 @@ def number_column(name: str, type: str, numbers: Iterable[Any]) -> Column:
     return Column(name, type, array(TYPECODES[type], numbers))
 
 
-def encode(kind: str, rows: int, columns: Sequence[Column], meta: Mapping[str, Any] | None = None) -> bytes:
-    """The bytes of a block. Raises BlockError if a column lacks `rows` items, ValueError on a NaN."""
+def encode(
+    kind: str,
+    rows: int,
+    columns: Sequence[Column],
+    meta: Mapping[str, Any] | None = None,
+    may_share: bool = False,
+) -> bytes:
+    """The bytes of a block. Raises BlockError if a column lacks `rows` items, ValueError on a NaN.
+
+    `may_share`: columns of the same type and numbers are stored once.
+    """
     described: list[dict[str, Any]] = []
+    offsets: dict[tuple[str, bytes], int] = {}
     parts: list[bytes] = []
     offset = 0
     for column in columns:
@@ -98,10 +108,13 @@ def encode(kind: str, rows: int, columns: Sequence[Column], meta: Mapping[str, A
         width = array(TYPECODES.get(column.type, "I")).itemsize
         if len(data) != rows * width:
             raise BlockError(f"column {column.name!r} has {len(data)} bytes, not {rows} × {width}")
-        entry: dict[str, Any] = {"name": column.name, "type": column.type, "offset": offset}
+        known = offsets.setdefault((column.type, data), offset) if may_share else offset
+        entry: dict[str, Any] = {"name": column.name, "type": column.type, "offset": known}
         if column.values is not None:
             entry["values"] = list(column.values)
         described.append(entry)
+        if known < offset:
+            continue
         padded = data + b"\0" * (-len(data) % 8)
         parts.append(padded)
         offset += len(padded)
@@ -121,8 +134,11 @@ def _distinct_texts(column: Column, rows: int) -> dict[str, Any]:
     return {"name": column.name, "type": column.type, "values": list(column.values)}
 
 
-def decode(data: Buffer) -> Iterator[Block]:
-    """The blocks in `data`; their columns are views of it. Raises BlockError if the bytes are no blocks."""
+def decode(data: Buffer, may_share: bool = True) -> Iterator[Block]:
+    """The blocks in `data`; their columns are views of it. Raises BlockError if the bytes are no blocks.
+
+    Without `may_share`, columns do not share bytes, so that their cost is bounded by the length of `data`.
+    """
     view = memoryview(data).cast("B")
     position = 0
     while position < len(view):
@@ -136,11 +152,11 @@ def decode(data: Buffer) -> Iterator[Block]:
         end = columns_start + columns_length
         if end > len(view):
             raise BlockError(f"the block at byte {position} ends after its {len(view) - position} bytes")
-        yield _block(bytes(view[header_start:columns_start]), view[columns_start:end])
+        yield _block(bytes(view[header_start:columns_start]), view[columns_start:end], may_share)
         position = end
 
 
-def _block(header_bytes: bytes, columns: memoryview) -> Block:
+def _block(header_bytes: bytes, columns: memoryview, may_share: bool) -> Block:
     _check_header(header_bytes)
     try:
         header = json.loads(header_bytes)
@@ -149,7 +165,8 @@ def _block(header_bytes: bytes, columns: memoryview) -> Block:
             raise BlockError("the block's header has no valid kind and rows")
         if len(described) > MAXIMUM_COLUMNS:
             raise BlockError(f"the block has {len(described)} columns, more than {MAXIMUM_COLUMNS}")
-        _check_sizes(described, rows, len(columns))
+        if not may_share:
+            _check_sizes(described, rows, len(columns))
         found = [_column(entry, rows, columns) for entry in described]
         return Block(kind, rows, {column.name: column for column in found}, header.get("meta") or {})
     except BlockError:
@@ -170,7 +187,7 @@ def _check_header(header: bytes) -> None:
 
 
 def _check_sizes(described: Sequence[Mapping[str, Any]], rows: int, length: int) -> None:
-    """Columns do not share bytes, so their cost is bounded by the block's length. Raises BlockError."""
+    """Raises BlockError if columns share bytes."""
     sizes = sum(rows * WIDTHS.get(str(entry["type"]), 4) for entry in described if "offset" in entry)
     if sizes > length:
         raise BlockError(f"the block's columns need {sizes} bytes, and it has {length}")

@@ -45,7 +45,7 @@ class BlockKind:
             raise BlockError(f"a block of kind {self.name!r} has other columns than {sorted(values)}")
         columns = [_column(column, values[column.name]) for column in self.columns]
         rows = _rows(columns[0]) if columns else 0
-        return encode(self.name, rows, columns, meta)
+        return encode(self.name, rows, columns, meta, may_share=True)
 
 
 def _column(declared: BlockColumn, values: Any) -> Column:

@@ -62,6 +62,17 @@ def test_texts_that_all_differ_need_no_indices() -> None:
         encode("span", 4, [replace(indexed, has_data=False)])
 
 
+def test_columns_with_the_same_numbers_can_be_stored_once() -> None:
+    least, most = (number_column(name, "f64", [1.5, 2.5]) for name in ("min", "max"))
+    count, lane = (number_column(name, "u32", [1, 1]) for name in ("count", "lane"))
+    encoded = encode("bin", 2, [least, count, most, lane], may_share=True)
+    assert PREFIX.unpack_from(encoded)[2] == 16 + 8, "bytes of columns"
+    [block] = decode(encoded)
+    assert [block.list(name) for name in block.columns] == [[1.5, 2.5], [1, 1], [1.5, 2.5], [1, 1]]
+    with pytest.raises(BlockError, match="columns need 48 bytes, and it has 24"):
+        list(decode(encoded, may_share=False))
+
+
 def test_every_part_starts_at_a_multiple_of_eight_bytes() -> None:
     encoded = encode(
         "span", 3, [number_column("action", "u8", [1, 2, 3]), number_column("start", "f64", [1, 2, 3])]

@@ -146,7 +146,7 @@ class Bundle:
             with self._archive.open(table.name + SUFFIX) as member:
                 while data := _next_block(member):
                     digest.update(data)
-                    (block,) = decode(data)
+                    (block,) = decode(data, may_share=False)
                     rows += block.rows
                     if block.kind != table.name or block.rows > MOST_ROWS or rows > part.rows:
                         raise Refused(f"{table.name}{SUFFIX} holds other rows than the manifest says.")

@@ -72,4 +72,4 @@ def _redact_events(block: Block, scope: Scope) -> bytes:
 
 
 def _encode(block: Block) -> bytes:
-    return encode(block.kind, block.rows, list(block.columns.values()), block.meta)
+    return encode(block.kind, block.rows, list(block.columns.values()), block.meta, may_share=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -121,6 +122,16 @@ def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[s
     )
     for worker in workers:
         worker["tags"] = tags_of(worker.pop("resources"), worker.pop("detail"))
+    series = _items(
+        connection,
+        """SELECT id, worker_id AS worker, metric, labels::text AS labels FROM series
+           WHERE cluster_id = %s AND metric = ANY(%s) ORDER BY id""",
+        [cluster, list(metrics)],
+    )
+    # those of each worker have the same labels
+    labels = {text: json.loads(text) for text in {item["labels"] for item in series}}
+    for item in series:
+        item["labels"] = labels[item["labels"]]
     return Dimensions(
         workers,
         _items(
@@ -130,12 +141,7 @@ def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[s
             [cluster],
         ),
         _items(connection, "SELECT id, name, color FROM prefix WHERE cluster_id = %s ORDER BY id", [cluster]),
-        _items(
-            connection,
-            """SELECT id, worker_id AS worker, metric, labels FROM series
-               WHERE cluster_id = %s AND metric = ANY(%s) ORDER BY id""",
-            [cluster, list(metrics)],
-        ),
+        series,
     )
 
 
@@ -380,7 +386,7 @@ def _full_spans(
 def _items(connection: psycopg.Connection, query: LiteralString, parameters: Sequence[Any]) -> list[Item]:
     cursor = connection.execute(query, parameters)
     labels = [column.name for column in cursor.description or ()]
-    return [dict(zip(labels, row, strict=True)) for row in cursor]
+    return [dict(zip(labels, row, strict=True)) for row in cursor.fetchall()]
 
 
 def window_parameters(cluster: int, start: int, stop: int) -> dict[str, Any]:

@@ -157,10 +157,11 @@ def test_a_timeline_has_the_rules_text_filled_in_for_each_alert(world: World, al
     assert item["text"]["description"] == f"{alert.labels['worker']} is full"
 
 
-def test_unchanged_alerts_return_304(world: World, alert: Alert) -> None:
+@pytest.mark.parametrize("accepted", ["identity", "gzip"])
+def test_unchanged_alerts_return_304(world: World, alert: Alert, accepted: str) -> None:
     path = f"/api/v1/clusters/{world.live.pk}/alerts"
-    notified = world.client("viewer").get(path)
-    known = {"If-None-Match": notified.headers["ETag"]}
+    notified = world.client("viewer").get(path, headers={"Accept-Encoding": accepted})
+    known = {"If-None-Match": notified.headers["ETag"], "Accept-Encoding": accepted}
     assert world.client("viewer").get(path, headers=known).status_code == 304
     send(world, "editor", f"{alert.pk}/acknowledge")
     assert world.client("viewer").get(path, headers=known).status_code == 200
