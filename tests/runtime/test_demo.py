@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,6 +111,21 @@ def test_a_task_that_kills_its_workers_fails_for_good(cluster: DemoCluster, clie
     future = client.submit(work.die_with_worker, pure=False, retries=0)
     assert isinstance(future.exception(timeout=120), KilledWorker)
     eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == WORKERS, "all are there")
+
+
+def test_workers_that_die_before_a_pass_do_not_end_the_demo(
+    cluster: DemoCluster, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "load_part", lambda part: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr(work, "demo_runs", lambda: [])
+    before = set(client.scheduler_info(n_workers=-1)["workers"])
+    work.one_pass(client)
+
+    def others() -> bool:
+        workers = set(client.scheduler_info(n_workers=-1)["workers"])
+        return len(workers) == WORKERS and not workers & before
+
+    eventually(others, "others are there")
 
 
 def test_a_pass_has_a_history_of_one_name_that_ends_with_a_slower_release() -> None:
