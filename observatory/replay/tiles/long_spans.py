@@ -44,4 +44,5 @@ class LongSpans:
 def _texts(block: Block, name: str) -> npt.NDArray[Any]:
     column = block.columns[name]
     indices = np.frombuffer(column.data, "<u4", block.rows)
-    return np.array(column.values or [], object)[indices]
+    values: npt.NDArray[Any] = np.array(column.values or [], object)[indices]
+    return values

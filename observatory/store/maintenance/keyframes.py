@@ -1,10 +1,14 @@
-"""Keyframes: computed tasks by prefix, kept after many tasks, so that progress at any time takes few rows."""
+"""Keyframes: computed tasks by prefix, kept after many tasks, so that progress at any time takes few rows.
+
+Spans since a keyframe are found by their time, among those of all clusters. So one is also made some minutes
+after a cluster's last task, and where it counts all of the cluster's tasks no spans are read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import psycopg
 
@@ -17,6 +21,8 @@ INTERVAL = 1 << SHIFT
 """microseconds; keyframes are at multiples of it: 34 s"""
 MANY_TASKS = 1_000
 """after which a keyframe is made, or twice as many as it has prefixes: it takes a small part of their room"""
+AGE = 600_000_000
+"""microseconds after a keyframe, from which on one is made after fewer tasks, too"""
 
 _COMPUTED: LiteralString = """
     FROM span
@@ -34,12 +40,13 @@ PROGRESS: LiteralString = f"""
 """tasks and seconds computed until `at`: the keyframe at `after` plus the spans that stopped since"""
 
 
-def progress_parameters(connection: psycopg.Connection, cluster: int, at: int) -> dict[str, object]:
+def progress_parameters(connection: psycopg.Connection, cluster: int, at: int) -> dict[str, Any]:
     """Return the parameters of PROGRESS for a time in microseconds."""
+    after, is_complete = _last_keyframe(connection, cluster, at)
     return {
         "cluster": cluster,
-        "at": from_microseconds(at),
-        "after": _last_keyframe(connection, cluster, at) or from_microseconds(0),
+        "at": after if is_complete else from_microseconds(at),
+        "after": after,
         "compute": int(Action.COMPUTE),
     }
 
@@ -51,14 +58,19 @@ def make_keyframes(connection: psycopg.Connection, extent: Extent, until: int) -
     """
     parameters = progress_parameters(connection, extent.cluster, until)
     prefixes = _prefixes(connection, parameters)
-    made = tasks = 0
-    for interval, count in _tasks_by_interval(connection, parameters):
+    made = tasks = at = 0
+    intervals = _tasks_by_interval(connection, parameters)
+    begun = intervals[0][0] * INTERVAL if intervals else 0
+    newest = max(to_microseconds(parameters["after"]), begun)
+    for interval, count in intervals:
         tasks += count
         at = (interval + 1) * INTERVAL
         if tasks >= max(MANY_TASKS, 2 * prefixes) and at < until:
             made += _make_keyframe(connection, extent, at)
             prefixes = _prefixes(connection, progress_parameters(connection, extent.cluster, at))
-            tasks = 0
+            newest, tasks = at, 0
+    if tasks and at < until and until - newest >= AGE:
+        made += _make_keyframe(connection, extent, at)
     return made
 
 
@@ -112,9 +124,18 @@ def _prefixes(connection: psycopg.Connection, parameters: Mapping[str, object]) 
     return int(row[0]) if row else 0
 
 
-def _last_keyframe(connection: psycopg.Connection, cluster: int, until: int) -> datetime | None:
+def _last_keyframe(connection: psycopg.Connection, cluster: int, until: int) -> tuple[datetime, bool]:
+    """Return the time of the last keyframe, and whether it counts all tasks that there are.
+
+    Without one it is a time before the cluster's first record.
+    """
     row = connection.execute(
-        "SELECT max(time) FROM keyframe WHERE cluster_id = %s AND time <= %s",
-        [cluster, from_microseconds(until)],
+        """SELECT coalesce(newest.time, first - interval '1 s'), coalesce(newest.tasks, 0) = extent.tasks
+           FROM extent LEFT JOIN (
+               SELECT time, (SELECT sum(one) FROM unnest(tasks) AS one) AS tasks FROM keyframe
+               WHERE cluster_id = %(cluster)s AND time <= %(until)s ORDER BY time DESC LIMIT 1
+           ) AS newest ON true
+           WHERE extent.cluster_id = %(cluster)s""",
+        {"cluster": cluster, "until": from_microseconds(until)},
     ).fetchone()
-    return row[0] if row else None
+    return (row[0], bool(row[1])) if row else (from_microseconds(0), False)
