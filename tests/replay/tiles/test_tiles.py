@@ -210,7 +210,9 @@ def test_of_the_levels_that_are_built_from_others_every_second_one_is_cached(
         "SELECT DISTINCT level FROM tile WHERE cluster_id = %s AND level >= %s AND layer NOT LIKE '%%.each'",
         [built.pk, BASE_LEVEL],
     ).fetchall()
-    assert {level for (level,) in found} == {BASE_LEVEL, BASE_LEVEL + 2}
+    above = {level - BASE_LEVEL for (level,) in found}
+    assert above >= {0, 2}
+    assert {level % 2 for level in above} == {0}
 
 
 def test_a_tile_between_cached_levels_is_built_of_cached_ones(
