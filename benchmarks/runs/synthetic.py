@@ -17,6 +17,8 @@ OMITTED = ("gpu", "bandwidth", "prefix-memory", "semaphores")
 """layers that most clusters have no samples of"""
 LEAST = 0.001
 """seconds of a task"""
+SCALES = {"percent": 40.0, "ratio": 0.1, "seconds": 0.01}
+"""of gauges by unit: values at which no alert fires"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,6 @@ def batches(shape: Shape, cluster: int, start: float) -> Iterator[Batch]:
         ]
         yield Batch.of(cluster, spans=spans, samples=samples, committed=last)
         step += 1
-
-
-SCALES = {"percent": 40.0, "ratio": 0.1, "seconds": 0.01}
-"""of gauges by unit: values at which no alert fires"""
 
 
 class _Lanes:
