@@ -11,15 +11,13 @@ import pytest
 from observatory.collect.collector.writing.writer_threads import MOST_THREADS, WriterThread, WriterThreads
 from observatory.store.ingest.batches.batch import Batch, BatchBuilder
 from observatory.wire.records import Sample, Series
-from tests.collect.observer import read
+from tests.collect.observer import eventually, read
 
 pytestmark = pytest.mark.usefixtures("store")
 
 TARGETS = 3 * MOST_THREADS
 CLUSTER = 2_000_005_000
-SESSIONS = (
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
-)
+SESSIONS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
 
 
 def batch(number: int) -> Batch:
@@ -28,10 +26,9 @@ def batch(number: int) -> Batch:
     return builder.batch
 
 
-async def sessions() -> int:
-    """How many connections the store has."""
-    [(found,)] = await read(SESSIONS, "observatory")
-    return int(found)
+async def sessions() -> set[int]:
+    """PostgreSQL's processes for the connections of the store. They end a moment after their connection."""
+    return {pid for (pid,) in await read(SESSIONS, "observatory")}
 
 
 async def test_many_targets_have_few_connections_which_end_with_the_last_target() -> None:
@@ -40,12 +37,17 @@ async def test_many_targets_have_few_connections_which_end_with_the_last_target(
     threads = [writers.take() for _ in range(TARGETS)]
     await asyncio.gather(*(thread.write(batch(number)) for number, thread in enumerate(threads)))
     assert await read("SELECT count(*) FROM sample") == [(TARGETS,)]
-    assert await sessions() == before + MOST_THREADS
+    opened = await sessions() - before
+    assert len(opened) == MOST_THREADS
     assert {thread.targets for thread in threads} == {3}
     for thread in threads:
         await writers.release(thread, ())
     assert not writers.threads
-    assert await sessions() == before
+
+    async def have_ended() -> bool:
+        return not opened & await sessions()
+
+    await eventually(have_ended, what="the end of the connections")
 
 
 async def test_a_target_that_is_released_waits_for_its_batches() -> None:
