@@ -22,6 +22,7 @@ export class AlignedRuns extends EventTarget {
   #reasons = { lists: "", memory: "" };
   #listed = -Infinity; // ms
   #wanted = "";
+  #loaded = "";
   #asked = -Infinity; // ms
 
   /** @param {Context} context */
@@ -38,6 +39,11 @@ export class AlignedRuns extends EventTarget {
   /** The ids of the chosen runs. */
   get chosen() {
     return this.#context.runOptions.runs ?? firstRuns(this.lists ?? []);
+  }
+
+  /** Whether the memory is that of the chosen runs and measure, and not of those before. */
+  get isCurrent() {
+    return this.#loaded === this.#wanted;
   }
 
   /** To be called with each drawing. */
@@ -63,7 +69,8 @@ export class AlignedRuns extends EventTarget {
   /** @param {string} wanted */
   async #loadMemory(wanted) {
     const memory = this.chosen.length ? await this.#ask(`/runs/memory?${wanted}`) : null;
-    if (wanted === this.#wanted) this.memory = memory; // else a newer one is on its way
+    if (wanted !== this.#wanted) return; // a newer one is on its way
+    [this.memory, this.#loaded] = [memory, wanted];
   }
 
   /**

@@ -104,6 +104,7 @@ class RunMemory {
     this.#colors = colorPlaces(this.#colors, chosen);
     this.#choice.show(lists ? [...lists, ...this.#unlisted()] : [], chosen, Number(this.#context.info.id), (id) => (chosen.includes(id) ? this.#colorOf(id) : undefined));
     const runs = this.#runs;
+    this.#stage.ariaBusy = String(!this.#data.isCurrent);
     this.#tell(runs);
     const width = this.#stage.clientWidth - leftGutter() - RIGHT_GUTTER;
     this.#plot.hidden = !runs.some(({ peak }) => peak !== null);
