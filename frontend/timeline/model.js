@@ -147,9 +147,25 @@ export class Model extends EventTarget {
     return peak;
   }
 
-  /** Number of bands of workers. */
-  get bands() {
-    return Math.floor((this.workers.size - 1) / this.band) + 1 || 1;
+  /** Whether its workers, of all time, need more than one band. */
+  get isLarge() {
+    return this.workers.size > this.band;
+  }
+
+  /**
+   * The bands whose workers lived in [start, stop), ascending; the first of all where no worker did.
+   * Those of a run can be high ones: positions count all workers of its cluster.
+   * @param {number} start
+   * @param {number} stop
+   * @returns {number[]}
+   */
+  bandsBetween(start, stop) {
+    const window = `${start} ${stop}`;
+    if (this.#bands?.window !== window) {
+      const found = new Set(this.workersBetween(start, stop).map(({ id }) => this.bandOf(id)));
+      this.#bands = { window, found: [...found].sort((one, other) => one - other) };
+    }
+    return this.#bands.found.length ? this.#bands.found : [0];
   }
 
   /** @param {number} worker id */
@@ -245,6 +261,8 @@ export class Model extends EventTarget {
   #sorted = null;
   /** @type {Map<string, Slot>|null} */
   #slots = null;
+  /** of the last window @type {{window: string, found: number[]}|null} */
+  #bands = null;
 
   #lanesByWorker() {
     if (this.#byWorker) return this.#byWorker;
@@ -272,6 +290,7 @@ export class Model extends EventTarget {
     this.#spansLayers = null;
     this.#sorted = null;
     this.#slots = null;
+    this.#bands = null;
     this.version += 1;
     this.dispatchEvent(new Event("change"));
   }

@@ -135,8 +135,9 @@ class HeatMap {
   cover(view) {
     const { model, tiles, info, heatOptions } = this.#context;
     const { layer } = QUANTITIES[heatOptions.quantity];
-    const isEach = layer === "spans" || model.bands > 1;
-    const name = isEach ? eachLayer(layer) : bandLayer(layer, 0);
+    const [band, ...others] = model.bandsBetween(view.start, view.stop);
+    const isEach = layer === "spans" || others.length > 0;
+    const name = isEach ? eachLayer(layer) : bandLayer(layer, band);
     for (const other of this.#layers) if (other !== name) tiles.release(VIEWER, other);
     this.#layers = [name];
     const wide = Math.min(FINER * view.width, (WIDE_BIN * MOST_CELLS) / Math.max(model.slots.size, 1));

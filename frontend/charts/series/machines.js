@@ -99,7 +99,7 @@ function traffic(name, title, layer, metric, direction) {
       "Traffic of each worker's machine, all of its processes together: workers on one machine have the same. " +
       `From the workers' heartbeats (${metric}).`,
     unit: units.bytesPerSecond,
-    empty: "No worker has reported the traffic of its machine in this window.",
+    empty: "The traffic of the workers' machines is unknown in this window. The agent reports it (docs/agent.md).",
     lines: (context, view) =>
       workerLines(context, view, layer, (one) => one.metric === metric && one.labels.direction === direction),
   });

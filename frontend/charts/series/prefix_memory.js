@@ -25,8 +25,7 @@ export const prefixMemory = seriesChart({
   unit: units.bytes,
   stacked: true,
   empty:
-    "No sample in this window has results in memory: there were none, or none for as long as the agent's interval, or no agent reports them. " +
-    "Stock endpoints have no memory by prefix (docs/agent.md).",
+    "No memory by prefix was reported in this window. The agent reports it, for results that stay in memory for longer than its interval (docs/agent.md).",
   lines: (context, view) => {
     const series = context.model.seriesOf(LAYER);
     const ranked = rankedOf(context, view.tiles[LAYER] ?? [], series);

@@ -3,7 +3,7 @@
 import { theme } from "../drawing/theme.js";
 import { seriesChart } from "./series_chart.js";
 import { units } from "./value_axis.js";
-import { together, workerLayers, workerLines } from "./worker_lines.js";
+import { haveLines, together, workerLayers, workerLines } from "./worker_lines.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
@@ -29,7 +29,7 @@ export const gil = seriesChart({
   name: "gil",
   title: "GIL contention",
   quantity: "worker-gil",
-  layers: workerLayers("gil"),
+  layers: layersWithScheduler("gil"),
   help:
     "Share of time in which Python's global interpreter lock was contended, by worker and for the scheduler. From the " +
     "counters dask_worker_gil_contention_seconds_total and dask_scheduler_gil_contention_seconds_total as rates, or, where those " +
@@ -48,7 +48,7 @@ export const gil = seriesChart({
       (one) => one.metric === "dask_worker_gil_contention_seconds_total" || !has.has(one.worker),
       100,
     );
-    return [...workers, ...scheduler(context, "gil", ["dask_scheduler_gil_contention_seconds_total", "observatory_scheduler_gil_contention_ratio"], 100)];
+    return [...workers, ...scheduler(context, view, "gil", ["dask_scheduler_gil_contention_seconds_total", "observatory_scheduler_gil_contention_ratio"], 100)];
   },
 });
 
@@ -56,7 +56,7 @@ export const eventLoop = seriesChart({
   name: "event-loop",
   title: "Event loop",
   quantity: "worker-event-loop",
-  layers: workerLayers("event-loop"),
+  layers: layersWithScheduler("event-loop"),
   help:
     "How long the event loops of the workers (observatory_worker_event_loop_interval_seconds) and of the scheduler " +
     "took for an iteration: its longest (dask_scheduler_tick_duration_maximum_seconds), or the mean where that was not read " +
@@ -65,21 +65,33 @@ export const eventLoop = seriesChart({
   empty: "There is no data on the event loops in this window.",
   lines: (context, view) => [
     ...workerLines(context, view, "event-loop", (one) => one.metric === "observatory_worker_event_loop_interval_seconds"),
-    ...scheduler(context, "event-loop", ["dask_scheduler_tick_duration_maximum_seconds", "observatory_scheduler_event_loop_interval_seconds"], 1),
+    ...scheduler(context, view, "event-loop", ["dask_scheduler_tick_duration_maximum_seconds", "observatory_scheduler_event_loop_interval_seconds"], 1),
   ],
 });
 
 /**
+ * @param {string} layer
+ * @returns {(context: Context) => string[]} with the first band, which has the series of the scheduler
+ */
+function layersWithScheduler(layer) {
+  return (context) => {
+    const layers = workerLayers(layer)(context);
+    return haveLines(context, context.timeline) && !layers.includes(layer) ? [layer, ...layers] : layers;
+  };
+}
+
+/**
  * @param {Context} context
+ * @param {import("../../types.js").View} view
  * @param {string} layer
  * @param {string[]} metrics the first one that was recorded is shown
  * @param {number} scale
  * @returns {Line[]}
  */
-function scheduler(context, layer, metrics, scale) {
+function scheduler(context, view, layer, metrics, scale) {
   const recorded = context.model.seriesOf(layer);
   const series = metrics.flatMap((metric) => recorded.find((one) => one.metric === metric) ?? [])[0];
   if (!series) return [];
-  const shown = context.model.bands === 1 ? series : together(series);
+  const shown = haveLines(context, view) ? series : together(series);
   return [{ series: [shown], label: "scheduler", color: theme().text, slot: null, scale }];
 }

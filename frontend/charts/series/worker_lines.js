@@ -13,6 +13,8 @@ import { theme } from "../drawing/theme.js";
 /** @typedef {import("../../timeline/slots.js").Slot} Slot */
 /** @typedef {import("./series_chart.js").Line} Line */
 
+const MOST_BANDS = 2; // with a line for each of their workers
+
 /**
  * The layers that `workerLines` draws.
  * @param {string} layer
@@ -20,9 +22,19 @@ import { theme } from "../drawing/theme.js";
  */
 export function workerLayers(layer) {
   return (context) => {
-    if (context.model.bands === 1) return [layer];
+    const { model, timeline } = context;
+    if (haveLines(context, timeline)) return model.bandsBetween(timeline.start, timeline.stop).map((band) => bandLayer(layer, band));
     return [togetherLayer(layer), ...selectedLayers(layer)(context)];
   };
+}
+
+/**
+ * Whether the workers of a window are few enough for a line each.
+ * @param {Context} context
+ * @param {{start: number, stop: number}} window
+ */
+export function haveLines({ model }, { start, stop }) {
+  return model.bandsBetween(start, stop).length <= MOST_BANDS;
 }
 
 /**
@@ -50,7 +62,7 @@ export function workerLines(context, view, layer, isWanted, scale = 1) {
   const there = model.slotsBetween(view.start, view.stop);
   const all = model.seriesOf(layer).filter((one) => one.worker !== null);
   const series = all.filter(isWanted);
-  if (model.bands === 1) return linesOf(context, there, series, scale);
+  if (haveLines(context, view)) return linesOf(context, there, series, scale);
   const chosen = model.slotOf(selection.worker)?.key;
   const selected = there.filter((slot) => slot.key === chosen);
   const label = `${formatCount(there.length)} workers: mean, least and most`;

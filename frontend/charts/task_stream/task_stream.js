@@ -266,7 +266,8 @@ class TaskStream {
       if (bottom > top) drawUnloaded(this.#surface.context, parts, this.#x, [left, left + view.width], top, bottom - top);
     };
     const { rows } = this.#layout;
-    if (this.#context.model.bands === 1) return draw(["spans"], 0, rows.length);
+    const { layers } = this.#tiles;
+    if (layers.length === 1) return draw(layers, 0, rows.length);
     const layersOf = rows.map((row) => this.#tiles.layersOf(row));
     for (let first = 0, last = 1; first < rows.length; first = last, last += 1) {
       while (last < rows.length && `${layersOf[last]}` === `${layersOf[first]}`) last += 1;

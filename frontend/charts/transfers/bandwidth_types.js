@@ -16,7 +16,7 @@ export const bandwidthTypes = seriesChart({
     `at most ${MOST} types. The agent reports it (observatory_cluster_transfer_bytes_per_second).`,
   unit: units.bytesPerSecond,
   empty:
-    "No transfer of over 1 MB was told of in this window, or no agent reports them. Stock endpoints have no bandwidth by type (docs/agent.md).",
+    "No bandwidth by type was reported in this window. The agent reports it, for transfers of over 1 MB (docs/agent.md).",
   lines: ({ model }) => {
     const series = [...model.seriesOf(LAYER)].sort((one, other) => one.labels.type.localeCompare(other.labels.type));
     return series.slice(0, MOST).map((one, place) => ({ series: [one], label: one.labels.type, color: workerColor(place), slot: null }));

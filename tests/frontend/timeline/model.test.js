@@ -47,13 +47,24 @@ test("the spans of a worker are in the band of its position", () => {
   const workers = ids.map((id) => ({ id: 100 - id, position: id, slot: String(id), name: "", address: "", started: 0 }));
   const lanes = ids.map((id) => ({ id, worker: 100 - id, thread: 1, position: 0 }));
   const model = load(workers.slice(0, 10), lanes.slice(0, 10), 10);
-  assert.equal(model.bands, 1);
+  assert.ok(!model.isLarge);
+  assert.deepEqual(model.bandsBetween(0, 1), [0]);
   model.load(/** @type {any} */ ({ workers, lanes, prefixes: [], series: {} }));
-  assert.equal(model.bands, 3);
+  assert.ok(model.isLarge);
+  assert.deepEqual(model.bandsBetween(0, 1), [0, 1, 2]);
   assert.deepEqual(
     [0, 9, 10, 24].map((lane) => model.spansLayer(lane)),
     ["spans", "spans", "spans.1", "spans.2"],
   );
+});
+
+test("the bands of a window are those of its workers, wherever these are among all of the cluster", () => {
+  const model = load([{ ...worker(1, "a", 0, 5), position: 150 }, { ...worker(2, "b", 10), position: 201 }], [], 10);
+  assert.deepEqual(model.bandsBetween(0, 20), [15, 20]);
+  assert.deepEqual(model.bandsBetween(6, 20), [20]);
+  assert.deepEqual(model.bandsBetween(6, 8), [0]);
+  model.load(/** @type {any} */ ({ workers: [{ ...worker(3, "c", 6), position: 31 }], lanes: [], prefixes: [], series: {} }));
+  assert.deepEqual(model.bandsBetween(6, 8), [3]);
 });
 
 test("a worker that came again is one slot, whichever of its lifetimes is selected", () => {

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerSeen
-from tests.world import STARTED, World
+from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerGone, WorkerSeen
+from tests.world import STARTED, World, make_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -164,3 +164,47 @@ def test_the_machines_of_many_workers_are_asked_for_together(
     page.wait_for_function(READY)
     assert {"network.all", "descriptors.all"} <= set(asked)
     assert not {"network", "descriptors"} & set(asked)
+
+
+@pytest.fixture
+def late_run(transactional_db: None, world: World) -> Iterator[str]:
+    """The address of a run of the 200th worker and two more, after all others have gone."""
+    seen, gone, samples, spans = [], [], [], []
+    for number in range(WORKERS + 2):
+        address, is_late = f"tcp://10.0.0.1:{1000 + number}", number >= WORKERS - 1
+        since = START + (60 if is_late else 0)
+        seen.append(WorkerSeen(address, f"worker-{number}", "10.0.0.1", 2, 2**30, since))
+        if not is_late:
+            gone.append(WorkerGone(address, START + 50, "retired"))
+            continue
+        spans.append(
+            Span(address, 1, f"load-{number}", "load", "load", Action.COMPUTE, since, since + 9, 8, "int")
+        )
+        for metric, labels in (
+            ("observatory_worker_memory_bytes", (("type", "process"),)),
+            ("observatory_worker_cpu_percent", ()),
+        ):
+            series = Series(metric, labels, address, MetricType.GAUGE)
+            samples += [Sample(series, since + second, 2.0**20 * (number + 1)) for second in range(20)]
+    with Writer() as writer:
+        writer.write(Batch.of(world.ended.pk, seen[: WORKERS - 1], gone=gone, committed=START + 55))
+        writer.write(Batch.of(world.ended.pk, seen[WORKERS - 1 :], spans, samples, committed=START + 100))
+    begin = (START + 60 - world.ended.started.timestamp()) / 60
+    yield f"/runs/{make_run(world.ended, 'late', at=begin, minutes=0.4).pk}/"
+    delete_cluster(world.ended.pk)
+
+
+def test_the_few_workers_of_a_run_have_lines_whatever_came_and_went_before(
+    page: Page, late_run: str, asked: list[str]
+) -> None:
+    names = [f"worker-{number}" for number in range(WORKERS - 1, WORKERS + 2)]
+    page.goto(f"{late_run}?charts=memory,cpu,heat-map,task-stream")
+    page.wait_for_function(READY)
+    for chart in ("memory", "cpu"):
+        expect(page.locator(f"[data-chart={chart}] .legend li")).to_have_text(names)
+    words = page.locator("[data-chart=memory] canvas").get_attribute("aria-label") or ""
+    assert "worker-200 201.0 MiB" in words
+    assert {"memory.3", "cpu.3", "spans.3"} <= set(asked)
+    assert not {"memory", "memory.all", "cpu.all"} & set(asked)
+    assert page.evaluate(SHOWN) == len(names)
+    page.get_by_text("memory (bytes) of 3 workers").wait_for()

@@ -67,7 +67,7 @@ export class LaneControls extends EventTarget {
   /** In a large cluster, workers in the order in which they joined share bands. */
   get #chosen() {
     const { order } = this.#context.laneOptions;
-    const usual = this.#context.model.bands > 1 ? "first seen" : "name";
+    const usual = this.#context.model.isLarge ? "first seen" : "name";
     return order === null || (order === "label" && this.labels.chosen === null) ? usual : order;
   }
 

@@ -47,7 +47,8 @@ export class LaneTiles {
     const { model, tiles, selection, laneOptions } = this.#context;
     const bands = new Set(rows.flatMap((row) => row.lanes.map((lane) => model.spansLayer(lane))));
     // a single band is requested before it has a lane, so that the first tasks appear at once
-    if (needsAll || model.bands === 1) for (let band = 0; band < model.bands; band++) bands.add(bandLayer("spans", band));
+    const there = model.bandsBetween(view.start, view.stop).map((band) => bandLayer("spans", band));
+    if (needsAll || there.length === 1) for (const band of there) bands.add(band);
     const needsTasks = selection.key !== null || (laneOptions.onlyPrefix && selection.prefix !== null);
     const canBeSums = bands.size > MOST_BANDS && !needsTasks && rows.every((row) => this.#isWhole(row));
     const layers = canBeSums ? new Set([SUMS]) : bands;
@@ -61,6 +62,11 @@ export class LaneTiles {
     }
     for (const layer of layers) view.tiles[layer] = tiles.cover(VIEWER, layer, view.start, view.stop, view.width);
     this.all = [...layers].flatMap((layer) => view.tiles[layer]);
+  }
+
+  /** All layers that were taken. */
+  get layers() {
+    return [...this.#layers];
   }
 
   /**
