@@ -49,7 +49,7 @@ export class TimePlot {
   /**
    * @param {View} view
    * @param {{label: string, color: string}[]} shown in the legend
-   * @param {string} note
+   * @param {string} note below the plot, or in its place where there are no values
    * @param {boolean} hasValues
    */
   begin(view, shown, note, hasValues) {
@@ -57,6 +57,7 @@ export class TimePlot {
     this.#parent.classList.toggle("has-no-series", !hasValues);
     this.#note.textContent = note;
     this.#note.hidden = !note;
+    this.#note.classList.toggle("plot-note", hasValues);
     this.#legend.show(
       shown.map(({ label, color }) => ({ label, color, series: [], slot: null })),
       null,
