@@ -119,8 +119,14 @@ def test_a_public_link_shows_no_labels_and_all_lanes_whatever_its_address_says(
 
 @pytest.mark.browser
 def test_a_file_of_the_run_has_its_labels_and_one_of_a_public_link_has_none(
-    page: Page, run: Run, world: World, tmp_path: Path, complaints: list[str]
+    page: Page,
+    run: Run,
+    world: World,
+    tmp_path: Path,
+    complaints: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("observatory.exchange.formats.report_instants.MOST_INSTANTS", 2)
     link = make_link(Permalink(run=run, audience="anyone"), world.people["owner"])
     options, rows = ["none", "host", "resource GPU", "version"], "4 rows of 2 workers"
     for scope, labels, shown in (
