@@ -154,7 +154,7 @@ export class Model extends EventTarget {
 
   /**
    * The bands whose workers lived in [start, stop), ascending; the first of all where no worker did.
-   * Those of a run can be high ones: positions count all workers of its cluster.
+   * A run's workers can be in late bands: positions count all workers of its cluster.
    * @param {number} start
    * @param {number} stop
    * @returns {number[]}

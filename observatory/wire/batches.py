@@ -40,8 +40,8 @@ def encode_head(head: Head) -> bytes:
 def encode_rows(kind: Kind, rows: Sequence[Row]) -> bytes:
     """A block of `rows`, which are tuples in the order of the kind's fields, all of one length.
 
-    It runs beside the scheduler's event loop and releases the interpreter every STEP rows, within a
-    millisecond rather than the 5 ms of the interpreter's switch interval. Raises ValueError, TypeError or
+    It runs beside the scheduler's event loop and releases the interpreter every STEP rows, which take less
+    than the 5 ms of the interpreter's switch interval. Raises ValueError, TypeError or
     OverflowError for rows that don't fit the fields.
     """
     fields = fields_of_rows(kind, rows)

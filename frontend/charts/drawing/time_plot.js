@@ -23,7 +23,7 @@ export class TimePlot {
   #height;
   #legend;
   #surface;
-  #note = element("p", "chart-empty");
+  #note = element("p", "chart-empty plot-note");
   #pointed;
   #highest = 1;
   /** @type {View|null} */
@@ -57,7 +57,6 @@ export class TimePlot {
     this.#parent.classList.toggle("has-no-series", !hasValues);
     this.#note.textContent = note;
     this.#note.hidden = !note;
-    this.#note.classList.toggle("plot-note", hasValues);
     this.#legend.show(
       shown.map(({ label, color }) => ({ label, color, series: [], slot: null })),
       null,

@@ -55,7 +55,7 @@ class OverTime {
     threadTimes.update(view);
     if (threadTimes.answer !== this.#made) this.#makeLayers();
     const missing = missingText(this.#context);
-    this.#plot.begin(view, this.#layers, missing || threadTimes.message, missing === "");
+    this.#plot.begin(view, this.#layers, missing || partText(this.#context), missing === "");
     if (!missing) {
       const peak = Math.max(0, ...this.#tops.map((tops) => tops[tops.length - 1]));
       this.#plot.paint(peak, UNIT, (context) => this.#drawLayers(context));
