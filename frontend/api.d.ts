@@ -4015,6 +4015,8 @@ export interface components {
         };
         /** Lanes */
         Lanes: {
+            /** Version */
+            version: string;
             /** Workers */
             workers: components["schemas"]["TimelineWorker"][];
             /** Lanes */

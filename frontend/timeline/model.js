@@ -28,6 +28,8 @@ export class Model extends EventTarget {
     this.series = new Map();
     /** grows whenever anything is added or changed */
     this.version = 0;
+    /** of the answer of /lanes that was taken last; empty since anything of it was changed */
+    this.lanesVersion = "";
     /** @type {Map<number, number>} */
     this.prefixOrder = new Map();
     this.colors = new PrefixColors();
@@ -37,7 +39,7 @@ export class Model extends EventTarget {
 
   /**
    * Takes what /clusters/{id}/lanes answered.
-   * @param {{workers: Worker[], lanes: Lane[], prefixes: Prefix[], series: Record<string, Series[]>}} answer
+   * @param {{version?: string, workers: Worker[], lanes: Lane[], prefixes: Prefix[], series: Record<string, Series[]>}} answer
    */
   load(answer) {
     for (const worker of answer.workers) this.workers.set(worker.id, worker);
@@ -47,6 +49,7 @@ export class Model extends EventTarget {
       for (const series of list) this.#addSeries(layer, series);
     }
     this.#changed();
+    this.lanesVersion = answer.version ?? "";
   }
 
   /**
@@ -291,6 +294,7 @@ export class Model extends EventTarget {
     this.#sorted = null;
     this.#slots = null;
     this.#bands = null;
+    this.lanesVersion = "";
     this.version += 1;
     this.dispatchEvent(new Event("change"));
   }

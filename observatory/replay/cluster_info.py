@@ -77,9 +77,14 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
 
 
 def lanes(scope: Scope) -> dict[str, Any]:
-    """Return the workers, lanes, prefixes and series by layer; for a window those that overlap it."""
+    """Return the workers, lanes, prefixes and series by layer; for a window those that overlap it.
+
+    `version` is an empty text for a window, where these depend on its records, too.
+    """
     intervals = Intervals(scope.cluster.identity_interval, scope.cluster.metrics_interval)
     with read_connection() as connection:
+        # first: what is added meanwhile makes it outdated
+        version = timeline.dimensions_version(connection, scope.cluster.pk) if scope.is_whole else ""
         dimensions = timeline.dimensions(connection, scope.cluster.pk, list(LAYER_OF_METRIC))
         if not scope.is_whole:
             dimensions = _clip(connection, dimensions, scope)
@@ -91,6 +96,7 @@ def lanes(scope: Scope) -> dict[str, Any]:
         layer = LAYER_OF_METRIC[item["metric"]]
         series[layer].append({**item, "interval": intervals.of(item["metric"])})
     return {
+        "version": version,
         "workers": dimensions.workers,
         "lanes": dimensions.lanes,
         "prefixes": [{**prefix, "seconds": seconds.get(prefix["id"], 0.0)} for prefix in dimensions.prefixes],

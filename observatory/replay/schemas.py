@@ -135,6 +135,8 @@ class TimelineSeries(Schema):
 
 
 class Lanes(Schema):
+    version: str
+    """differs once the cluster's workers, lanes, prefixes or series differ; empty for a window"""
     workers: list[TimelineWorker]
     lanes: list[TimelineLane]
     prefixes: list[TimelinePrefix]

@@ -36,13 +36,16 @@ RECENT = 1.5
 """sampling intervals; idle workers report no number of executing tasks, so an older one may be outdated"""
 
 
-def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str, Any]:
+def state_at(
+    connection: psycopg.Connection, scope: Scope, at: int, before: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
     """Return the API's state object at `at` (microseconds on the scheduler's clock). Needs a snapshot.
 
     While the cluster is live and records until `at` are on their way, it is the state of the newest time of
     which everything is known: the `at` of the result.
     For a window, `at` is clamped to it, and progress counts from its start. What starts at the window's stop
     is left out. A public scope uses no samples from before its window.
+    `before`: what `progress_before` returned, where many states of a window are read.
     """
     cluster = scope.cluster
     extent = read_extent(connection, cluster.pk)
@@ -59,9 +62,8 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
     executing = _executing(connection, scope, last, extent.committed if extent else 0.0)
     progress = _progress(connection, cluster, at, tasks)
     if scope.start:
-        tasks_before = _tasks(*_task_counts(connection, cluster, scope.start, 0))
-        before = _progress(connection, cluster, scope.start, tasks_before)
-        progress = list(_difference_since(before, progress))
+        earlier = progress_before(connection, scope) if before is None else before
+        progress = list(_difference_since(earlier, progress))
     if scope.pseudonyms is not None:
         progress = [{**row, "name": scope.text(row["name"])} for row in progress]
     workers = store.live_workers(connection, cluster.pk, last)
@@ -79,6 +81,12 @@ def state_at(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str,
             "seconds": sum(row["seconds"] for row in progress),
         },
     }
+
+
+def progress_before(connection: psycopg.Connection, scope: Scope) -> list[dict[str, Any]]:
+    """Return the progress that the cluster had made at the start of a window. Needs a snapshot."""
+    tasks = _tasks(*_task_counts(connection, scope.cluster, scope.start, 0))
+    return _progress(connection, scope.cluster, scope.start, tasks)
 
 
 def _is_incomplete(cluster: Cluster, extent: Extent, at: int) -> bool:

@@ -12,7 +12,7 @@ from django.db.models import F, Max, Q
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster, Project
-from observatory.replay.tiles.builder import build_window_tiles
+from observatory.replay.tiles.builder import build_window_tiles, forget_other_windows
 from observatory.runs.discovery.client_runs import apply_client_runs
 from observatory.runs.discovery.discover import discover_runs
 from observatory.runs.models import Run, RunDiscovery
@@ -76,8 +76,10 @@ def count_usage() -> None:
 
 
 def _build_tiles(run: Run) -> None:
-    """Builds the tiles that the run's page loads first."""
+    """Builds the tiles that the run's page loads first; those of windows that runs had before are deleted."""
+    scopes = map(scope_of_run, run.cluster.runs.all())
     with read_connection() as connection:
+        forget_other_windows(connection, run.cluster, scopes)
         build_window_tiles(connection, scope_of_run(run))
 
 

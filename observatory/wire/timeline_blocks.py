@@ -249,9 +249,11 @@ EXTENT = BlockKind(
         "error_count",
         "worker_count",
         "stream",
+        "lanes_version",
     ),
-    "first block of each tile; live, last block of each batch, where a status that its sender doesn't know "
-    "(ended, end_reason, stream) is left out and stays as it was",
+    "first block of each tile, and of a socket, where it has the version of /lanes; live, last block of each "
+    "batch, where a status that its sender doesn't know (ended, end_reason, stream) is left out and stays as "
+    "it was",
 )
 
 KINDS = {

@@ -31,7 +31,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.publication import group_of, publish
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode, encode
-from observatory.wire.records import Action, Span
+from observatory.wire.records import Action, Span, WorkerGone
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -107,6 +107,35 @@ async def test_a_committed_batch_reaches_the_page_with_its_sequence(
     assert blocks["span"].list("key") == ["inc-1"]
     assert blocks["extent"].meta["sequence"] == 1
     await socket.disconnect()
+
+
+async def test_a_socket_begins_with_the_version_of_the_lanes_which_new_ones_change(
+    cluster: Cluster, member: Client, writer: Writer, now: float
+) -> None:
+    def stored(at: float, address: str = "tcp://127.0.0.1:1") -> None:
+        span = Span(address, 1, "inc-1", "inc", "inc", Action.COMPUTE, now + at, now + at + 1)
+        writer.write(Batch.of(cluster.pk, spans=[span]))
+
+    async def version() -> str:
+        socket = _socket(cluster, member)
+        await socket.connect()
+        [greeting] = decode(await socket.receive_from(5))
+        await socket.disconnect()
+        answer = await sync_to_async(member.get)(f"/api/v1/clusters/{cluster.pk}/lanes")
+        assert greeting.meta["lanes_version"] == answer.json()["version"]
+        return str(greeting.meta["lanes_version"])
+
+    versions = [await version()]
+    await sync_to_async(stored)(0)
+    versions.append(await version())
+    await sync_to_async(stored)(2)
+    assert await version() == versions[-1], "the same lane has another span"
+    await sync_to_async(stored)(4, "tcp://127.0.0.1:2")
+    versions.append(await version())
+    ended = Batch.of(cluster.pk, gone=[WorkerGone("tcp://127.0.0.1:2", now + 6, "removed")])
+    await sync_to_async(writer.write)(ended)
+    versions.append(await version())
+    assert len(set(versions)) == len(versions)
 
 
 @pytest.fixture

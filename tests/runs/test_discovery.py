@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from observatory.clusters.models import Cluster
@@ -352,3 +353,28 @@ def test_the_tiles_of_a_run_are_there_when_it_is_opened(
                 assert builder.get_tile(connection, scope, Layer("spans"), tile_id).closed
     assert cluster.runs.count() == 2
     assert read == []
+
+
+def test_the_tiles_of_a_window_go_once_its_run_has_another(
+    cluster: Cluster,
+    writer: Writer,
+    work: Work,
+    now: float,
+    direct: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def with_tiles() -> list[str]:
+        query = "SELECT DISTINCT split_part(layer, '@', 2) FROM tile WHERE layer LIKE '%@%'"
+        return [window for (window,) in direct.execute(query).fetchall()]
+
+    monkeypatch.setattr(builder, "FEW_ROWS", 0)
+    work(now, now + 5)
+    quiet(writer, cluster, now + 15)
+    find_runs()
+    first = scope_of_run(only(cluster))
+    assert with_tiles() == [f"{first.start}-{first.stop}"]
+    cluster.runs.update(stop=from_seconds(now + 3), counted=None)
+    find_runs()
+    second = scope_of_run(only(cluster))
+    assert with_tiles() == [f"{second.start}-{second.stop}"]
+    assert second.stop < first.stop

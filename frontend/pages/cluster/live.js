@@ -18,14 +18,16 @@ const COUNTS = /** @type {const} */ (["task_count", "error_count", "worker_count
 export function followLive(live, context) {
   const { info, model, tiles, playheadState, freshness } = context;
   let catchingUp = false;
+  let needsLanes = false;
 
   live.addEventListener("begin", (event) => {
     const extent = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
     const isNewer = Number(extent.sequence) !== info.sequence; // else the page was loaded since
+    const hasLanes = extent.lanes_version === model.lanesVersion;
     takeExtent(context, extent);
     tiles.begin(Number(extent.sequence), Number(extent.last));
     freshness.set(true);
-    if (isNewer) void catchUp();
+    if (isNewer || !hasLanes) void catchUp(!hasLanes);
   });
   live.addEventListener("lost", () => {
     tiles.end();
@@ -51,11 +53,17 @@ export function followLive(live, context) {
     playheadState.receive(/** @type {CustomEvent<import("../../types.js").State>} */ (event).detail);
   });
 
-  async function catchUp() {
+  /** @param {boolean} [withLanes] */
+  async function catchUp(withLanes = true) {
+    needsLanes ||= withLanes;
     if (catchingUp) return;
     catchingUp = true;
     try {
-      await learn(context);
+      do {
+        const lanes = needsLanes;
+        needsLanes = false;
+        await learn(context, lanes);
+      } while (needsLanes);
     } catch (error) {
       console.warn("catching up failed", error); // the next connection, or gap in the frames, tries again
     } finally {
@@ -84,13 +92,17 @@ export function followByAsking(context) {
   }, ASK_EVERY);
 }
 
-/** Applies the current info and lanes. @param {Context} context */
-async function learn(context) {
+/**
+ * Applies the current info, and lanes.
+ * @param {Context} context
+ * @param {boolean} [withLanes] false where the page has all of them: those of a thousand workers take a second
+ */
+async function learn(context, withLanes = true) {
   const { source, model, playheadState, timeline } = context;
-  const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
+  const [info, lanes] = await Promise.all([getJson(source, ""), withLanes ? getJson(source, "/lanes") : null]);
   timeline.setClock(info.now);
   Object.assign(context.info, info);
-  model.load(lanes);
+  if (lanes) model.load(lanes);
   takeExtent(context, info);
   playheadState.forget();
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from observatory.replay.results import results_of
 from observatory.replay.scope import Scope
-from observatory.replay.state import state_at
+from observatory.replay.state import progress_before, state_at
 from observatory.replay.worker_figures import FIGURES, worker_figures
 from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries.timeline import snapshot
@@ -36,9 +36,11 @@ def states_and_figures(
     """Return the state at each instant; and a worker's figures as columns, with a value for each instant."""
     states = []
     columns: dict[int, dict[str, list[float | None]]] = {}
+    with read_connection() as connection, snapshot(connection):
+        before = progress_before(connection, scope)
     for number, at in enumerate(instants):
         with read_connection() as connection, snapshot(connection):
-            states.append(state_at(connection, scope, at))
+            states.append(state_at(connection, scope, at, before))
             found = worker_figures(connection, scope, at)
         for worker in found:
             of_worker = columns.setdefault(worker["id"], {})

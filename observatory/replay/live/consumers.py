@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import django.db
 import psycopg
@@ -15,9 +17,11 @@ from django.http import Http404
 from observatory.clusters.access import Person, get_cluster
 from observatory.clusters.accounts.proxy_sign_in import user_of_socket
 from observatory.replay.live.subscription import subscribe, unsubscribe
-from observatory.replay.tiles.extent_block import empty_extent, extent_block
+from observatory.replay.tiles.extent_block import empty_extent, extent_meta
 from observatory.store.connection import read_connection
 from observatory.store.queries.extents import read_extent
+from observatory.store.queries.timeline import dimensions_version
+from observatory.wire.timeline_blocks import EXTENT
 
 SIGNED_OUT, NOT_FOUND, TOO_SLOW = 4401, 4404, 4408
 UNSUPPORTED, UNAVAILABLE = 1003, 1011
@@ -26,6 +30,9 @@ CHECK_ACCESS_EVERY = 30.0
 """seconds, within which signing out or losing membership closes a user's live pages"""
 MAXIMUM_PENDING = 8_000_000
 """bytes queued for a page that reads slowly"""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.tasks: list[asyncio.Task[None]] = []
         # subscribes before it reads the extent, so that every later batch arrives as a frame
         await subscribe(self._cluster_id(), self._receive_frame)
-        extent = await self._extent()
+        extent = await self._read(_extent)
         self.tasks.append(asyncio.create_task(self._send_all(extent)))
         if extent is not None:
             self.tasks.append(asyncio.create_task(self._check_access()))
@@ -93,18 +100,18 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _check_access(self) -> None:
         while True:
             await asyncio.sleep(CHECK_ACCESS_EVERY)
-            if await self._extent() is None:
+            if await self._read(get_cluster) is None:
                 return
 
-    async def _extent(self) -> bytes | None:
-        """Return the extent block; without access close the socket and return None."""
+    async def _read(self, read: Callable[[Person, int], T]) -> T | None:
+        """Return what `read` does of the user's cluster; without access close the socket and return None."""
         try:
             # again each time: users sign out, and rights change, while a page is open
             user = await user_of_socket(self.scope)
             if not user.is_authenticated:
                 await self._refuse(SIGNED_OUT, "Sign in to see this cluster.")
                 return None
-            found: bytes = await _extent(user, self._cluster_id())
+            found: T = await database_sync_to_async(read)(user, self._cluster_id())
         except Http404 as error:
             await self._refuse(NOT_FOUND, str(error))
         except (psycopg.Error, django.db.Error):
@@ -130,9 +137,10 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         return int(self.scope["url_route"]["kwargs"]["cluster_id"])
 
 
-@database_sync_to_async  # type: ignore[untyped-decorator]
 def _extent(user: Person, cluster_id: int) -> bytes:
-    """Return the `extent` block of a cluster. Raises Http404 if `user` has no access."""
+    """Return the first `extent` block of a socket. Raises Http404 if `user` has no access."""
     cluster = get_cluster(user, cluster_id)
     with read_connection() as connection:
-        return extent_block(read_extent(connection, cluster.pk) or empty_extent(cluster), cluster)
+        version = dimensions_version(connection, cluster.pk)
+        meta = extent_meta(read_extent(connection, cluster.pk) or empty_extent(cluster), cluster)
+    return EXTENT.encode({}, {**meta, "lanes_version": version})

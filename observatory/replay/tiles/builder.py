@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -138,6 +138,11 @@ def build_window_tiles(connection: psycopg.Connection, scope: Scope) -> None:
     for layer in layers_for(extent.workers):
         for tile_id in tile_ids:
             build_closed_tiles(connection, scope, layer, tile_id)
+
+
+def forget_other_windows(connection: psycopg.Connection, cluster: Cluster, kept: Iterable[Scope]) -> None:
+    """Delete the cached tiles of the cluster's windows that no scope has any more."""
+    tile_cache.delete_windows(connection, cluster.pk, [_window_name(scope) for scope in kept])
 
 
 def recorded_tiles(connection: psycopg.Connection, scope: Scope, layer: Layer) -> list[tuple[TileId, Tile]]:
@@ -292,7 +297,11 @@ def _cache_name(layer: Layer, scope: Scope, tile_id: TileId) -> str:
     """Return the name of a cached tile; all scopes share those that lie completely in them."""
     if scope.contains(tile_id):
         return str(layer)
-    return f"{layer}{'' if '.' in str(layer) else '.'}@{scope.start}-{scope.stop}"
+    return f"{layer}{'' if '.' in str(layer) else '.'}@{_window_name(scope)}"
+
+
+def _window_name(scope: Scope) -> str:
+    return f"{scope.start}-{scope.stop}"
 
 
 def _pack(body: bytes, level: int) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import psycopg
 
 
@@ -47,4 +49,13 @@ def store_tile(
            ON CONFLICT (cluster_id, layer, level, index)
            DO UPDATE SET version = excluded.version, body = excluded.body""",
         [layer, level, index, body, cluster, version],
+    )
+
+
+def delete_windows(connection: psycopg.Connection, cluster: int, kept: Sequence[str]) -> None:
+    """Delete the tiles of other windows than those `kept`. Names of their layers end in "@" and the window."""
+    connection.execute(
+        """DELETE FROM tile WHERE cluster_id = %s AND layer LIKE '%%@%%'
+             AND split_part(layer, '@', 2) <> ALL(%s)""",
+        [cluster, list(kept)],
     )

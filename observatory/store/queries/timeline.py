@@ -145,6 +145,19 @@ def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[s
     )
 
 
+def dimensions_version(connection: psycopg.Connection, cluster: int) -> str:
+    """Return a text that differs once the cluster's workers, lanes, prefixes or series differ."""
+    row = connection.execute(
+        """SELECT concat_ws('-',
+               (SELECT sum(hashtextextended(worker::text, 0)) FROM worker WHERE cluster_id = %(cluster)s),
+               (SELECT count(*) FROM lane WHERE cluster_id = %(cluster)s),
+               (SELECT count(*) FROM prefix WHERE cluster_id = %(cluster)s),
+               (SELECT count(*) FROM series WHERE cluster_id = %(cluster)s))""",
+        {"cluster": cluster},
+    ).fetchone()
+    return str(row[0]) if row else ""
+
+
 def worker_addresses(connection: psycopg.Connection, cluster: int) -> list[WorkerAddresses]:
     """Return where the cluster's workers ran, in the order in which they were first seen."""
     with connection.cursor(row_factory=class_row(WorkerAddresses)) as cursor:

@@ -53,11 +53,17 @@ function follow() {
   const target = { id: 1, name: "t", stream: "stolen", last_error: "no answer" };
   const info = { ...INFO, sequence: 4, target };
   const live = new EventTarget();
-  const noted = { set: [], states: [], bounds: 0 };
+  const noted = { set: [], states: [], bounds: 0, asked: /** @type {string[]} */ ([]) };
   const context = {
     info,
-    source: { url: "", fetch: () => Promise.reject(new Error("not needed")) },
-    model: { apply() {} },
+    source: {
+      url: "",
+      fetch: (/** @type {string} */ path) => {
+        noted.asked.push(path);
+        return Promise.reject(new Error("the server is away"));
+      },
+    },
+    model: { lanesVersion: "7-2-1-9", apply() {} },
     tiles: { begin() {}, end() {}, append: () => false, setExtent() {} },
     timeline: { setBounds: () => (noted.bounds += 1) },
     playheadState: { receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)), complete() {}, forget() {} },
@@ -66,13 +72,14 @@ function follow() {
   followLive(/** @type {any} */ (live), /** @type {any} */ (context));
   /** @param {string} name @param {any} [detail] */
   const send = (name, detail) => live.dispatchEvent(new CustomEvent(name, { detail }));
-  return { info, target, context, send };
+  return { info, target, context, send, asked: noted.asked };
 }
 
 const EXTENT = {
   committed: FIRST + 1010, first: FIRST, last: FIRST + 1009, version: 1, sequence: 5, ended: null, end_reason: "",
   task_count: 7, error_count: 3, worker_count: 2, stream: "receiving",
 };
+const FIRST_EXTENT = { ...EXTENT, lanes_version: "7-2-1-9" };
 
 test("a frame updates everything that the extent says", () => {
   const { info, send } = follow();
@@ -89,13 +96,26 @@ test("the status of the target is current although no frame arrives", () => {
 test("a page whose socket is down receives nothing until it is connected again", () => {
   const { context, send } = follow();
   const { freshness } = context;
-  send("begin", { ...EXTENT, sequence: 4 });
+  send("begin", { ...FIRST_EXTENT, sequence: 4 });
   assert.equal(freshness.isReceiving, true);
   send("lost");
   assert.equal(freshness.isReceiving, false);
-  send("begin", { ...EXTENT, sequence: 4 });
+  send("begin", { ...FIRST_EXTENT, sequence: 4 });
   assert.equal(freshness.isReceiving, true);
   send("refused", "Sign in to see this cluster.");
   send("lost");
   assert.deepEqual([freshness.isReceiving, freshness.refused], [false, "Sign in to see this cluster."]);
+});
+
+test("after what was stored while the page was loaded, lanes are asked for only where they are others", () => {
+  for (const [extent, asked] of /** @type {[object, string[]][]} */ ([
+    [{ sequence: 4 }, []],
+    [{ sequence: 5 }, [""]],
+    [{ sequence: 5, lanes_version: "8-3-1-9" }, ["", "/lanes"]],
+    [{ sequence: 4, lanes_version: "8-3-1-9" }, ["", "/lanes"]],
+  ])) {
+    const page = follow();
+    page.send("begin", { ...FIRST_EXTENT, ...extent });
+    assert.deepEqual(page.asked, asked);
+  }
 });

@@ -1,0 +1,71 @@
+"""Takes docs/replay.gif: a real pass of the demo cluster that is replayed and zoomed into (`make film`).
+
+Each frame is a picture of the page with the playhead at its instant, so that the film does not stutter where
+this machine does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+
+from PIL import Image
+from playwright.sync_api import Page
+from recorded_demo import LOADED, ROOT, recorded_demo, show
+
+WIDTH, HEIGHT = 1200, 750
+"""pixels"""
+FRAME, LAST_FRAME = 100, 2_000
+"""milliseconds"""
+COLORS = 96
+BEGIN = 0.04
+"""share of the cluster's time"""
+PAINTING = 120
+"""milliseconds until what has come is drawn"""
+MOVE = """([zoom, move]) => {
+  const { timeline } = window.observatory.context;
+  if (zoom !== 1) timeline.zoom(zoom, timeline.playhead);
+  timeline.setPlayhead(timeline.playhead + move * (timeline.stop - timeline.start));
+}"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    frames: int
+    move: float
+    """share of the window that the playhead moves in a frame"""
+    zoom: float = 1.0
+    """length of the window, relative to that of the frame before"""
+
+
+SCENES = (Scene(44, move=0.0125), Scene(10, move=0.0, zoom=0.8), Scene(40, move=0.0075))
+
+
+def main() -> None:
+    with recorded_demo(WIDTH, HEIGHT) as (page, cluster):
+        show(page, cluster, BEGIN)
+        save(list(take_frames(page)))
+
+
+def take_frames(page: Page) -> Iterator[Image.Image]:
+    for scene in SCENES:
+        for _ in range(scene.frames):
+            page.evaluate(MOVE, [scene.zoom, scene.move])
+            page.wait_for_timeout(PAINTING)
+            page.wait_for_function(LOADED)
+            with Image.open(BytesIO(page.screenshot())) as picture:
+                yield picture.convert("RGB")
+
+
+def save(frames: list[Image.Image]) -> None:
+    """With the colours of one frame for all: others would flicker."""
+    palette = frames[-1].quantize(COLORS)
+    first, *others = (frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames)
+    durations = [FRAME] * len(others) + [LAST_FRAME]
+    path = ROOT / "docs/replay.gif"
+    first.save(path, save_all=True, append_images=others, duration=durations, loop=0, optimize=False)
+
+
+if __name__ == "__main__":
+    main()
