@@ -8,7 +8,7 @@ PROCESSES ?= 4
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
-.PHONY: demo run test test-long lint contract docs site bench requirements screenshot pictures snapshot browser servers wheel
+.PHONY: demo run test test-long lint contract docs site bench requirements screenshot film pictures snapshot browser servers wheel
 
 demo: $(VENV)/installed
 	@echo "Starting Dask Observatory with a demo cluster …"
@@ -51,6 +51,9 @@ site: $(VENV)/installed-dev
 
 screenshot: $(VENV)/installed-dev browser
 	$(RUN) docs/scripts/make_screenshot.py
+
+film: $(VENV)/installed-dev browser
+	$(RUN) docs/scripts/make_film.py
 
 # One of each tab of a timeline, for docs/dashboards.md.
 pictures: $(VENV)/installed-dev browser

@@ -26,7 +26,7 @@ const NOTES = {
   absent: "There are no dependencies of tasks here.",
   failed: "Its dependencies can't be loaded. Select the task again.",
 };
-const [NEEDS_AGENT, NONE] = ["Dependencies of tasks are recorded by the agent only.", "None recorded."];
+const [NEEDS_AGENT, NONE] = ["Dependencies of tasks are recorded by the agent only.", "No dependencies and no dependents of it are recorded."];
 
 /** @type {Chart} */
 export const selectedTask = {

@@ -53,7 +53,7 @@ def store_tile(
 
 
 def delete_windows(connection: psycopg.Connection, cluster: int, kept: Sequence[str]) -> None:
-    """Delete the tiles of other windows than those `kept`. Names of their layers end in "@" and the window."""
+    """Delete the tiles of other windows than those `kept`; their layers' names end in "@" and the window."""
     connection.execute(
         """DELETE FROM tile WHERE cluster_id = %s AND layer LIKE '%%@%%'
              AND split_part(layer, '@', 2) <> ALL(%s)""",
