@@ -18,7 +18,7 @@ from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance.advisory_lock import TILES, try_lock
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.result_keyframes import make_result_keyframes
-from observatory.store.queries.extents import read_extent
+from observatory.store.queries.extents import Extent, extents, read_extent
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +32,13 @@ _built: dict[int, tuple[int, ...]] = {}
 
 @shared_task  # type: ignore[untyped-decorator]
 def build_tiles() -> None:
-    """Build what has closed since the last call; a cluster without changes costs one query."""
+    """Build what has closed since the last call; clusters without changes cost one query together."""
     is_recent = Q(ended=None) | Q(ended__gt=now() - RECENT)
-    for cluster in Cluster.objects.filter(is_recent, project__is_own=False).order_by("-last_seen"):
-        build_if_unlocked(cluster)
+    clusters = list(Cluster.objects.filter(is_recent, project__is_own=False).order_by("-last_seen"))
+    known = extents(cluster.pk for cluster in clusters)
+    for cluster in clusters:
+        if cluster.pk in known and _built.get(cluster.pk) != _reached(cluster, known[cluster.pk]):
+            build_if_unlocked(cluster)
 
 
 def build_if_unlocked(cluster: Cluster) -> None:
@@ -53,10 +56,10 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
     extent = read_extent(connection, cluster.pk)
     if extent is None or not extent.first:
         return
-    until = round((extent.committed - SETTLING) * 1e6)
-    reached = (extent.version, until >> (BASE_LEVEL + 9) if cluster.is_live else -extent.sequence)
+    reached = _reached(cluster, extent)
     if _built.get(cluster.pk) == reached:
         return
+    until = _closed_until(extent)
     made = make_keyframes(connection, extent, until) + make_result_keyframes(connection, extent, until)
     built = sum(build_cluster_tiles(connection, cluster, layer) for layer in built_layers(extent.workers))
     if len(_built) >= MAXIMUM_CACHED:
@@ -64,3 +67,14 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
     _built[cluster.pk] = reached
     if made or built:
         log.info("built %d tiles and %d keyframes of cluster %d", built, made, cluster.pk)
+
+
+def _reached(cluster: Cluster, extent: Extent) -> tuple[int, ...]:
+    """Return the version and position up to which a cluster's tiles can be built."""
+    position = _closed_until(extent) >> (BASE_LEVEL + 9) if cluster.is_live else -extent.sequence
+    return (extent.version, position)
+
+
+def _closed_until(extent: Extent) -> int:
+    """Return the time (microseconds) before which all records have come, late ones aside."""
+    return round((extent.committed - SETTLING) * 1e6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -41,11 +42,7 @@ DEFAULT_DAYS = 30
 @shared_task  # type: ignore[untyped-decorator]
 def find_runs() -> None:
     """Searches the new records of all clusters for runs, then refreshes the runs that changed."""
-    reported = clusters_with_client_runs()
-    with_open_runs = Run.objects.filter(stop=None).values("cluster")
-    searched = Q(ended=None) | Q(ended__gt=now() - RECENT) | Q(run_discovery=None) | Q(pk__in=with_open_runs)
-    clusters = Cluster.objects.filter(searched | Q(pk__in=reported)).select_related("project")
-    for cluster in clusters.order_by("pk"):
+    for cluster in _clusters_to_search():
         try:
             discover(cluster)
         except (psycopg.Error, DatabaseError):  # a cluster that is being deleted, or no database
@@ -81,6 +78,24 @@ def _build_tiles(run: Run) -> None:
     with read_connection() as connection:
         forget_other_windows(connection, run.cluster, scopes)
         build_window_tiles(connection, scope_of_run(run))
+
+
+def _clusters_to_search() -> Iterator[Cluster]:
+    """Those of which there are new records or reports of clients, and those with open runs, which may end."""
+    watched = {*clusters_with_client_runs(), *Run.objects.filter(stop=None).values_list("cluster", flat=True)}
+    searched = Q(ended=None) | Q(ended__gt=now() - RECENT) | Q(run_discovery=None) | Q(pk__in=watched)
+    clusters = list(
+        Cluster.objects.filter(searched).select_related("project", "run_discovery").order_by("pk")
+    )
+    known = extents(cluster.pk for cluster in clusters)
+    for cluster in clusters:
+        discovery: RunDiscovery | None = getattr(cluster, "run_discovery", None)
+        if (
+            cluster.pk in watched
+            or discovery is None
+            or (cluster.pk in known and known[cluster.pk].records != discovery.records)
+        ):
+            yield cluster
 
 
 def discover(cluster: Cluster) -> None:

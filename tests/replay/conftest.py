@@ -29,6 +29,7 @@ def few_rows() -> int:
 def _few_rows(few_rows: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(builder, "FEW_ROWS", few_rows)
+        patch.setattr(builder, "FEW_SUMMED_ROWS", few_rows)
         yield
 
 

@@ -12,6 +12,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.tiles import builder
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
+from observatory.runs import tasks
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.link_tokens import stored
 from observatory.runs.sharing.scopes import scope_of_run
@@ -364,8 +365,9 @@ def test_the_tiles_of_a_window_go_once_its_run_has_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def with_tiles() -> list[str]:
-        query = "SELECT DISTINCT split_part(layer, '@', 2) FROM tile WHERE layer LIKE '%@%'"
-        return [window for (window,) in direct.execute(query).fetchall()]
+        query = """SELECT DISTINCT split_part(layer, '@', 2) FROM tile
+                   WHERE cluster_id = %s AND layer LIKE '%%@%%'"""
+        return [window for (window,) in direct.execute(query, [cluster.pk]).fetchall()]
 
     monkeypatch.setattr(builder, "FEW_ROWS", 0)
     work(now, now + 5)
@@ -378,3 +380,26 @@ def test_the_tiles_of_a_window_go_once_its_run_has_another(
     second = scope_of_run(only(cluster))
     assert with_tiles() == [f"{second.start}-{second.stop}"]
     assert second.stop < first.stop
+
+
+def test_only_a_cluster_with_news_or_an_open_run_is_searched(
+    cluster: Cluster, writer: Writer, work: Work, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def searched() -> list[Cluster]:
+        found: list[Cluster] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(tasks, "discover", found.append)
+            find_runs()
+        return found
+
+    assert searched() == [cluster], "it never was"
+    work(now, now + 5)
+    find_runs()
+    assert searched() == [cluster], "its run may end"
+    quiet(writer, cluster, now + 15)
+    find_runs()
+    assert searched() == []
+    end(cluster, now + 20)
+    assert searched() == []
+    work(now + 16, now + 18)
+    assert searched() == [cluster], "late tasks are a run"

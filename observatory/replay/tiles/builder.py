@@ -38,6 +38,8 @@ KEPT_LEVEL = 26
 """tiles of 9.5 hours: from here on tiles are cached, also those of few rows"""
 FEW_ROWS = 2_000
 """rows that a tile can be built from as quickly as a cached one is read"""
+FEW_SUMMED_ROWS = 20_000
+"""rows that sums are made of on each request: where keys are many, a cached tile takes as much room"""
 DIRECT_ROWS = 200_000
 """rows that a tile with one value of each worker is built from: its bins are wide, so those below it are
 seldom looked at, and would take as much room each"""
@@ -278,7 +280,8 @@ class _Builder:
 
 def _is_small(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:
     """Return whether a tile is built from its rows because they are few."""
-    return tile_id.level <= KEPT_LEVEL and has_few_rows(connection, scope, layer, tile_id, FEW_ROWS)
+    most = FEW_SUMMED_ROWS if layer.is_sum else FEW_ROWS
+    return tile_id.level <= KEPT_LEVEL and has_few_rows(connection, scope, layer, tile_id, most)
 
 
 def _is_direct(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:

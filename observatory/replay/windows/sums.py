@@ -9,15 +9,13 @@ import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.builder import BASE_LEVEL, covering_tile_ids, get_tile
+from observatory.replay.tiles.builder import BASE_LEVEL, FEW_SUMMED_ROWS, covering_tile_ids, get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.sums import SUM_BINS, SUM_BINS_SHIFT, bin_width, merge_sums, read_sums
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.sums.sum_layer import REST, Bins, Columns, SumLayer
 
-FEW_ROWS = 20_000
-"""that are read themselves"""
 MOST_BINS = 160
 """of a window; tiles have eight each"""
 
@@ -51,7 +49,7 @@ def sums(connection: psycopg.Connection, scope: Scope, layer: SumLayer, start: i
     start, stop = recorded_part(connection, scope, start, stop)
     if start >= stop:
         return _sums(layer, start, start, [])
-    if not layer.has_more(connection, scope.cluster.pk, start, stop, FEW_ROWS):
+    if not layer.has_more(connection, scope.cluster.pk, start, stop, FEW_SUMMED_ROWS):
         return _sums(layer, start, stop, [_of_rows(connection, scope, layer, start, stop)])
     parts = [
         part
@@ -68,7 +66,7 @@ def binned_sums(
     start, stop = recorded_part(connection, scope, start, stop)
     if start >= stop:
         return BinnedSums(start, 1, 0, merge_sums(layer, []))
-    has_more = layer.has_more(connection, scope.cluster.pk, start, stop, FEW_ROWS)
+    has_more = layer.has_more(connection, scope.cluster.pk, start, stop, FEW_SUMMED_ROWS)
     level = next(
         level
         for level in range(BASE_LEVEL if has_more else MINIMUM_LEVEL, MAXIMUM_LEVEL + 1)

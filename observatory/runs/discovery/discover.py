@@ -44,8 +44,7 @@ def discover_runs(
     """
     idle = timedelta(seconds=cluster.project.run_idle_seconds)
     seconds: list[ActiveInterval] = []
-    records = extent.spans + extent.errors
-    if records != discovery.records:
+    if extent.records != discovery.records:
         seconds = active_intervals(
             connection, cluster.pk, discovery.looked - LATE if discovery.looked else None
         )
@@ -60,7 +59,7 @@ def discover_runs(
         discovery.looked = max(
             [second.stop for second in seconds] + ([discovery.looked] if discovery.looked else [])
         )
-    discovery.records = records
+    discovery.records = extent.records
     discovery.save()
 
 

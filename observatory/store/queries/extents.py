@@ -37,6 +37,11 @@ class Extent:
     workers: int
     """lifetimes"""
 
+    @property
+    def records(self) -> int:
+        """The number of spans and errors: what runs are made of."""
+        return self.spans + self.errors
+
     @classmethod
     def of(cls, row: Iterable[Any]) -> Extent:
         """Make an extent from a row of EXTENT_COLUMNS."""

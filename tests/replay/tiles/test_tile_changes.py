@@ -23,6 +23,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance import keyframes
 from observatory.store.queries import timeline
+from observatory.store.queries.sums.declared import SUM_LAYERS
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action, Event, Span
 from tests.replay.tiles.tile_data import (
@@ -93,6 +94,27 @@ def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
     assert sum(spans <= 100 for spans in built.values()) > 0
     for tile_id, spans in built.items():
         assert any(child in built for child in tile_id.children) == (spans > 100), tile_id
+
+
+def test_sums_of_few_rows_are_made_of_them_and_not_cached(
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    direct: psycopg.Connection,
+    now: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cached() -> set[str]:
+        for layer in SUM_LAYERS:
+            builder.build_cluster_tiles(direct, cluster, Layer(layer))
+        query = "SELECT DISTINCT layer FROM tile WHERE cluster_id = %s AND level < %s"
+        return {layer for (layer,) in direct.execute(query, [cluster.pk, builder.KEPT_LEVEL]).fetchall()}
+
+    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+    monkeypatch.setattr(builder, "FEW_SUMMED_ROWS", len(filled) * 10)
+    assert cached() == set()
+    monkeypatch.setattr(builder, "FEW_SUMMED_ROWS", 0)
+    assert cached() >= {"prefix-sums", "group-sums", "worker-sums"}
 
 
 def test_the_state_is_the_same_with_keyframes_and_without(

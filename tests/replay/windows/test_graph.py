@@ -101,9 +101,9 @@ def names(key: str) -> tuple[str, str]:
     return group.rsplit("-", 1)[0] if group in GROUPS[:3] else group, group
 
 
-@pytest.fixture(params=[0, window_sums.FEW_ROWS], ids=["of tiles", "of rows"])
+@pytest.fixture(params=[0, window_sums.FEW_SUMMED_ROWS], ids=["of tiles", "of rows"])
 def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_sums, "FEW_ROWS", request.param)
+    monkeypatch.setattr(window_sums, "FEW_SUMMED_ROWS", request.param)
 
 
 def windows(now: float) -> list[tuple[int, int]]:
@@ -311,7 +311,7 @@ def test_a_late_transition_changes_the_states(
     first = (now + 1, "inc-1", "released", "waiting", "", "update-graph-1")
     second = (now + 2, "inc-1", "waiting", "processing", "", "update-graph-1")
     with Writer() as writer, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(window_sums, "FEW_ROWS", 0)
+        patch.setattr(window_sums, "FEW_SUMMED_ROWS", 0)
         writer.write(Batch.of(late.pk, committed=now + CLOSED, rows={"transition": [first]}))
         build_cluster(direct, late)
         group_graph_of(direct, Scope(late), *window)

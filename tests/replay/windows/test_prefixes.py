@@ -96,9 +96,9 @@ def size_of(span: Span) -> float:
     return span.nbytes * 3.0 + 1
 
 
-@pytest.fixture(params=[0, window_sums.FEW_ROWS], ids=["of tiles", "of rows"])
+@pytest.fixture(params=[0, window_sums.FEW_SUMMED_ROWS], ids=["of tiles", "of rows"])
 def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_sums, "FEW_ROWS", request.param)
+    monkeypatch.setattr(window_sums, "FEW_SUMMED_ROWS", request.param)
     monkeypatch.setattr(greatest, "FEW_ROWS", request.param // 10)
 
 

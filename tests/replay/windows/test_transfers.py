@@ -134,7 +134,7 @@ def test_of_a_long_shuffle_few_samples_are_sent_the_last_among_them(
 def test_bytes_over_time_are_those_of_the_window_and_of_the_worker_that_was_asked_for(
     moved: Cluster, direct: psycopg.Connection, now: float, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(window_sums, "FEW_ROWS", few)
+    monkeypatch.setattr(window_sums, "FEW_SUMMED_ROWS", few)
     workers = ids(direct, moved)
     for after, before in ((now, now + 100), (now + 1.5, now + 60.2), (now + 3, now + 3.1)):
         times = round(after * 1e6), round(before * 1e6)

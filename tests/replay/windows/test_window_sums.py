@@ -135,9 +135,9 @@ def transfers(now: float) -> list[tuple[Any, ...]]:
     return rows
 
 
-@pytest.fixture(params=[0, window_sums.FEW_ROWS], ids=["of tiles", "of rows"])
+@pytest.fixture(params=[0, window_sums.FEW_SUMMED_ROWS], ids=["of tiles", "of rows"])
 def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_sums, "FEW_ROWS", request.param)
+    monkeypatch.setattr(window_sums, "FEW_SUMMED_ROWS", request.param)
 
 
 def windows(now: float) -> Iterator[tuple[int, int]]:
@@ -314,7 +314,7 @@ def test_a_window_of_many_rows_is_read_from_few_tiles_and_the_rows_at_its_edges(
     now: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(window_sums, "FEW_ROWS", 0)
+    monkeypatch.setattr(window_sums, "FEW_SUMMED_ROWS", 0)
     widths, tiles = [], []
     of_rows, get_tile = window_sums._of_rows, window_sums.get_tile
     monkeypatch.setattr(window_sums, "_of_rows", lambda *a: widths.append(a[4] - a[3]) or of_rows(*a))
@@ -337,7 +337,7 @@ def test_a_late_transfer_changes_the_sums(committed: None, direct: psycopg.Conne
         writer.write(Batch.of(late.pk, seen, committed=now + CLOSED, rows={"transfer": rows}))
         build_cluster(direct, late)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(window_sums, "FEW_ROWS", 0)
+            patch.setattr(window_sums, "FEW_SUMMED_ROWS", 0)
             before = sums(direct, scope, TRANSFER_SUMS, *window)
             writer.write(Batch.of(late.pk, rows={"transfer": [delayed]}))
             after = sums(direct, scope, TRANSFER_SUMS, *window)
