@@ -371,7 +371,7 @@ def test_the_tiles_of_a_window_go_once_its_run_has_another(
 
     monkeypatch.setattr(builder, "FEW_ROWS", 0)
     work(now, now + 5)
-    quiet(writer, cluster, now + 15)
+    quiet(writer, cluster, now + 200)
     find_runs()
     first = scope_of_run(only(cluster))
     assert with_tiles() == [f"{first.start}-{first.stop}"]
