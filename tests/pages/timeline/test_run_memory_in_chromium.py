@@ -102,9 +102,10 @@ def test_up_to_eight_runs_are_ticked_and_the_address_brings_them_back(
     boxes.nth(1).uncheck()
     expect(boxes.nth(8)).to_be_enabled()
     expect(panel.locator(".legend li")).to_have_count(7)
-    [of_processes, *_] = legend(panel)
+    of_processes = legend(panel)
     panel.get_by_role("button", name="unmanaged", exact=True).click()
-    expect(panel.locator(".legend li").first).not_to_have_text(of_processes)
+    # of some run: the last can be the closing of the cluster only, when there were no workers any more
+    expect(panel.locator(".legend li")).not_to_have_text(of_processes)
     page.wait_for_function("() => location.search.includes('measure=unmanaged')")
     shown, ids = legend(panel), chosen(page)
     assert len(ids.split(",")) == 7
