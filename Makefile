@@ -52,6 +52,7 @@ site: $(VENV)/installed-dev
 screenshot: $(VENV)/installed-dev browser
 	$(RUN) docs/scripts/make_screenshot.py
 
+# A replay, for the README.
 film: $(VENV)/installed-dev browser
 	$(RUN) docs/scripts/make_film.py
 

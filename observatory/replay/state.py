@@ -85,6 +85,8 @@ def state_at(
 
 def progress_before(connection: psycopg.Connection, scope: Scope) -> list[dict[str, Any]]:
     """Return the progress that the cluster had made at the start of a window. Needs a snapshot."""
+    if not scope.start:
+        return []
     tasks = _tasks(*_task_counts(connection, scope.cluster, scope.start, 0))
     return _progress(connection, scope.cluster, scope.start, tasks)
 

@@ -74,7 +74,7 @@ def count_usage() -> None:
 
 def _build_tiles(run: Run) -> None:
     """Builds the tiles that the run's page loads first; those of windows that runs had before are deleted."""
-    scopes = map(scope_of_run, run.cluster.runs.all())
+    scopes = map(scope_of_run, run.cluster.runs.defer("code", "figures", "contents"))
     with read_connection() as connection:
         forget_other_windows(connection, run.cluster, scopes)
         build_window_tiles(connection, scope_of_run(run))

@@ -17,6 +17,8 @@ from observatory.store.times import from_seconds
 LEVEL = 20
 TILE = (512 << LEVEL) / 1e6
 """seconds"""
+CLOSED = 80_000.0
+"""seconds after which all is taken for closed; more than a day ahead would be refused"""
 
 
 @pytest.fixture(scope="module")

@@ -382,7 +382,7 @@ def test_the_tiles_of_a_window_go_once_its_run_has_another(
     assert second.stop < first.stop
 
 
-def test_only_a_cluster_with_news_or_an_open_run_is_searched(
+def test_only_a_cluster_with_new_records_or_an_open_run_is_searched(
     cluster: Cluster, writer: Writer, work: Work, now: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def searched() -> list[Cluster]:

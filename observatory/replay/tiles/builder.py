@@ -39,7 +39,7 @@ KEPT_LEVEL = 26
 FEW_ROWS = 2_000
 """rows that a tile can be built from as quickly as a cached one is read"""
 FEW_SUMMED_ROWS = 20_000
-"""rows that sums are made of on each request: where keys are many, a cached tile takes as much room"""
+"""rows that sums are made of on each request: of many keys, a cached tile takes as much room as they do"""
 DIRECT_ROWS = 200_000
 """rows that a tile with one value of each worker is built from: its bins are wide, so those below it are
 seldom looked at, and would take as much room each"""

@@ -21,7 +21,7 @@ from observatory.store.queries.extents import read_extent
 from observatory.wire.layers import LAYERS, OF_WORKERS
 from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerSeen
 from tests.replay.committed import direct
-from tests.replay.conftest import make_cluster
+from tests.replay.conftest import CLOSED, make_cluster
 
 __all__ = ["direct"]
 
@@ -57,7 +57,7 @@ def sparse(committed: None, now: float) -> Cluster:
     with Writer() as writer:
         seen = [WorkerSeen(WORKER, "w", "h", 2, 1000, first)]
         writer.write(Batch.of(cluster.pk, seen, spans, samples, committed=now))
-        writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+        writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     return cluster
 
 

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from observatory.clusters.models import Cluster
+from observatory.replay import tasks
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.replay.tasks import build_cluster
@@ -26,6 +27,7 @@ from observatory.store.queries import timeline
 from observatory.store.queries.sums.declared import SUM_LAYERS
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action, Event, Span
+from tests.replay.conftest import CLOSED
 from tests.replay.tiles.tile_data import (
     PROFILE,
     SECONDS,
@@ -83,7 +85,7 @@ def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(builder, "MANY_SPANS", 100)
-    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     build_cluster(direct, cluster)
     rows = direct.execute(
         "SELECT level, index, body FROM tile WHERE cluster_id = %s AND layer = 'spans' AND level <= %s",
@@ -94,6 +96,21 @@ def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
     assert sum(spans <= 100 for spans in built.values()) > 0
     for tile_id, spans in built.items():
         assert any(child in built for child in tile_id.children) == (spans > 100), tile_id
+
+
+def test_tiles_of_a_cluster_are_built_only_after_something_new(
+    cluster: Cluster, writer: Writer, filled: list[Span], now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[Cluster] = []
+    build = tasks.build_if_unlocked
+    monkeypatch.setattr(tasks, "build_if_unlocked", lambda found: (built.append(found), build(found)))
+    for _ in range(2):
+        tasks.build_tiles()
+    assert built == [cluster]
+    writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
+    for _ in range(2):
+        tasks.build_tiles()
+    assert built == [cluster, cluster]
 
 
 def test_sums_of_few_rows_are_made_of_them_and_not_cached(
@@ -110,7 +127,7 @@ def test_sums_of_few_rows_are_made_of_them_and_not_cached(
         query = "SELECT DISTINCT layer FROM tile WHERE cluster_id = %s AND level < %s"
         return {layer for (layer,) in direct.execute(query, [cluster.pk, builder.KEPT_LEVEL]).fetchall()}
 
-    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     monkeypatch.setattr(builder, "FEW_SUMMED_ROWS", len(filled) * 10)
     assert cached() == set()
     monkeypatch.setattr(builder, "FEW_SUMMED_ROWS", 0)
@@ -145,7 +162,7 @@ def test_the_state_is_the_same_with_keyframes_and_without(
 def test_a_late_span_changes_the_tiles_and_later_states(
     cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
 ) -> None:
-    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     build_cluster(direct, cluster)
     late = Span(WORKERS[0], 1, "late-1", "late", "late", Action.COMPUTE, now + 10, now + 12, 8, "int")
     writer.write(Batch.of(cluster.pk, spans=[late]))
@@ -172,7 +189,7 @@ def test_a_late_profile_row_is_in_its_tile(
         found = level_of(direct, cluster, PROFILE, level, now)
         return sum(count for _, blocks in found for (count,) in rows(blocks.get("profile"), "count"))
 
-    writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+    writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     build_cluster(direct, cluster)
     before = seen(BASE_LEVEL)
     late = (now + 10, WORKERS[0], "task", "late", "late\tlate.py\t1", 1_000)

@@ -22,6 +22,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import LAYERS, OF_WORKERS
 from observatory.wire.records import Action, Event, MetricType, Sample, Series, Span, WorkerSeen
+from tests.replay.conftest import CLOSED
 
 WORKERS = [f"tcp://127.0.0.1:{number}" for number in range(1, 71)]
 """in two bands"""
@@ -84,7 +85,7 @@ def profiles(random: Random, now: float) -> Iterator[tuple[Any, ...]]:
 def finish(state: str, cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float) -> Cluster:
     """The cluster with its tiles built: partly closed (`live`), all `closed`, or left open by its end."""
     if state == "closed":
-        writer.write(Batch.of(cluster.pk, committed=now + 100_000))
+        writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     if state == "ended":
         Cluster.objects.update(ended=cluster.started)
         cluster.refresh_from_db()

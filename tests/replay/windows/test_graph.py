@@ -27,7 +27,7 @@ from observatory.store.queries.timeline import snapshot
 from observatory.wire.records import TASK_STATES, Action, Span, WorkerSeen
 from tests.documented import assert_documented
 from tests.replay.committed import direct
-from tests.replay.conftest import make_cluster
+from tests.replay.conftest import CLOSED, make_cluster
 
 __all__ = ["direct"]
 
@@ -36,8 +36,6 @@ SECONDS = 300
 GROUPS = ("load-1", "inc-1", "inc-2", f"<img src=x onerror=alert(1)>-{WORKER}")
 TASKS = 60
 """of each group"""
-CLOSED = 80_000.0
-"""seconds after which tiles are closed"""
 
 Change = tuple[float, str, str, str, str, str]
 """as in kind `transition`"""

@@ -27,15 +27,13 @@ from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import Action, Span, Status, WorkerSeen
 from tests.documented import assert_documented
 from tests.replay.committed import direct
-from tests.replay.conftest import make_cluster
+from tests.replay.conftest import CLOSED, make_cluster
 
 __all__ = ["direct"]
 
 WORKERS = [f"tcp://10.0.0.{number}:1" for number in range(1, 6)]
 SECONDS = 400
 SPANS, ERRORS = 3_000, 400
-CLOSED = 80_000.0
-"""seconds after which tiles are closed"""
 HOSTILE = f"<img src=x onerror=alert(1)>-{WORKERS[0]}"
 
 

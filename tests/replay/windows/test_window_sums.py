@@ -32,15 +32,13 @@ from observatory.store.queries.sums.sum_layer import REST, UNKNOWN
 from observatory.store.queries.sums.transfer_sums import TRANSFER_SUMS
 from observatory.wire.records import Action, Span, Status, WorkerSeen
 from tests.replay.committed import direct
-from tests.replay.conftest import make_cluster
+from tests.replay.conftest import CLOSED, make_cluster
 
 __all__ = ["direct"]
 
 WORKERS = [f"tcp://10.0.0.{number}:1" for number in range(1, 6)]
 SECONDS = 400
 SPANS, TRANSFERS, LINES, STEALS = 3_000, 2_000, 1_500, 1_000
-CLOSED = 80_000.0
-"""seconds after which tiles are closed"""
 INCOMING, OUTGOING = 0, 1
 LOGGED = 150.0
 """seconds after which the agent logs transfers"""
