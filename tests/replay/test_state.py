@@ -19,6 +19,7 @@ from observatory.store.queries.extents import read_extent
 from observatory.store.queries.state import last_rates, last_samples
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.records import Action, Event, Sample, Series, WorkerGone, WorkerSeen
+from tests.planned import Planned
 from tests.replay.records import A, B, fill, make_span
 
 
@@ -246,31 +247,6 @@ def test_samples_of_workers_that_left_are_not_looked_for(
 
     assert found(4.5) == (2, 2)
     assert found(6) == (1, 1), "the lost worker's samples are young enough"
-
-
-class Planned:
-    """A connection that keeps the plan of the last query as it was run."""
-
-    def __init__(self, connection: psycopg.Connection) -> None:
-        self.connection = connection
-        self.plan: dict[str, Any] = {}
-
-    def execute(self, query: Any, parameters: Any) -> Any:
-        explained = self.connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}".encode(), parameters)
-        [[[document]]] = explained.fetchall()
-        self.plan = document["Plan"]
-        return self.connection.execute(query, parameters)
-
-    def rows_read(self, table: str) -> float:
-        """How many rows of a table the scans of the plan looked at."""
-        nodes, read = [self.plan], 0.0
-        while nodes:
-            node = nodes.pop()
-            nodes += node.get("Plans", [])
-            if node.get("Relation Name") == table:
-                found = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
-                read += found * node["Actual Loops"]
-        return read
 
 
 def test_series_of_workers_that_left_are_not_read(

@@ -10,6 +10,7 @@ from typing import Any, LiteralString
 import psycopg
 
 from observatory.store.maintenance.keyframes import PROGRESS, progress_parameters
+from observatory.store.queries.labels import decode_labels
 from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
 
@@ -172,7 +173,7 @@ def last_samples(
             SELECT id, metric, labels, worker_id FROM series
             WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id IS NULL
         )
-        SELECT metric, labels, worker_id, value, time FROM series
+        SELECT metric, labels::text, worker_id, value, time FROM series
         CROSS JOIN LATERAL (
             SELECT value, time FROM sample
             WHERE sample.series_id = series.id AND sample.cluster_id = %(cluster)s
@@ -186,7 +187,9 @@ def last_samples(
         "at": from_microseconds(at),
         "oldest": _oldest(at, max_age, since),
     }
-    return [LastSample(*row) for row in connection.execute(query, progress_parameters).fetchall()]
+    rows = connection.execute(query, progress_parameters).fetchall()
+    labels = decode_labels(text for _, text, *_ in rows)
+    return [LastSample(metric, labels[text], *rest) for metric, text, *rest in rows]
 
 
 def prefix_counts(connection: psycopg.Connection, cluster: int, at: int) -> dict[str, dict[str, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from psycopg.rows import class_row
 
 from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import fetch_columns
+from observatory.store.queries.labels import decode_labels
 from observatory.store.times import from_microseconds
 from observatory.store.worker_slots import SLOT
 from observatory.store.worker_tags import tags_of
@@ -128,8 +128,7 @@ def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[s
            WHERE cluster_id = %s AND metric = ANY(%s) ORDER BY id""",
         [cluster, list(metrics)],
     )
-    # those of each worker have the same labels
-    labels = {text: json.loads(text) for text in {item["labels"] for item in series}}
+    labels = decode_labels(item["labels"] for item in series)
     for item in series:
         item["labels"] = labels[item["labels"]]
     return Dimensions(

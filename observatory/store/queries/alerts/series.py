@@ -11,6 +11,7 @@ import numpy.typing as npt
 import psycopg
 
 from observatory.store.queries.fetch import fetch_columns, fetch_packed_columns
+from observatory.store.queries.labels import decode_labels
 from observatory.store.times import from_microseconds
 
 Array = npt.NDArray[Any]
@@ -65,14 +66,15 @@ def series_within(
     Excludes series of workers whose lifetime doesn't overlap [start, stop) (microseconds).
     """
     rows = connection.execute(
-        """SELECT series.id, metric, worker_id, type, labels FROM series
+        """SELECT series.id, metric, worker_id, type, labels::text FROM series
            LEFT JOIN worker ON worker.id = worker_id
            WHERE series.cluster_id = %s AND metric = ANY(%s)
              AND (worker_id IS NULL OR worker.started < %s AND (worker.ended IS NULL OR worker.ended > %s))
            ORDER BY metric COLLATE "C", series.id""",
         [cluster, list(metrics), from_microseconds(stop), from_microseconds(start)],
-    )
-    return [StoredSeries(*row) for row in rows]
+    ).fetchall()
+    labels = decode_labels(text for *_, text in rows)
+    return [StoredSeries(id, metric, worker, type, labels[text]) for id, metric, worker, type, text in rows]
 
 
 def samples_since(
@@ -80,7 +82,8 @@ def samples_since(
 ) -> dict[str, Array]:
     """The samples of each series from its time in `starts` (microseconds by id) up to `stop`.
 
-    Returns columns of SAMPLE_TYPES, unordered.
+    Returns columns of SAMPLE_TYPES, unordered. OFFSET 0 makes PostgreSQL look up each series by itself: it
+    expects no samples after those of its statistics, and would compare each of them with all series.
     """
     if not starts:
         return _none()
@@ -92,6 +95,7 @@ def samples_since(
                SELECT series_id, time, value FROM sample
                WHERE series_id = wanted.id AND cluster_id = %(cluster)s
                  AND time >= wanted.start AND time >= %(first)s AND time < %(stop)s
+               OFFSET 0
            ) AS found""",
         {
             "ids": list(starts),

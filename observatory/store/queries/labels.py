@@ -1,0 +1,11 @@
+"""Decodes labels once for all series that have the same: those of each worker do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+
+def decode_labels(texts: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return labels by their text, a column `labels::text`. They are shared, and must not be changed."""
+    return {text: json.loads(text) for text in set(texts)}
