@@ -28,10 +28,12 @@ export class Model extends EventTarget {
     this.series = new Map();
     /** grows whenever anything is added or changed */
     this.version = 0;
-    /** of the answer of /lanes that was taken last; empty since anything of it was changed */
+    /** of the answer of /lanes that was taken last; empty since a live block was applied */
     this.lanesVersion = "";
-    /** @type {Map<number, number>} */
+    /** @type {Map<number, number>} small numbers by id */
     this.prefixOrder = new Map();
+    /** @type {number[]} ids by small number */
+    this.prefixIds = [];
     this.colors = new PrefixColors();
     /** @type {Map<number, Series>} series whose layer isn't known before their first sample */
     this.unplaced = new Map();
@@ -48,8 +50,8 @@ export class Model extends EventTarget {
     for (const [layer, list] of Object.entries(answer.series)) {
       for (const series of list) this.#addSeries(layer, series);
     }
-    this.#changed();
     this.lanesVersion = answer.version ?? "";
+    this.#changed();
   }
 
   /**
@@ -63,6 +65,7 @@ export class Model extends EventTarget {
     else if (block.kind === "prefix") this.#addPrefixes(items);
     else if (block.kind === "series") for (const item of items) this.unplaced.set(item.id, item);
     else if (block.kind !== "bin" || !this.#place(block)) return;
+    this.lanesVersion = "";
     this.#changed();
   }
 
@@ -222,7 +225,7 @@ export class Model extends EventTarget {
   /** @param {Prefix[]} prefixes */
   #addPrefixes(prefixes) {
     for (const prefix of prefixes) {
-      if (!this.prefixOrder.has(prefix.id)) this.prefixOrder.set(prefix.id, this.prefixOrder.size);
+      if (!this.prefixOrder.has(prefix.id)) this.prefixOrder.set(prefix.id, this.prefixIds.push(prefix.id) - 1);
       this.prefixes.set(prefix.id, prefix);
     }
     this.colors.add(prefixes);
@@ -294,7 +297,6 @@ export class Model extends EventTarget {
     this.#sorted = null;
     this.#slots = null;
     this.#bands = null;
-    this.lanesVersion = "";
     this.version += 1;
     this.dispatchEvent(new Event("change"));
   }

@@ -7,12 +7,13 @@ import { prefixOfSlot } from "../task_stream/busy_at.js";
 import { drawBands } from "../alerts/bands.js";
 import { Brush } from "./brush.js";
 import { Coverage } from "../drawing/coverage.js";
+import { Pixels } from "../drawing/pixels.js";
 import { drawMarks } from "../events/marks.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { visitBusy, visitSpans } from "../task_stream/lanes/index.js";
 import { Surface } from "../drawing/surface.js";
 import { breaksOf } from "../series/series_points.js";
-import { theme } from "../drawing/theme.js";
+import { rgb, theme } from "../drawing/theme.js";
 import { drawUnloaded } from "../drawing/unloaded.js";
 import { joined } from "../../timeline/tiles/unloaded.js";
 
@@ -25,6 +26,7 @@ const MARK_SIZE = 9;
 const BAND_HEIGHT = 4;
 const LAYERS = ["events", "prefixes", "cluster-memory"];
 const FAINTEST = 1; // px: what was busy at all stays visible
+const DIMMED = 0.2; // prefixes that aren't selected
 const MEMORY_METRIC = "observatory_cluster_memory_bytes";
 const LIMIT_METRIC = "observatory_cluster_memory_limit_bytes";
 /** The name under which the overview requests tiles. */
@@ -36,6 +38,7 @@ export class Overview {
   #surface;
   #brush;
   #coverage = new Coverage();
+  #pixels = new Pixels();
   #start = 0;
   #stop = 1;
   #width = 1;
@@ -99,11 +102,9 @@ export class Overview {
     const { context } = this.#surface;
     const colors = theme();
     this.#surface.clear(left + this.#width + RIGHT_GUTTER, HEIGHT);
-    context.fillStyle = colors.plot;
-    context.fillRect(left, MARKS_HEIGHT, this.#width, HEIGHT - MARKS_HEIGHT);
+    this.#drawBusy(found.prefixes, left);
     const x = (/** @type {number} */ time) => this.#x(time) + left;
     drawUnloaded(context, unloaded, x, [left, left + this.#width], MARKS_HEIGHT, HEIGHT - MARKS_HEIGHT);
-    this.#drawBusy(found.prefixes, left);
     this.#drawGaps(left);
     this.#drawMemory(found.memory, left);
     const { events: { list: events }, alerts } = this.#context;
@@ -126,8 +127,11 @@ export class Overview {
    */
   #drawBusy(tiles, left) {
     const { model } = this.#context;
-    const coverage = this.#coverage;
-    coverage.reset(this.#start, this.#stop, Math.max(Math.round(this.#width), 1));
+    const { ratio, context } = this.#surface;
+    const [coverage, pixels] = [this.#coverage, this.#pixels];
+    const [top, bottom] = [MARKS_HEIGHT * ratio, HEIGHT * ratio].map(Math.round);
+    pixels.clear(Math.max(Math.round(this.#width * ratio), 1), bottom - top, rgb(theme().plot));
+    coverage.reset(this.#start, this.#stop, pixels.width);
     for (const tile of tiles) {
       visitSpans(tile, model, null, this.#start, this.#stop, (_, __, slot, from, to) => {
         if (!isOverlay(slot)) coverage.add(slot, from, to, to - from);
@@ -138,33 +142,32 @@ export class Overview {
     }
     coverage.sortSlots();
     const threads = Math.max(model.peakThreads(this.#start, this.#stop), 1);
-    const share = (HEIGHT - MARKS_HEIGHT - 1) / (threads * coverage.step);
+    const share = (pixels.height - ratio) / (threads * coverage.step);
     const heights = new Float32Array(coverage.columns);
-    for (const slot of coverage.slots) this.#drawSlot(slot, heights, share, left);
+    for (const slot of coverage.slots) this.#paintSlot(slot, heights, share);
+    if (pixels.image) context.putImageData(pixels.image, Math.round(left * ratio), top);
   }
 
   /**
    * @param {number} slot
-   * @param {Float32Array} heights where the columns end so far, in px
-   * @param {number} share px a second
-   * @param {number} left
+   * @param {Float32Array} heights where the columns end so far, in the image's pixels
+   * @param {number} share pixels a second
    */
-  #drawSlot(slot, heights, share, left) {
-    const { context } = this.#surface;
+  #paintSlot(slot, heights, share) {
     const { model, selection } = this.#context;
-    const coverage = this.#coverage;
+    const { ratio } = this.#surface;
+    const [coverage, pixels] = [this.#coverage, this.#pixels];
     const id = prefixOfSlot(slot, model);
     if (id !== undefined && selection.hidden.has(id)) return;
-    context.fillStyle = id === undefined ? "#000000" : model.color(id);
-    context.globalAlpha = selection.prefix === null || selection.prefix === id ? 1 : 0.2;
-    const room = HEIGHT - MARKS_HEIGHT - 1;
+    const color = rgb(id === undefined ? "#000000" : model.color(id));
+    const alpha = selection.prefix === null || selection.prefix === id ? 1 : DIMMED;
+    const room = pixels.height - ratio;
     for (const column of coverage.columnsOf(slot)) {
-      const seconds = coverage.seconds(slot, column);
-      const height = Math.min(Math.max(seconds * share, heights[column] ? 0 : FAINTEST), room - heights[column]);
-      context.fillRect(left + column, HEIGHT - heights[column] - height, 1, height);
-      heights[column] += height;
+      const from = heights[column];
+      if (from >= room) continue;
+      heights[column] = Math.min(from + Math.max(coverage.seconds(slot, column) * share, from ? 0 : FAINTEST * ratio), room);
+      pixels.stack(column, pixels.height, from, heights[column], color, alpha);
     }
-    context.globalAlpha = 1;
   }
 
   /** @param {number} left */

@@ -43,6 +43,5 @@ export function busyAt(lanes, tiles, model, time, pixel) {
  * @returns {number|undefined} id of its prefix; undefined where it erred or is unknown
  */
 export function prefixOfSlot(slot, model) {
-  for (const [id, index] of model.prefixOrder) if (FIRST_PREFIX_SLOT + index === slot) return id;
-  return undefined;
+  return model.prefixIds[slot - FIRST_PREFIX_SLOT];
 }

@@ -60,7 +60,7 @@ class Page {
   view = null;
   frames = 0;
   /** what has to be drawn again */
-  #dirty = new Set(["window", "data"]);
+  #dirty = new Set(["window", "data", "overview"]);
   #time = performance.now();
 
   /**
@@ -96,7 +96,7 @@ class Page {
   }
 
   start() {
-    const { timeline, tiles, selection, playheadState, events } = this.context;
+    const { timeline, tiles, selection, playheadState, events, model } = this.context;
     const { notes, alerts, freshness, info, lineage } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
     tiles.addEventListener("change", () => this.#mark("tiles"));
@@ -112,10 +112,15 @@ class Page {
     alerts.follow();
     lineage.follow(timeline);
     freshness.addEventListener("change", () => this.#mark("data"));
+    for (const source of [model, selection, events, alerts]) source.addEventListener("change", () => this.#mark("overview"));
     if (info.ended === null) window.setInterval(() => this.#mark("status"), STATUS_INTERVAL);
     selection.addEventListener("hover", () => this.#mark("hover"));
-    window.addEventListener("resize", () => this.#mark("data"));
-    window.addEventListener("themechange", () => this.#mark("data"));
+    for (const what of ["resize", "themechange"]) {
+      window.addEventListener(what, () => {
+        this.#mark("data");
+        this.#mark("overview");
+      });
+    }
     const plot = () => ({ left: leftGutter(), width: this.#width });
     for (const part of [this.layout.plots, this.layout.axis]) attachPointer(part, timeline, selection, plot);
     this.keys.attach(document);
@@ -140,7 +145,7 @@ class Page {
     return Math.max(this.layout.plots.clientWidth - leftGutter() - RIGHT_GUTTER, 50);
   }
 
-  /** @param {"window"|"tiles"|"data"|"state"|"status"|"hover"} what */
+  /** @param {"window"|"tiles"|"data"|"overview"|"panels"|"state"|"status"|"hover"} what */
   #mark(what) {
     this.#dirty.add(what);
   }
@@ -166,11 +171,12 @@ class Page {
 
   /** @param {Set<string>} dirty what changed since the frame before */
   #draw(dirty) {
+    const began = performance.now();
     const { timeline, tiles, playheadState, selection } = this.context;
     if (!this.view || dirty.has("window") || dirty.has("tiles") || dirty.has("data")) {
       playheadState.request(timeline.playhead, timeline);
       if (this.frames) playheadState.sendDue(); // before the tiles: it takes the server longest; but rows are looked for first
-      const isNew = dirty.has("data") || timeline.live;
+      const isNew = dirty.has("overview") || timeline.live;
       this.overview.draw(this.#width, isNew, dirty.has("tiles")); // its few tiles tell most
       this.view = this.#makeView();
       this.panels.cover(this.view);
@@ -183,11 +189,12 @@ class Page {
     this.view = { ...this.view, hover: selection.hover, state, isStateCurrent: isCurrent };
     this.axis.draw(this.view, selection.hover, this.edge.draw());
     this.overview.point(selection.hover);
-    this.panels.draw(this.view);
+    const isWhole = this.panels.draw(this.view, began);
+    if (!isWhole) this.#mark("panels");
     this.layout.drawLines(this.view, leftGutter());
     this.frames += 1;
     const { dataset } = document.documentElement;
-    if (!dataset.ready && !this.context.tiles.loading && this.frames > 1) {
+    if (!dataset.ready && isWhole && !this.context.tiles.loading && this.frames > 1) {
       dataset.ready = "1";
     }
   }

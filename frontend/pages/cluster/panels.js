@@ -10,7 +10,9 @@ import { formatTime } from "../../timeline/times.js";
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../timeline/address.js").Address} Address */
 /** @typedef {{chart: Chart, panel: HTMLElement, instant: HTMLElement, instance: ChartInstance, inSight: boolean,
- *   failed: boolean}} Panel */
+ *   drawn: boolean, failed: boolean}} Panel */
+
+const LONGEST_FRAME = 50; // ms: in frames that took longer so far, one panel is drawn for the first time
 
 export class Panels {
   /** @type {Map<string, Panel>} by the chart's name */
@@ -85,12 +87,24 @@ export class Panels {
     for (const { inSight, failed, instance } of this.#panels.values()) if (inSight && !failed) instance.cover?.(view);
   }
 
-  /** @param {View} view */
-  draw(view) {
+  /**
+   * Draws the panels. The first drawing of a panel takes much longer than later ones, so that a frame has few of them.
+   * @param {View} view
+   * @param {number} began when the frame began, as performance.now()
+   * @returns {boolean} whether all are drawn; false: some wait for the next frame
+   */
+  draw(view, began) {
     this.#view = view;
+    let [isWhole, isFirst] = [true, true];
     for (const panel of this.#panels.values()) {
       // all that show the state are of one instant, in sight or not
       if (panel.failed || !(panel.inSight || panel.chart.showsState)) continue;
+      if (!panel.drawn && !isFirst && performance.now() - began > LONGEST_FRAME) {
+        isWhole = false;
+        continue;
+      }
+      if (!panel.drawn) isFirst = false;
+      panel.drawn = true;
       try {
         panel.instance.draw(view);
         if (panel.chart.showsState) showInstant(panel, view);
@@ -101,6 +115,7 @@ export class Panels {
         panel.panel.append(element("p", "danger", `This chart can't be drawn: ${error}`));
       }
     }
+    return isWhole;
   }
 
   get #shown() {
@@ -140,7 +155,8 @@ export class Panels {
     const instance = chart.create(body, this.#context);
     header.append(chartMenu(chart, instance, body, () => this.#view));
     // what is below the others is out of sight before they are drawn: its tiles would slow theirs
-    const panel = { chart, panel: section, instant, instance, inSight: chart.place !== "below", failed: false };
+    const inSight = chart.place !== "below";
+    const panel = { chart, panel: section, instant, instance, inSight, drawn: false, failed: false };
     this.#panels.set(chart.name, panel);
     this.#observer.observe(section);
     return panel;
