@@ -9,6 +9,7 @@ const PLAYING_INTERVAL = 250;
 const LIVE_INTERVAL = 1000; // more often there is nothing new
 const RETRY = 2000;
 const RECEIVING_FOR = 3000; // ms: the socket sends a state each second
+const LONGEST_EXPECTATION = 1500; // ms: then the socket is not there, or slow
 const CACHE_SIZE = 64;
 const SAME_INSTANT = 0.001; // seconds
 const CURRENT_FOR = 1500; // ms: while time moves on, a state this old is current
@@ -28,6 +29,7 @@ export class PlayheadState extends EventTarget {
   /** @type {State|null} the newest that the socket sent */
   #received = null;
   #receivedAt = -Infinity;
+  #expected = -Infinity; // ms: until when the socket's first state is waited for
   #timer = 0;
   #due = Infinity; // ms: when the timer fires
   /** @type {AbortController|null} */
@@ -64,6 +66,11 @@ export class PlayheadState extends EventTarget {
     void this.#fetch();
   }
 
+  /** Waits a moment for the socket, which sends the current state as soon as it is connected. */
+  expect() {
+    this.#expected = performance.now() + LONGEST_EXPECTATION;
+  }
+
   /**
    * Takes the current state, from the socket.
    * @param {State} state
@@ -71,7 +78,11 @@ export class PlayheadState extends EventTarget {
   receive(state) {
     this.#received = state;
     this.#receivedAt = performance.now();
-    if (this.#pace.live) this.#show(state, this.#wanted);
+    this.#expected = -Infinity;
+    if (!this.#pace.live) return;
+    clearTimeout(this.#timer);
+    [this.#timer, this.#due] = [0, Infinity];
+    this.#show(state, this.#wanted);
   }
 
   /** False while a newer state is requested, and while the socket that sends them is silent. */
@@ -106,7 +117,7 @@ export class PlayheadState extends EventTarget {
     if (this.#isReceiving() || this.#timer || (this.#inFlight && (live || playing))) return;
     const interval = live ? LIVE_INTERVAL : playing ? PLAYING_INTERVAL : INTERVAL;
     const now = performance.now();
-    this.#due = Math.max(this.#requestedAt + interval, now + delay);
+    this.#due = Math.max(this.#requestedAt + interval, now + delay, live ? this.#expected : now);
     this.#timer = window.setTimeout(() => void this.#fetch(), Math.max(this.#due - now, 0));
   }
 

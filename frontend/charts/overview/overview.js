@@ -31,6 +31,7 @@ const MEMORY_METRIC = "observatory_cluster_memory_bytes";
 const LIMIT_METRIC = "observatory_cluster_memory_limit_bytes";
 /** The name under which the overview requests tiles. */
 export const OVERVIEW = "overview";
+const LIVE_INTERVAL = 1000; // ms: what moves with the present is drawn this often
 const REACH = 4; // samples: points this close are joined in spite of a gap
 
 export class Overview {
@@ -43,6 +44,8 @@ export class Overview {
   #stop = 1;
   #width = 1;
   #content = "";
+  #drawnAt = -Infinity; // ms
+  #wasLoading = true;
 
   /**
    * @param {HTMLElement} element positioned
@@ -64,13 +67,22 @@ export class Overview {
     this.#start = timeline.first;
     this.#stop = Math.max(timeline.end, timeline.first + 1);
     this.#width = width;
-    if (whole || tiles) this.#drawAll(whole);
+    const { live } = timeline;
+    if (whole || (live ? this.#isDue() : tiles)) this.#drawAll(whole || live);
     this.#brush.draw(leftGutter(), width, this.#start, this.#stop);
   }
 
   /** @param {number|null} hover the instant under the mouse */
   point(hover) {
     this.#brush.point(hover);
+  }
+
+  /** Whether what moves with the present is drawn again: at once where it wasn't complete. */
+  #isDue() {
+    const { loading } = this.#context.tiles;
+    const isDue = loading || this.#wasLoading || performance.now() - this.#drawnAt >= LIVE_INTERVAL;
+    this.#wasLoading = loading;
+    return isDue;
   }
 
   /** Wishes for the tiles of the whole cluster. */
@@ -97,6 +109,7 @@ export class Overview {
     const content = contentOf(Object.values(found).flat()) + JSON.stringify(unloaded);
     if (!whole && content === this.#content) return;
     this.#content = content;
+    this.#drawnAt = performance.now();
     this.#context.events.load(found.events);
     const left = leftGutter();
     const { context } = this.#surface;

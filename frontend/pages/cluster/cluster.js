@@ -43,12 +43,15 @@ if (main?.dataset.url) void open(main, sourceOf(main));
 export async function open(main, source) {
   const layout = buildLayout(main);
   for (;;) {
+    const live = source.live === null ? null : new Live(source.live);
     try {
+      live?.connect();
       const context = await loadContext(source);
       layout.loading.remove();
-      new Page(layout, context, main.dataset.mayWrite !== undefined).start();
+      new Page(layout, context, main.dataset.mayWrite !== undefined).start(live);
       return;
     } catch (error) {
+      live?.close();
       layout.loading.textContent = `The timeline can't be loaded (${/** @type {Error} */ (error).message}); trying again.`;
       await new Promise((resolve) => setTimeout(resolve, RETRY));
     }
@@ -95,7 +98,8 @@ class Page {
     this.keys = new Keys(timeline, this.context.events, this.context.selection, dialogs);
   }
 
-  start() {
+  /** @param {Live|null} live connected; null: there is none */
+  start(live) {
     const { timeline, tiles, selection, playheadState, events, model } = this.context;
     const { notes, alerts, freshness, info, lineage } = this.context;
     timeline.addEventListener("change", () => this.#mark("window"));
@@ -125,17 +129,17 @@ class Page {
     for (const part of [this.layout.plots, this.layout.axis]) attachPointer(part, timeline, selection, plot);
     this.keys.attach(document);
     document.addEventListener("visibilitychange", () => (this.#time = performance.now())); // what a hidden tab missed isn't made up for
-    this.#follow();
+    this.#follow(live);
     /** @type {any} */ (window).observatory = this;
     requestAnimationFrame((now) => this.#frame(now));
   }
 
-  #follow() {
-    const { source, info } = this.context;
-    if (source.live !== null) {
-      const live = new Live(source.live);
+  /** @param {Live|null} live */
+  #follow(live) {
+    const { info } = this.context;
+    if (live) {
       followLive(live, this.context);
-      live.connect();
+      live.listen();
     } else if (info.ended === null || info.task_count === null) {
       followByAsking(this.context);
     }
@@ -176,8 +180,7 @@ class Page {
     if (!this.view || dirty.has("window") || dirty.has("tiles") || dirty.has("data")) {
       playheadState.request(timeline.playhead, timeline);
       if (this.frames) playheadState.sendDue(); // before the tiles: it takes the server longest; but rows are looked for first
-      const isNew = dirty.has("overview") || timeline.live;
-      this.overview.draw(this.#width, isNew, dirty.has("tiles")); // its few tiles tell most
+      this.overview.draw(this.#width, dirty.has("overview"), dirty.has("tiles")); // its few tiles tell most
       this.view = this.#makeView();
       this.panels.cover(this.view);
       tiles.sendDue();

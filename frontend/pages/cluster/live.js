@@ -19,12 +19,14 @@ export function followLive(live, context) {
   const { info, model, tiles, playheadState, freshness } = context;
   let catchingUp = false;
   let needsLanes = false;
+  tiles.expectBegin();
+  playheadState.expect();
 
   live.addEventListener("begin", (event) => {
     const extent = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
-    const isNewer = Number(extent.sequence) !== info.sequence; // else the page was loaded since
+    const isNewer = Number(extent.sequence) > info.sequence; // else the page was loaded since
     const hasLanes = extent.lanes_version === model.lanesVersion;
-    takeExtent(context, extent);
+    if (isNewer) takeExtent(context, extent);
     tiles.begin(Number(extent.sequence), Number(extent.last));
     freshness.set(true);
     if (isNewer || !hasLanes) void catchUp(!hasLanes);

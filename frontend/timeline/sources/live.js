@@ -21,6 +21,8 @@ export class Live extends EventTarget {
   #timer = 0;
   /** @type {Block[]} blocks of a batch whose extent hasn't arrived */
   #part = [];
+  /** @type {(ArrayBuffer|string)[]|null} what arrived before anybody listened; null: somebody does */
+  #held = [];
   #url;
 
   /** @param {string} url ws:// or wss:// */
@@ -29,15 +31,24 @@ export class Live extends EventTarget {
     this.#url = url;
   }
 
+  /** Connects at once, so that the server begins while the page loads; what arrives is kept until `listen`. */
   connect() {
     const socket = new WebSocket(this.#url);
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
       this.#part = [];
+      if (this.#held) this.#held = [];
     };
-    socket.onmessage = (message) => this.#receive(message.data);
+    socket.onmessage = ({ data }) => (this.#held ? this.#held.push(data) : this.#receive(data));
     socket.onclose = () => this.#reconnect();
     this.#socket = socket;
+  }
+
+  /** Fires events for what has arrived, and from now on at once. */
+  listen() {
+    const held = this.#held ?? [];
+    this.#held = null;
+    for (const data of held) this.#receive(data);
   }
 
   close() {

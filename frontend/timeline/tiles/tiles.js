@@ -26,6 +26,7 @@ const GATHER = 120; // ms that drawing waits for further tiles, at most
 const SETTLE = 40; // ms without movement before tiles are fetched
 const PREFETCH = 0.1; // tiles beyond the window
 const TIMEOUT = 60_000; // ms: then a request has failed; a large tile that is built first takes seconds
+const LONGEST_EXPECTATION = 1500; // ms: then the socket is not there, or slow
 const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
 const MOST_APPENDED_OF_ALL = 200_000; // rows, of all workers
 const MOST_KEPT = 5_000; // rows of a tile that is over: fewer are light enough
@@ -49,6 +50,7 @@ export class Tiles extends EventTarget {
   #deadline = Infinity;
   #moved = -Infinity; // ms: when other tiles were wanted than before
   #hasBegun = false; // the first rows have arrived
+  #expected = -Infinity; // ms: until when the socket is waited for
   #notifying = 0;
   #freshness;
 
@@ -154,12 +156,18 @@ export class Tiles extends EventTarget {
     this.#unloaded.delete(`${viewer} ${layer}`);
   }
 
+  /** Waits a moment for the socket with what isn't closed: what is read before it begins is fetched again. */
+  expectBegin() {
+    this.#expected = performance.now() + LONGEST_EXPECTATION;
+  }
+
   /**
    * Takes the number that the socket begins after: what was read before it is fetched again.
    * @param {number} sequence
    * @param {number} last the time of the newest record up to it
    */
   begin(sequence, last) {
+    this.#expected = -Infinity;
     this.#log.begin(sequence, last);
     this.#distrust(sequence);
   }
@@ -293,12 +301,18 @@ export class Tiles extends EventTarget {
     let wait = Infinity;
     for (const place of this.#hasBegun ? [...near, ...stale, ...far] : first) {
       if (this.#inFlight.size >= CONCURRENCY) return;
-      const left = this.#failures.waitFor(place.key);
+      const left = Math.max(this.#failures.waitFor(place.key), this.#waitForBegin(place));
       if (left > 0) wait = Math.min(wait, left);
       else if (this.#isInFrames(place)) this.#build(place);
       else if (!this.#inFlight.has(place.key)) void this.#fetch(place);
     }
     if (wait < Infinity) this.#schedule(wait);
+  }
+
+  /** @param {Place} place @returns {number} ms */
+  #waitForBegin({ level, index }) {
+    const left = this.#expected - performance.now();
+    return left > 0 && !isClosed((index + 1) * tileWidth(level), this.#extent) ? left : 0;
   }
 
   /**

@@ -64,9 +64,9 @@ function follow() {
       },
     },
     model: { lanesVersion: "7-2-1-9", apply() {} },
-    tiles: { begin() {}, end() {}, append: () => false, setExtent() {} },
+    tiles: { begin() {}, end() {}, append: () => false, setExtent() {}, expectBegin() {} },
     timeline: { setBounds: () => (noted.bounds += 1) },
-    playheadState: { receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)), complete() {}, forget() {} },
+    playheadState: { receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)), complete() {}, forget() {}, expect() {} },
     freshness: open({ committed: FIRST + 1000 }, 1000),
   };
   followLive(/** @type {any} */ (live), /** @type {any} */ (context));
@@ -109,6 +109,7 @@ test("a page whose socket is down receives nothing until it is connected again",
 
 test("after what was stored while the page was loaded, lanes are asked for only where they are others", () => {
   for (const [extent, asked] of /** @type {[object, string[]][]} */ ([
+    [{ sequence: 3 }, []], // the socket was connected before: its frames bring the rest
     [{ sequence: 4 }, []],
     [{ sequence: 5 }, [""]],
     [{ sequence: 5, lanes_version: "8-3-1-9" }, ["", "/lanes"]],

@@ -174,3 +174,21 @@ test("an earlier state than was requested is requested again once its time is re
   await pass(500);
   assert.deepEqual(asked(), [10, 10]);
 });
+
+test("a live page that is opened takes the first state from its socket", async (t) => {
+  const { playheadState, shown, asked, state } = open(t);
+  playheadState.expect();
+  playheadState.request(1000, LIVE);
+  await pass(1000);
+  playheadState.receive(state(1001));
+  await pass(1000);
+  assert.deepEqual([shown, asked()], [[1001], []]);
+});
+
+test("a live page whose socket sends no state asks for it", async (t) => {
+  const { playheadState, shown } = open(t);
+  playheadState.expect();
+  playheadState.request(1000, LIVE);
+  await until(() => shown.length);
+  assert.deepEqual(shown, [1000]);
+});

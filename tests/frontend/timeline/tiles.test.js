@@ -392,3 +392,25 @@ test("finer tiles of a profile than its seconds are not asked for", async (t) =>
   await until(() => cover(10, 10.5, "profile").length);
   assert.deepEqual(new Set(server.requests.map(levelOf)), new Set([14]));
 });
+
+test("what isn't closed is fetched once the socket has begun, and what is closed at once", async (t) => {
+  const { server, tiles, cover } = open(t, () => extent(7), { committed: FIRST + 5, last: FIRST + 5 });
+  tiles.expectBegin();
+  const isOpen = (/** @type {string} */ path) => Number(path.split("?")[0].split("/").at(-1)) === tileIndex(FIRST + 5, levelOf(path));
+  cover(0, 10);
+  await pass(1000);
+  assert.equal(server.requests.filter(isOpen).length, 0);
+  tiles.begin(7, FIRST + 5);
+  await pass(1000);
+  assert.equal(server.requests.filter(isOpen).length, 1);
+  tiles.begin(7, FIRST + 5);
+  await pass(1000);
+  assert.equal(server.requests.filter(isOpen).length, 1);
+});
+
+test("a socket that does not begin keeps nothing from being fetched for long", async (t) => {
+  const { tiles, cover } = open(t, () => extent(), { committed: FIRST + 5, last: FIRST + 5 });
+  tiles.expectBegin();
+  cover(0, 10);
+  await until(() => cover(0, 10).length);
+});
