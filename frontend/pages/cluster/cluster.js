@@ -116,7 +116,7 @@ class Page {
     alerts.follow();
     lineage.follow(timeline);
     freshness.addEventListener("change", () => this.#mark("data"));
-    for (const source of [model, selection, events, alerts]) source.addEventListener("change", () => this.#mark("overview"));
+    for (const source of [model, selection, events, alerts, freshness]) source.addEventListener("change", () => this.#mark("overview"));
     if (info.ended === null) window.setInterval(() => this.#mark("status"), STATUS_INTERVAL);
     selection.addEventListener("hover", () => this.#mark("hover"));
     for (const what of ["resize", "themechange"]) {

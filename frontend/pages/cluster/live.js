@@ -19,12 +19,15 @@ export function followLive(live, context) {
   const { info, model, tiles, playheadState, freshness } = context;
   let catchingUp = false;
   let needsLanes = false;
+  let hasBegun = false;
   tiles.expectBegin();
   playheadState.expect();
 
   live.addEventListener("begin", (event) => {
     const extent = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
-    const isNewer = Number(extent.sequence) > info.sequence; // else the page was loaded since
+    // the first is connected before the page loads: then its frames bring the rest
+    const isNewer = hasBegun ? Number(extent.sequence) !== info.sequence : Number(extent.sequence) > info.sequence;
+    hasBegun = true;
     const hasLanes = extent.lanes_version === model.lanesVersion;
     if (isNewer) takeExtent(context, extent);
     tiles.begin(Number(extent.sequence), Number(extent.last));

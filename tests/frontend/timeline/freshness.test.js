@@ -120,3 +120,9 @@ test("after what was stored while the page was loaded, lanes are asked for only 
     assert.deepEqual(page.asked, asked);
   }
 });
+
+test("a page that is connected again to a store with less in it, as after a restore, catches up", async () => {
+  const { send, asked } = follow();
+  for (const sequence of [4, 3]) send("begin", { ...FIRST_EXTENT, sequence });
+  assert.deepEqual(asked, [""]);
+});
