@@ -1,5 +1,7 @@
 // Seconds per pixel column and colour, from which charts of busy time are drawn.
 
+const CHUNK = 32; // columns: with thousands of slots, most of each slot's columns are empty
+
 /** Sums by (slot, column). Slots are small numbers; only the slots and columns that have any time cost anything. */
 export class Coverage {
   columns = 0;
@@ -9,8 +11,14 @@ export class Coverage {
   /** slots with any time, ascending once sorted */
   /** @type {number[]} */
   slots = [];
-  /** @type {Float32Array[]} by slot */
-  #sums = [];
+  /** chunks of sums, one after the other; the first is not used */
+  #sums = new Float32Array(64 * CHUNK);
+  /** where the next chunk begins */
+  #end = CHUNK;
+  /** by slot and chunk of columns: where its sums begin; 0: it has none */
+  #places = new Int32Array(0);
+  /** chunks a slot */
+  #chunks = 0;
   /** @type {number[][]} by slot: columns with any time */
   #filled = [];
   /** @type {Uint8Array} */
@@ -23,10 +31,15 @@ export class Coverage {
    */
   reset(start, stop, columns) {
     for (const slot of this.slots) {
-      for (const column of this.#filled[slot]) this.#sums[slot][column] = 0;
+      this.#places.fill(0, slot * this.#chunks, (slot + 1) * this.#chunks);
       this.#filled[slot].length = 0;
     }
-    if (columns !== this.columns) this.#sums = [];
+    this.#sums.fill(0, 0, this.#end);
+    this.#end = CHUNK;
+    if (columns !== this.columns) {
+      this.#chunks = Math.ceil(columns / CHUNK);
+      this.#places = new Int32Array(this.#used.length * this.#chunks);
+    }
     this.#used.fill(0);
     this.slots = [];
     this.columns = columns;
@@ -71,7 +84,7 @@ export class Coverage {
    * @param {number} column
    */
   seconds(slot, column) {
-    return this.#sums[slot][column];
+    return this.#sums[this.#places[slot * this.#chunks + Math.floor(column / CHUNK)] + (column % CHUNK)];
   }
 
   sortSlots() {
@@ -85,22 +98,38 @@ export class Coverage {
    */
   #fill(slot, column, seconds) {
     if (!(seconds > 0)) return;
-    const sums = this.#sums[slot];
-    if (sums[column] === 0) this.#filled[slot].push(column);
-    sums[column] += seconds;
+    const chunk = slot * this.#chunks + Math.floor(column / CHUNK);
+    if (this.#places[chunk] === 0) this.#places[chunk] = this.#newChunk();
+    const place = this.#places[chunk] + (column % CHUNK);
+    if (this.#sums[place] === 0) this.#filled[slot].push(column);
+    this.#sums[place] += seconds;
+  }
+
+  /** Where a chunk of sums begins that are 0. */
+  #newChunk() {
+    const place = this.#end;
+    this.#end += CHUNK;
+    if (this.#end > this.#sums.length) {
+      const larger = new Float32Array(2 * this.#sums.length);
+      larger.set(this.#sums);
+      this.#sums = larger;
+    }
+    return place;
   }
 
   /** @param {number} slot */
   #use(slot) {
     if (slot >= this.#used.length) {
-      const larger = new Uint8Array(slot + 64);
-      larger.set(this.#used);
-      this.#used = larger;
+      const used = new Uint8Array(2 * slot + 64);
+      used.set(this.#used);
+      this.#used = used;
+      const places = new Int32Array(used.length * this.#chunks);
+      places.set(this.#places);
+      this.#places = places;
     }
     if (this.#used[slot]) return;
     this.#used[slot] = 1;
     this.slots.push(slot);
-    this.#sums[slot] ??= new Float32Array(this.columns);
     this.#filled[slot] ??= [];
   }
 }
