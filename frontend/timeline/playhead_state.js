@@ -9,7 +9,6 @@ const PLAYING_INTERVAL = 250;
 const LIVE_INTERVAL = 1000; // more often there is nothing new
 const RETRY = 2000;
 const RECEIVING_FOR = 3000; // ms: the socket sends a state each second
-const LONGEST_EXPECTATION = 1500; // ms: then the socket is not there, or slow
 const CACHE_SIZE = 64;
 const SAME_INSTANT = 0.001; // seconds
 const CURRENT_FOR = 1500; // ms: while time moves on, a state this old is current
@@ -29,7 +28,7 @@ export class PlayheadState extends EventTarget {
   /** @type {State|null} the newest that the socket sent */
   #received = null;
   #receivedAt = -Infinity;
-  #expected = -Infinity; // ms: until when the socket's first state is waited for
+  #waitsUntil = -Infinity; // ms: for the socket's first state
   #timer = 0;
   #due = Infinity; // ms: when the timer fires
   /** @type {AbortController|null} */
@@ -66,9 +65,12 @@ export class PlayheadState extends EventTarget {
     void this.#fetch();
   }
 
-  /** Waits a moment for the socket, which sends the current state as soon as it is connected. */
-  expect() {
-    this.#expected = performance.now() + LONGEST_EXPECTATION;
+  /**
+   * Requests no live state for now: the socket sends one as soon as it is connected.
+   * @param {number} until when it is requested without a socket, as performance.now()
+   */
+  expectSocket(until) {
+    this.#waitsUntil = until;
   }
 
   /**
@@ -78,7 +80,7 @@ export class PlayheadState extends EventTarget {
   receive(state) {
     this.#received = state;
     this.#receivedAt = performance.now();
-    this.#expected = -Infinity;
+    this.#waitsUntil = -Infinity;
     if (!this.#pace.live) return;
     clearTimeout(this.#timer);
     [this.#timer, this.#due] = [0, Infinity];
@@ -117,7 +119,7 @@ export class PlayheadState extends EventTarget {
     if (this.#isReceiving() || this.#timer || (this.#inFlight && (live || playing))) return;
     const interval = live ? LIVE_INTERVAL : playing ? PLAYING_INTERVAL : INTERVAL;
     const now = performance.now();
-    this.#due = Math.max(this.#requestedAt + interval, now + delay, live ? this.#expected : now);
+    this.#due = Math.max(this.#requestedAt + interval, now + delay, live ? this.#waitsUntil : now);
     this.#timer = window.setTimeout(() => void this.#fetch(), Math.max(this.#due - now, 0));
   }
 

@@ -45,7 +45,6 @@ export class Overview {
   #width = 1;
   #content = "";
   #drawnAt = -Infinity; // ms
-  #wasLoading = true;
 
   /**
    * @param {HTMLElement} element positioned
@@ -68,21 +67,14 @@ export class Overview {
     this.#stop = Math.max(timeline.end, timeline.first + 1);
     this.#width = width;
     const { live } = timeline;
-    if (whole || (live ? this.#isDue() : tiles)) this.#drawAll(whole || live);
+    const isDue = live ? performance.now() - this.#drawnAt >= LIVE_INTERVAL : tiles;
+    if (whole || isDue) this.#drawAll(whole || live);
     this.#brush.draw(leftGutter(), width, this.#start, this.#stop);
   }
 
   /** @param {number|null} hover the instant under the mouse */
   point(hover) {
     this.#brush.point(hover);
-  }
-
-  /** Whether what moves with the present is drawn again: at once where it wasn't complete. */
-  #isDue() {
-    const { loading } = this.#context.tiles;
-    const isDue = loading || this.#wasLoading || performance.now() - this.#drawnAt >= LIVE_INTERVAL;
-    this.#wasLoading = loading;
-    return isDue;
   }
 
   /** Wishes for the tiles of the whole cluster. */
@@ -109,7 +101,7 @@ export class Overview {
     const content = contentOf(Object.values(found).flat()) + JSON.stringify(unloaded);
     if (!whole && content === this.#content) return;
     this.#content = content;
-    this.#drawnAt = performance.now();
+    this.#drawnAt = tiles.loading ? -Infinity : performance.now(); // what isn't complete is drawn again at once
     this.#context.events.load(found.events);
     const left = leftGutter();
     const { context } = this.#surface;

@@ -105,7 +105,7 @@ class Page {
     timeline.addEventListener("change", () => this.#mark("window"));
     tiles.addEventListener("change", () => this.#mark("tiles"));
     playheadState.addEventListener("change", () => this.#mark("state"));
-    const others = /** @type {unknown[]} */ ([timeline, tiles, playheadState, notes, alerts, freshness]);
+    const others = /** @type {unknown[]} */ ([timeline, tiles, playheadState, notes, alerts]);
     for (const source of Object.values(this.context)) {
       if (!(source instanceof EventTarget) || others.includes(source)) continue;
       source.addEventListener("change", () => this.#mark("data"));
@@ -115,16 +115,10 @@ class Page {
     for (const what of ["change", "select"]) alerts.addEventListener(what, () => this.#mark("data"));
     alerts.follow();
     lineage.follow(timeline);
-    freshness.addEventListener("change", () => this.#mark("data"));
     for (const source of [model, selection, events, alerts, freshness]) source.addEventListener("change", () => this.#mark("overview"));
     if (info.ended === null) window.setInterval(() => this.#mark("status"), STATUS_INTERVAL);
     selection.addEventListener("hover", () => this.#mark("hover"));
-    for (const what of ["resize", "themechange"]) {
-      window.addEventListener(what, () => {
-        this.#mark("data");
-        this.#mark("overview");
-      });
-    }
+    for (const what of ["resize", "themechange"]) window.addEventListener(what, () => this.#mark("data", "overview"));
     const plot = () => ({ left: leftGutter(), width: this.#width });
     for (const part of [this.layout.plots, this.layout.axis]) attachPointer(part, timeline, selection, plot);
     this.keys.attach(document);
@@ -149,9 +143,9 @@ class Page {
     return Math.max(this.layout.plots.clientWidth - leftGutter() - RIGHT_GUTTER, 50);
   }
 
-  /** @param {"window"|"tiles"|"data"|"overview"|"panels"|"state"|"status"|"hover"} what */
-  #mark(what) {
-    this.#dirty.add(what);
+  /** @param {...("window"|"tiles"|"data"|"overview"|"panels"|"state"|"status"|"hover")} whats */
+  #mark(...whats) {
+    for (const what of whats) this.#dirty.add(what);
   }
 
   /** @param {number} now ms */

@@ -7,6 +7,7 @@ import { getJson } from "../../timeline/sources/source.js";
 /** @typedef {import("../../timeline/sources/live.js").Live} Live */
 
 const ASK_EVERY = 5000; // ms
+const LONGEST_CONNECTING = 1500; // ms: then what the socket would bring is requested
 /** Of the extent, what a cluster's info has as well. A window has no counts. */
 const BOUNDS = /** @type {const} */ (["committed", "first", "last", "version", "sequence", "ended", "end_reason", "stream"]);
 const COUNTS = /** @type {const} */ (["task_count", "error_count", "worker_count"]);
@@ -20,19 +21,20 @@ export function followLive(live, context) {
   let catchingUp = false;
   let needsLanes = false;
   let hasBegun = false;
-  tiles.expectBegin();
-  playheadState.expect();
+  const until = performance.now() + LONGEST_CONNECTING;
+  tiles.expectSocket(until);
+  playheadState.expectSocket(until);
 
   live.addEventListener("begin", (event) => {
     const extent = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
-    // the first is connected before the page loads: then its frames bring the rest
-    const isNewer = hasBegun ? Number(extent.sequence) !== info.sequence : Number(extent.sequence) > info.sequence;
+    // the first connection begins before the page is loaded: its frames bring what came meanwhile
+    const isBehind = hasBegun ? Number(extent.sequence) !== info.sequence : Number(extent.sequence) > info.sequence;
     hasBegun = true;
     const hasLanes = extent.lanes_version === model.lanesVersion;
-    if (isNewer) takeExtent(context, extent);
+    if (isBehind) takeExtent(context, extent);
     tiles.begin(Number(extent.sequence), Number(extent.last));
     freshness.set(true);
-    if (isNewer || !hasLanes) void catchUp(!hasLanes);
+    if (isBehind || !hasLanes) void catchUp(!hasLanes);
   });
   live.addEventListener("lost", () => {
     tiles.end();

@@ -95,15 +95,15 @@ export class Panels {
    */
   draw(view, began) {
     this.#view = view;
-    let [isWhole, isFirst] = [true, true];
+    let [isWhole, hasNew] = [true, false];
     for (const panel of this.#panels.values()) {
       // all that show the state are of one instant, in sight or not
       if (panel.failed || !(panel.inSight || panel.chart.showsState)) continue;
-      if (!panel.drawn && !isFirst && performance.now() - began > LONGEST_FRAME) {
+      if (!panel.drawn && hasNew && performance.now() - began > LONGEST_FRAME) {
         isWhole = false;
         continue;
       }
-      if (!panel.drawn) isFirst = false;
+      hasNew ||= !panel.drawn;
       panel.drawn = true;
       try {
         panel.instance.draw(view);

@@ -31,7 +31,7 @@ export class Live extends EventTarget {
     this.#url = url;
   }
 
-  /** Connects at once, so that the server begins while the page loads; what arrives is kept until `listen`. */
+  /** Connects. What arrives is kept until `listen`, so that a page can connect before it is loaded. */
   connect() {
     const socket = new WebSocket(this.#url);
     socket.binaryType = "arraybuffer";

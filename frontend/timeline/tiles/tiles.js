@@ -26,7 +26,6 @@ const GATHER = 120; // ms that drawing waits for further tiles, at most
 const SETTLE = 40; // ms without movement before tiles are fetched
 const PREFETCH = 0.1; // tiles beyond the window
 const TIMEOUT = 60_000; // ms: then a request has failed; a large tile that is built first takes seconds
-const LONGEST_EXPECTATION = 1500; // ms: then the socket is not there, or slow
 const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
 const MOST_APPENDED_OF_ALL = 200_000; // rows, of all workers
 const MOST_KEPT = 5_000; // rows of a tile that is over: fewer are light enough
@@ -50,7 +49,7 @@ export class Tiles extends EventTarget {
   #deadline = Infinity;
   #moved = -Infinity; // ms: when other tiles were wanted than before
   #hasBegun = false; // the first rows have arrived
-  #expected = -Infinity; // ms: until when the socket is waited for
+  #waitsUntil = -Infinity; // ms: for the socket
   #notifying = 0;
   #freshness;
 
@@ -156,9 +155,12 @@ export class Tiles extends EventTarget {
     this.#unloaded.delete(`${viewer} ${layer}`);
   }
 
-  /** Waits a moment for the socket with what isn't closed: what is read before it begins is fetched again. */
-  expectBegin() {
-    this.#expected = performance.now() + LONGEST_EXPECTATION;
+  /**
+   * Fetches what isn't closed only once the socket has begun: before, it would have to be fetched again.
+   * @param {number} until when it is fetched without a socket, as performance.now()
+   */
+  expectSocket(until) {
+    this.#waitsUntil = until;
   }
 
   /**
@@ -167,7 +169,7 @@ export class Tiles extends EventTarget {
    * @param {number} last the time of the newest record up to it
    */
   begin(sequence, last) {
-    this.#expected = -Infinity;
+    this.#waitsUntil = -Infinity;
     this.#log.begin(sequence, last);
     this.#distrust(sequence);
   }
@@ -301,7 +303,7 @@ export class Tiles extends EventTarget {
     let wait = Infinity;
     for (const place of this.#hasBegun ? [...near, ...stale, ...far] : first) {
       if (this.#inFlight.size >= CONCURRENCY) return;
-      const left = Math.max(this.#failures.waitFor(place.key), this.#waitForBegin(place));
+      const left = Math.max(this.#failures.waitFor(place.key), this.#waitForSocket(place));
       if (left > 0) wait = Math.min(wait, left);
       else if (this.#isInFrames(place)) this.#build(place);
       else if (!this.#inFlight.has(place.key)) void this.#fetch(place);
@@ -310,8 +312,8 @@ export class Tiles extends EventTarget {
   }
 
   /** @param {Place} place @returns {number} ms */
-  #waitForBegin({ level, index }) {
-    const left = this.#expected - performance.now();
+  #waitForSocket({ level, index }) {
+    const left = this.#waitsUntil - performance.now();
     return left > 0 && !isClosed((index + 1) * tileWidth(level), this.#extent) ? left : 0;
   }
 

@@ -1,4 +1,4 @@
-"""Decodes labels once for all series that have the same: those of each worker do."""
+"""Decodes the labels of series: equal ones, as the series of all workers have, only once."""
 
 from __future__ import annotations
 

@@ -64,9 +64,9 @@ function follow() {
       },
     },
     model: { lanesVersion: "7-2-1-9", apply() {} },
-    tiles: { begin() {}, end() {}, append: () => false, setExtent() {}, expectBegin() {} },
+    tiles: { begin() {}, end() {}, append: () => false, setExtent() {}, expectSocket() {} },
     timeline: { setBounds: () => (noted.bounds += 1) },
-    playheadState: { receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)), complete() {}, forget() {}, expect() {} },
+    playheadState: { receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)), complete() {}, forget() {}, expectSocket() {} },
     freshness: open({ committed: FIRST + 1000 }, 1000),
   };
   followLive(/** @type {any} */ (live), /** @type {any} */ (context));

@@ -177,7 +177,7 @@ test("an earlier state than was requested is requested again once its time is re
 
 test("a live page that is opened takes the first state from its socket", async (t) => {
   const { playheadState, shown, asked, state } = open(t);
-  playheadState.expect();
+  playheadState.expectSocket(performance.now() + 1500);
   playheadState.request(1000, LIVE);
   await pass(1000);
   playheadState.receive(state(1001));
@@ -187,7 +187,7 @@ test("a live page that is opened takes the first state from its socket", async (
 
 test("a live page whose socket sends no state asks for it", async (t) => {
   const { playheadState, shown } = open(t);
-  playheadState.expect();
+  playheadState.expectSocket(performance.now() + 1500);
   playheadState.request(1000, LIVE);
   await until(() => shown.length);
   assert.deepEqual(shown, [1000]);

@@ -395,7 +395,7 @@ test("finer tiles of a profile than its seconds are not asked for", async (t) =>
 
 test("what isn't closed is fetched once the socket has begun, and what is closed at once", async (t) => {
   const { server, tiles, cover } = open(t, () => extent(7), { committed: FIRST + 5, last: FIRST + 5 });
-  tiles.expectBegin();
+  tiles.expectSocket(performance.now() + 1500);
   const isOpen = (/** @type {string} */ path) => Number(path.split("?")[0].split("/").at(-1)) === tileIndex(FIRST + 5, levelOf(path));
   cover(0, 10);
   await pass(1000);
@@ -410,7 +410,7 @@ test("what isn't closed is fetched once the socket has begun, and what is closed
 
 test("a socket that does not begin keeps nothing from being fetched for long", async (t) => {
   const { tiles, cover } = open(t, () => extent(), { committed: FIRST + 5, last: FIRST + 5 });
-  tiles.expectBegin();
+  tiles.expectSocket(performance.now() + 1500);
   cover(0, 10);
   await until(() => cover(0, 10).length);
 });
