@@ -32,8 +32,8 @@ BUDGET = 2.0
 """seconds, after which no further cluster's tasks are searched"""
 CLUSTER_BUDGET = 0.75
 """seconds for the tasks of one cluster"""
-NAMES_TIMEOUT = 1_000
-"""milliseconds for the names of all groups"""
+NAMES_TIMEOUT = 1.0
+"""seconds for the names of all groups"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,14 @@ def session_of(connection: psycopg.Connection) -> Iterator[psycopg.Connection]:
         yield session
 
 
+@contextmanager
+def statement_timeout(connection: psycopg.Connection, seconds: float) -> Iterator[None]:
+    """A transaction none of whose statements takes longer. Raises psycopg.errors.QueryCanceled."""
+    with connection.transaction():
+        connection.execute("SELECT set_config('statement_timeout', %s, true)", [f"{round(seconds * 1e3)}ms"])
+        yield
+
+
 def close_pools() -> None:
     """Close the pools of this process, so that the database can be dropped."""
     for pool in (_readers, _builders, _sessions):

@@ -34,6 +34,7 @@ from observatory.alerts.models import Alert, Progress
 from observatory.clusters.models import Cluster
 from observatory.clusters.own_cluster import INTERVAL
 from observatory.clusters.scheduler_clock import scheduler_time
+from observatory.store.connection import statement_timeout
 from observatory.store.ingest.late import LATENESS, take_late, with_late
 from observatory.store.queries.extents import Extent, extents
 from observatory.store.times import from_seconds
@@ -50,6 +51,8 @@ MAX_WINDOW = 86_400.0
 """seconds after the end of a cluster at which all of its alerts are resolved"""
 VALUES_INTERVAL = 30.0
 """seconds after which the latest values of firing alerts are written"""
+STATEMENT_TIMEOUT = 120.0
+"""seconds of one query, after which the other clusters of the round have their turn"""
 OWN_LAG = LATENESS + 2 * INTERVAL
 """seconds by which the evaluation of Observatory's own cluster is behind when its next sample is stored"""
 
@@ -70,7 +73,8 @@ def clusters_to_evaluate(now: float) -> QuerySet[Cluster]:
 def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: float) -> None:
     """Evaluates one step of each cluster; `now` is seconds on our clock.
 
-    A cluster that fails (it is being deleted, or the database is down) is tried again in the next round.
+    A cluster that fails (it is being deleted, the database is down, or a query takes too long) is tried again
+    in the next round.
     """
     errors = RuleErrors()
     rules = load_active_rules(errors)
@@ -82,7 +86,7 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
             continue
         in_scope = [rule for rule in rules if rule.scope.includes(cluster)]
         try:
-            with transaction.atomic():
+            with transaction.atomic(), statement_timeout(connection, STATEMENT_TIMEOUT):
                 if cluster.pk not in begun:
                     _begin(extent)
                 Step(connection, cluster, extent, now, errors).run(in_scope, cluster.pk in late)
@@ -206,9 +210,10 @@ class Step:
         if since >= data.stop / 1e6:
             return []
         try:
-            outcomes = evaluate_rule(data, rule.spec, active)
+            with self.connection.transaction():
+                outcomes = evaluate_rule(data, rule.spec, active)
         except (psycopg.OperationalError, psycopg.InterfaceError):
-            raise  # the database is down
+            raise  # the database is down, or a query took too long
         except Exception as error:
             self.errors.add(rule.rule, error, self.cluster.name)
             return []

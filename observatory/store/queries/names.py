@@ -9,6 +9,8 @@ from datetime import datetime
 import psycopg
 from psycopg.rows import class_row
 
+from observatory.store.connection import statement_timeout
+
 
 @dataclass(frozen=True, slots=True)
 class PrefixName:
@@ -69,15 +71,14 @@ def workers_with(
 
 
 def clusters_with_group(
-    connection: psycopg.Connection, clusters: Sequence[int], text: str, group: str, timeout: int
+    connection: psycopg.Connection, clusters: Sequence[int], text: str, group: str, timeout: float
 ) -> set[int]:
     """Return the clusters with a group whose name contains the text, or that is named `group`.
 
-    Those with `group` alone if all the names cannot be read within `timeout` milliseconds.
+    Those with `group` alone if all the names cannot be read within `timeout` seconds.
     """
     try:
-        with connection.transaction():
-            connection.execute("SELECT set_config('statement_timeout', %s, true)", [str(timeout)])
+        with statement_timeout(connection, timeout):
             found = connection.execute(
                 """SELECT DISTINCT cluster_id FROM task_group
                    WHERE cluster_id = ANY(%s) AND (name = %s OR strpos(lower(name), lower(%s)) > 0)""",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import psycopg
 import pytest
 from django.db import connection, transaction
 
 from observatory.alerts.evaluation import evaluator as evaluation
+from observatory.alerts.evaluation.window.data import WindowData
+from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
 from observatory.alerts.models import Alert, Channel, Condition, Progress, Rule
+from observatory.alerts.rules.condition_rows import spec_of
+from observatory.alerts.rules.conditions import RuleSpec
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.store.ingest.late import LATENESS
 from observatory.wire.records import Event
@@ -254,6 +260,42 @@ def test_one_process_at_a_time_evaluates_a_cluster(observed: Observed, django_db
         assert alerts() == []
     observed.evaluate(40)
     assert len(alerts()) == 1
+
+
+def test_a_query_that_does_not_end_is_cancelled_and_its_cluster_evaluated_in_a_later_round(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_rule()
+    observed.load(*BUSY, since=0)
+    monkeypatch.setattr(evaluation, "STATEMENT_TIMEOUT", 0.1)
+    parameters = connection.get_connection_params()
+    with psycopg.connect(**{**parameters, "cursor_factory": psycopg.Cursor}) as other:
+        other.execute("LOCK TABLE sample IN ACCESS EXCLUSIVE MODE")
+        observed.evaluate(20)
+    assert "canceling statement due to statement timeout" in caplog.text
+    assert alerts() == []
+    observed.evaluate(20)
+    assert alerts() == [("load", "firing", 0, 0, None)]
+
+
+def test_an_error_of_a_rules_query_does_not_affect_others(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate_rule = evaluation.evaluate_rule
+
+    def after_invalid_sql(data: WindowData, spec: RuleSpec, active: Collection[Subject]) -> list[Outcome]:
+        if spec == spec_of(broken, list(broken.conditions.all())):
+            data.connection.execute("SELECT '(' ~ '('")
+        return evaluate_rule(data, spec, active)
+
+    broken = make_rule("broken", {"kind": "metric", "metric": "load", "threshold": 3.0})
+    make_rule()
+    monkeypatch.setattr(evaluation, "evaluate_rule", after_invalid_sql)
+    observed.load(*BUSY, since=0)
+    observed.evaluate(20)
+    broken.refresh_from_db()
+    assert "invalid regular expression" in broken.error
+    assert alerts() == [("load", "firing", 0, 0, None)]
 
 
 def test_deleting_a_cluster_during_evaluation_is_safe(observed: Observed) -> None:
