@@ -1,4 +1,4 @@
-"""A page's modules as one."""
+"""A page's modules, and its styles, as one."""
 
 from __future__ import annotations
 
@@ -57,9 +57,29 @@ def test_a_circle_of_imports_is_refused(tmp_path: Path) -> None:
         bundle(entry, tmp_path)
 
 
+def test_a_bundle_of_styles_has_each_sheet_in_place_of_its_import(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "colors.css").write_text("a { color: red }\n")
+    (tmp_path / "site" / "more.css").write_text('@import "colors.css";\na { color: green }\n')
+    entry = tmp_path / "entry.css"
+    entry.write_text('@import "site/more.css";\na { color: blue }\n')
+    assert bundle(entry, tmp_path) == "a { color: red }\na { color: green }\na { color: blue }\n"
+
+
+@pytest.mark.parametrize("source", ['@import url("a.css");\n', "a { background: url(icons/a.svg) }\n"])
+def test_what_a_bundle_of_styles_would_look_for_in_another_folder_is_refused(
+    tmp_path: Path, source: str
+) -> None:
+    entry = tmp_path / "entry.css"
+    entry.write_text(source)
+    with pytest.raises(BundleError, match=r"entry\.css has"):
+        bundle(entry, tmp_path)
+
+
 @pytest.mark.parametrize("entry", BUNDLED)
-def test_our_modules_can_be_bundled(entry: str) -> None:
-    assert "const $frontend_element = (() => {" in bundle(ROOT / entry, ROOT)
+def test_what_our_pages_load_can_be_bundled(entry: str) -> None:
+    there = "const $frontend_element = (() => {" if entry.endswith(".js") else "display: "
+    assert there in bundle(ROOT / entry, ROOT)
 
 
 def test_the_timeline_is_drawn_from_its_bundle_without_plotly(
@@ -75,6 +95,8 @@ def test_the_timeline_is_drawn_from_its_bundle_without_plotly(
     # what stands in every header is in no bundle
     in_every_header = {"theme.js", "flag.js", "search_key.js"}
     assert {url.rsplit("/", 1)[1] for url in modules} == {"cluster.bundle.js", *in_every_header}
+    styles = [url for url in asked if url.endswith(".css")]
+    assert {url.rsplit("/", 1)[1] for url in styles} == {"site.bundle.css", "timeline.bundle.css"}
     assert complaints == []
 
 

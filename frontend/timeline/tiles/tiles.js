@@ -314,7 +314,8 @@ export class Tiles extends EventTarget {
   /** @param {Place} place @returns {number} ms */
   #waitForSocket({ level, index }) {
     const left = this.#waitsUntil - performance.now();
-    return left > 0 && !isClosed((index + 1) * tileWidth(level), this.#extent) ? left : 0;
+    const isOpen = this.#extent.ended === null && !isClosed((index + 1) * tileWidth(level), this.#extent);
+    return left > 0 && isOpen ? left : 0;
   }
 
   /**

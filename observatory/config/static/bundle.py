@@ -1,8 +1,8 @@
-"""Bundles a page's ES modules into one: seventy requests take a browser longer than reading the files.
+"""Bundles a page's ES modules, or style sheets, into one: seventy requests take longer than reading them.
 
 No build step stands between the sources and the page: this writes each module as a function that is called
 once and gives what the module exports, in the order of their imports. It knows the one form in which ours
-import and export names, and refuses any other.
+import and export names, and refuses any other. A style sheet has each that it imports in place of the import.
 """
 
 from __future__ import annotations
@@ -13,17 +13,31 @@ from pathlib import Path
 
 IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"(\.[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
+STYLE_IMPORT = re.compile(r'^@import "([^"]+)";\n', re.MULTILINE)
 LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
 class BundleError(Exception):
-    """A module that can't be bundled; the message says which and why."""
+    """A file that can't be bundled; the message says which and why."""
 
 
 def bundle(entry: Path, root: Path) -> str:
-    """One module that does what `entry` and all that it imports, below `root`, do. Raises BundleError."""
+    """One file that does what the module or style sheet `entry` and all that it imports, below `root`, do.
+
+    Raises BundleError.
+    """
     entry, root = entry.resolve(), root.resolve()
+    if entry.suffix == ".css":
+        return _style_sheet(entry)
     return "\n".join(_module(path, entry, root) for path in _in_order(entry, (), []))
+
+
+def _style_sheet(path: Path) -> str:
+    text = STYLE_IMPORT.sub(lambda found: _style_sheet(path.parent / found[1]), path.read_text())
+    for unknown in ("@import", "url("):
+        if unknown in text:
+            raise BundleError(f"{path} has {unknown!r}: in a bundle, it would be relative to another folder")
+    return text
 
 
 def _in_order(path: Path, importers: tuple[Path, ...], found: list[Path]) -> list[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from django.conf import settings
@@ -21,8 +21,10 @@ BUNDLED = (
     "frontend/pages/comparison/compare.js",
     "frontend/pages/comparison/compare_workers.js",
     "frontend/pages/rule/rule.js",
+    "frontend/styles/site.css",
+    "frontend/styles/timeline.css",
 )
-"""entry modules that are bundled with all their imports"""
+"""modules and style sheets that are bundled with all that they import"""
 
 
 class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
@@ -53,8 +55,9 @@ class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
 
 
 def bundle_of(entry: str) -> str:
-    """The static path of the bundle of a module."""
-    return entry.removesuffix(".js") + ".bundle.js"
+    """The static path of the bundle of a module or style sheet."""
+    path = PurePosixPath(entry)
+    return str(path.with_suffix(f".bundle{path.suffix}"))
 
 
 class PlotlyFinder(BaseFinder):

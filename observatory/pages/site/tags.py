@@ -1,4 +1,4 @@
-"""Template tag for the script of a page: its module, or the bundle that `collectstatic` made of it."""
+"""Template tag for a page's scripts and styles: the file, or the bundle that `collectstatic` made of it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ register = template.Library()
 
 
 @register.simple_tag
-def script(entry: str) -> str:
-    """The URL of the module `entry` (a static path), or of its bundle."""
+def bundled(entry: str) -> str:
+    """The URL of the module or style sheet `entry` (a static path), or of its bundle."""
     return static(entry if settings.WHITENOISE_USE_FINDERS else bundle_of(entry))

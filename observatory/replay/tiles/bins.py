@@ -15,6 +15,8 @@ Integers = npt.NDArray[np.int64]
 
 MINIMUM_SPAN_BINS = 2
 """bins: spans at least this long are sent themselves, shorter ones binned"""
+LARGEST_KEY = 2**63 - 1
+"""of int64"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,21 @@ def split_spans(
     return row, bins, np.maximum(overlap, 0)
 
 
+def sort_order(*columns: Integers) -> Integers:
+    """Return the order of rows, at least one, by their columns; the first column counts most.
+
+    One sort by all columns together takes a third of the time of a sort by each.
+    """
+    key, size = np.zeros(len(columns[0]), np.int64), 1
+    for column in columns:
+        lowest, highest = int(column.min()), int(column.max())
+        size *= highest - lowest + 1
+        if size > LARGEST_KEY:
+            return np.lexsort(columns[::-1])
+        key = key * (highest - lowest + 1) + (column - lowest)
+    return np.argsort(key, kind="stable")
+
+
 def first_places(*columns: Integers) -> Integers:
     """Return the places where one of sorted columns changes, which aren't empty."""
     changes = np.any([column[1:] != column[:-1] for column in columns], axis=0)
@@ -92,7 +109,7 @@ def merge_busy_bins(parts: Sequence[BusyBins]) -> BusyBins:
     count = np.concatenate([part.count for part in parts])
     if not len(count):
         return parts[0]
-    order = np.lexsort(columns[::-1])
+    order = sort_order(*columns)
     columns = [column[order] for column in columns]
     firsts = first_places(*columns)
     lane, bins, prefix, action = (column[firsts] for column in columns)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.bins import Integers, first_places, split_spans
+from observatory.replay.tiles.bins import Integers, first_places, sort_order, split_spans
 from observatory.replay.tiles.drawn_samples import drawn_samples
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
@@ -110,7 +110,7 @@ def merge_busy(parts: Sequence[WorkerBusy]) -> WorkerBusy:
     rows = _joined(WorkerBusy, parts)
     if not len(rows["worker"]):
         return WorkerBusy(**rows)
-    order = _order(rows["worker"], rows["bin"], rows["prefix"])
+    order = sort_order(rows["worker"], rows["bin"], rows["prefix"])
     rows = {name: column[order] for name, column in rows.items()}
     of_prefix = first_places(rows["worker"], rows["bin"], rows["prefix"])
     summed = ("busy", "seconds", "tasks", "errors")
@@ -128,19 +128,11 @@ def merge_values(parts: Sequence[WorkerValues]) -> WorkerValues:
     rows = _joined(WorkerValues, parts)
     if not len(rows["worker"]):
         return WorkerValues(**rows)
-    order = _order(rows["worker"], rows["bin"])
+    order = sort_order(rows["worker"], rows["bin"])
     worker, bins, mean, count = (rows[field.name][order] for field in fields(WorkerValues))
     firsts = first_places(worker, bins)
     counts = np.add.reduceat(count, firsts)
     return WorkerValues(worker[firsts], bins[firsts], np.add.reduceat(mean * count, firsts) / counts, counts)
-
-
-def _order(*columns: Integers) -> Integers:
-    """Return the order of rows by columns of small numbers: one sort takes a third of that by each."""
-    key = columns[0]
-    for column in columns[1:]:
-        key = key * (column.max() + 1) + column
-    return np.argsort(key, kind="stable")
 
 
 def _values(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> WorkerValues:

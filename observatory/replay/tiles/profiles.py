@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from observatory.replay.tiles.bins import Integers
+from observatory.replay.tiles.bins import Integers, first_places, sort_order
 from observatory.replay.tiles.levels import TileId
 from observatory.store.timeline_blocks import encode_block, encode_rows
 from observatory.wire.timeline_blocks import PROFILE_ROWS, STACK
@@ -60,10 +60,9 @@ def _summed(profile: ProfileBins, tile_id: TileId) -> ProfileBins:
         return profile
     bins = (profile.time - tile_id.start) * profile.bins // tile_id.width
     keys = (bins, profile.worker, profile.prefix, profile.source, profile.stack)
-    order = np.lexsort(keys[::-1])
+    order = sort_order(*keys)
     sorted_keys = [key[order] for key in keys]
-    changes = np.any([key[1:] != key[:-1] for key in sorted_keys], axis=0)
-    firsts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    firsts = first_places(*sorted_keys)
     _, worker, prefix, source, stack = (key[firsts] for key in sorted_keys)
     time = np.maximum.reduceat(profile.time[order], firsts)
     count = np.minimum(np.add.reduceat(profile.count[order], firsts), LARGEST_COUNT)

@@ -8,7 +8,7 @@ import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.bins import first_places
+from observatory.replay.tiles.bins import first_places, sort_order
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
 from observatory.store.queries.sums.declared import SUM_LAYERS
@@ -72,7 +72,7 @@ def merge_sums(layer: SumLayer, parts: Sequence[Columns]) -> Columns:
     }
     if not len(rows["bin"]):
         return rows
-    order = np.lexsort([rows[name] for name in reversed(keys)])
+    order = sort_order(*(rows[name] for name in keys))
     rows = {name: column[order] for name, column in rows.items()}
     firsts = first_places(*(rows[name] for name in keys))
     return {

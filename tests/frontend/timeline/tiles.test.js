@@ -408,6 +408,13 @@ test("what isn't closed is fetched once the socket has begun, and what is closed
   assert.equal(server.requests.filter(isOpen).length, 1);
 });
 
+test("tiles of a cluster that has ended do not wait for the socket", async (t) => {
+  const { tiles, cover } = open(t, () => extent(7), { committed: FIRST + 5, last: FIRST + 5, ended: FIRST + 5 });
+  tiles.expectSocket(Infinity);
+  cover(0, 5);
+  await until(() => cover(0, 5).length);
+});
+
 test("a socket that does not begin keeps nothing from being fetched for long", async (t) => {
   const { tiles, cover } = open(t, () => extent(), { committed: FIRST + 5, last: FIRST + 5 });
   tiles.expectSocket(performance.now() + 1500);

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.replay.tiles.bins import bin_samples, bin_spans, rates
+from observatory.replay.tiles.bins import bin_samples, bin_spans, rates, sort_order
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.store.times import MAXIMUM_TIME
 
@@ -33,6 +33,15 @@ sample_rows = st.lists(
 def _tile_ids(level: int, start: int, stop: int) -> list[TileId]:
     width = 512 << level
     return [TileId(level, index) for index in range(start // width, stop // width + 1)]
+
+
+# the largest don't fit together in one number
+@given(st.lists(st.tuples(*3 * [st.sampled_from([-1, 0, 1, 511, 2**31 - 1])]), min_size=1, max_size=60))
+def test_rows_are_ordered_by_their_first_column_then_the_next_and_equal_ones_stay(
+    rows: list[tuple[int, ...]],
+) -> None:
+    order = sort_order(*np.array(rows, np.int64).T)
+    assert order.tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
 
 
 @given(span_rows, st.integers(14, 24))
