@@ -77,8 +77,12 @@ export class Overview {
     this.#brush.point(hover);
   }
 
-  /** Wishes for the tiles of the whole cluster. */
-  #cover() {
+  /**
+   * Wishes for the tiles of the whole cluster.
+   * @param {number} width of the plot in px
+   */
+  cover(width) {
+    this.#width = width;
     return {
       events: this.#tiles("events"),
       prefixes: this.#tiles("prefixes"),
@@ -95,7 +99,7 @@ export class Overview {
 
   /** @param {boolean} whole false: only if the tiles hold something else than before */
   #drawAll(whole) {
-    const found = this.#cover();
+    const found = this.cover(this.#width);
     const { tiles } = this.#context;
     const unloaded = joined(LAYERS.flatMap((layer) => tiles.unloaded(OVERVIEW, layer)));
     const content = contentOf(Object.values(found).flat()) + JSON.stringify(unloaded);

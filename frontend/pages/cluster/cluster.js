@@ -174,10 +174,12 @@ class Page {
     if (!this.view || dirty.has("window") || dirty.has("tiles") || dirty.has("data")) {
       playheadState.request(timeline.playhead, timeline);
       if (this.frames) playheadState.sendDue(); // before the tiles: it takes the server longest; but rows are looked for first
-      this.overview.draw(this.#width, dirty.has("overview"), dirty.has("tiles")); // its few tiles tell most
-      this.view = this.#makeView();
+      const width = this.#width;
+      if (!this.frames) this.overview.cover(width); // before the others: its few tiles tell most
+      this.view = this.#makeView(width);
       this.panels.cover(this.view);
       tiles.sendDue();
+      this.overview.draw(width, dirty.has("overview"), dirty.has("tiles"));
     }
     this.transport();
     this.header();
@@ -196,10 +198,12 @@ class Page {
     }
   }
 
-  /** @returns {View} */
-  #makeView() {
+  /**
+   * @param {number} width of the plots in px
+   * @returns {View}
+   */
+  #makeView(width) {
     const { timeline, tiles, selection, playheadState } = this.context;
-    const width = this.#width;
     timeline.width = width;
     const { start, stop, playhead, live } = timeline;
     /** @type {View["tiles"]} */

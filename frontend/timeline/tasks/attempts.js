@@ -2,6 +2,7 @@
 // worker with their result was lost.
 
 import { ACTIONS } from "../../contract.js";
+import { contentOf } from "../tiles/tile_store.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {{number: number, count: number}} Attempt 1, 2, … of `count` */
@@ -14,18 +15,22 @@ export class Attempts extends EventTarget {
   /** @type {Map<string, number[]>} starts of the attempts by key, of tasks that have several */
   #starts = new Map();
   #looked = -Infinity;
+  #content = "";
   #timer = 0;
 
   /**
-   * Looks at the tiles, if that is not too soon.
+   * Looks at the tiles, if they hold something else than before and that is not too soon.
    * @param {Tile[]} tiles
    */
   update(tiles) {
+    const content = contentOf(tiles);
+    if (content === this.#content) return;
     const wait = this.#looked + PAUSE - performance.now();
     if (wait > 0) {
       this.#timer ||= window.setTimeout(() => this.#lookAgain(), wait);
       return;
     }
+    this.#content = content;
     this.#looked = performance.now();
     this.#starts = attemptsOf(tiles);
   }

@@ -4,6 +4,7 @@
 // tasks are mostly short is that mean.
 
 import { ACTIONS } from "../../contract.js";
+import { contentOf } from "../tiles/tile_store.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../types.js").Block} Block */
@@ -28,11 +29,12 @@ export class Stragglers extends EventTarget {
   /** @type {Map<number, number>} median by prefix, in seconds */
   #medians = new Map();
   #looked = -Infinity;
+  #wanted = "";
   #look = () => {};
   #timer = 0;
 
   /**
-   * Looks at the tiles, at once or soon.
+   * Looks at the tiles, at once or soon; not if they and the window are those of before.
    * @param {Tile[]} tiles
    * @param {number} start of the window
    * @param {number} stop
@@ -40,6 +42,9 @@ export class Stragglers extends EventTarget {
    */
   update(tiles, start, stop, areSummed = false) {
     this.areSummed = areSummed;
+    const wanted = `${contentOf(tiles)} ${start} ${stop}`;
+    if (wanted === this.#wanted) return;
+    this.#wanted = wanted;
     this.#look = () => {
       this.#looked = performance.now();
       this.#medians = mediansOf(tiles);

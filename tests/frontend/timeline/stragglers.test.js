@@ -71,3 +71,20 @@ test("tiles are looked at twice a second at most, and again when they changed in
   assert.equal(changes, 1);
   assert.equal(stragglers.list.length, 1);
 });
+
+test("tiles and a window that were looked at are not looked at again", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const stragglers = new Stragglers();
+  const tiles = [tileOf(spans(tasks([1, 1, 1, 1, 1, 90])))];
+  const update = () => stragglers.update([...tiles], START, START + LENGTH);
+  let changes = 0;
+  stragglers.addEventListener("change", () => {
+    changes += 1;
+    update(); // as the page does, which is drawn again
+  });
+  stragglers.update([], 0, 1);
+  update();
+  update();
+  t.mock.timers.tick(10_000);
+  assert.equal(changes, 1);
+});
