@@ -3,6 +3,8 @@
 
 const MINUS = "−";
 const UNKNOWN = "–";
+// made once: toLocaleString with options makes one for each number
+const ONE_DECIMAL = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const SECONDS = /** @type {[string, number][]} */ ([["d", 86_400], ["h", 3_600], ["min", 60], ["s", 1]]); // prettier-ignore
 
@@ -11,7 +13,7 @@ const SECONDS = /** @type {[string, number][]} */ ([["d", 86_400], ["h", 3_600],
  * @returns {string} with commas between thousands and at most one decimal: "5,610", "2.5"
  */
 export function formatCount(number) {
-  const text = Math.abs(number).toLocaleString("en", { maximumFractionDigits: 1 });
+  const text = ONE_DECIMAL.format(Math.abs(number));
   return signed(text, number < 0 && text !== "0");
 }
 
@@ -102,7 +104,7 @@ function duration(length) {
 /** @param {number} value */
 function percent(value) {
   if (value === 0) return "0";
-  return value < 9.95 ? value.toFixed(1) : Math.round(value).toLocaleString("en");
+  return value < 9.95 ? value.toFixed(1) : ONE_DECIMAL.format(Math.round(value));
 }
 
 /**

@@ -12,7 +12,6 @@ import { Shown } from "../drawing/shown.js";
 /** @typedef {import("../../types.js").State} State */
 /** @typedef {State["workers"][number]} Now */
 
-const STEP = 200; // rows, and as many more at each click
 const LONGEST_NAME = 22; // characters that leave room for the other columns
 const COLUMNS = [
   ...["worker", "address", "status", "CPU (%)", "memory (bytes)", "managed (bytes)", "unmanaged (bytes)", "spilled (bytes)"],
@@ -53,7 +52,6 @@ class WorkersNow {
       search: "Find a worker",
       placeholder: "name, host, status",
       empty: "There were no workers at this time.",
-      step: STEP,
       isBounded: true,
       key: ({ id }) => id,
       find: ({ id, status }) => `${this.#name(id)} ${this.#known(id)?.address ?? ""} ${this.#known(id)?.host ?? ""} ${status}`,

@@ -186,6 +186,7 @@ class TaskStream {
    * @param {View} view
    */
   cover(view) {
+    if (!this.#view && this.#context.model.isLarge) this.#layOut(view); // which rows are in sight is known before tiles are
     this.#tiles.cover(view, this.#rowsInSight(), this.#controls.needsAll);
   }
 

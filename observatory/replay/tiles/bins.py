@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from observatory.replay.tiles.levels import TileId
+from observatory.replay.tiles.levels import BINS, TileId
 from observatory.store.counters import Floats, counter_rates
 
 Integers = npt.NDArray[np.int64]
@@ -50,10 +50,63 @@ def bin_spans(
     A span is counted in the bin where it starts, so it counts once over all tiles of a level.
     """
     start, stop = np.clip(start, *window), np.clip(stop, *window)
+    inside = (start < tile_id.stop) & (np.maximum(stop, start + 1) > tile_id.start)
+    lane, prefix, action, start, stop = (column[inside] for column in (lane, prefix, action, start, stop))
+    overlaps = np.minimum(stop, tile_id.stop) - np.maximum(start, tile_id.start)
+    parts = int(np.sum(overlaps >> tile_id.level))
+    if parts > BINS:
+        group, firsts = _groups(lane, prefix, action)
+        if parts > BINS * len(firsts):
+            keys = (lane[firsts], prefix[firsts], action[firsts])
+            return _sum_spans(keys, group, start, stop, tile_id)
     row, bins, overlap = split_spans(start, stop, tile_id, tile_id.level)
     bin_start = tile_id.start + (bins << tile_id.level)
     starts_here = (start[row] >= bin_start) & (start[row] < bin_start + tile_id.bin_width)
     found = BusyBins(lane[row], bins, prefix[row], action[row], overlap / 1e6, starts_here.astype(np.int64))
+    return merge_busy_bins([found])
+
+
+def _groups(*columns: Integers) -> tuple[Integers, Integers]:
+    """Return the number of each row's group of equal rows, and the place of a row of each group."""
+    order = sort_order(*columns)
+    firsts = first_places(*(column[order] for column in columns))
+    group = np.empty_like(order)
+    group[order] = np.repeat(np.arange(len(firsts)), np.diff(np.append(firsts, len(order))))
+    return group, order[firsts]
+
+
+def _sum_spans(
+    keys: tuple[Integers, Integers, Integers],
+    group: Integers,
+    start: Integers,
+    stop: Integers,
+    tile_id: TileId,
+) -> BusyBins:
+    """Bin spans that have more parts than all groups have bins, without splitting them.
+
+    Lane, prefix and action of each group are `keys`. A start adds the rest of its bin and all of each later
+    one; a stop takes them away again.
+    """
+    shape = (len(keys[0]), BINS)
+
+    def sums(of: Integers, time: Integers, amount: Integers) -> Integers:
+        place = of * BINS + ((time - tile_id.start) >> tile_id.level)
+        return np.bincount(place, amount, shape[0] * BINS).reshape(shape).astype(np.int64)
+
+    def counts(of: Integers, time: Integers) -> Integers:
+        return sums(of, time, np.ones_like(time))
+
+    def busy_after(of: Integers, time: Integers) -> Integers:
+        rest = tile_id.bin_width - (time - tile_id.start) % tile_id.bin_width
+        before = counts(of, time)
+        return sums(of, time, rest) + tile_id.bin_width * (np.cumsum(before, axis=1) - before)
+
+    ends, begins = stop < tile_id.stop, start >= tile_id.start
+    busy = busy_after(group, np.maximum(start, tile_id.start)) - busy_after(group[ends], stop[ends])
+    count = counts(group[begins], start[begins])
+    of, bins = np.nonzero((busy > 0) | (count > 0))
+    lane, prefix, action = (key[of] for key in keys)
+    found = BusyBins(lane, bins, prefix, action, busy[of, bins] / 1e6, count[of, bins])
     return merge_busy_bins([found])
 
 

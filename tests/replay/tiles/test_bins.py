@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.replay.tiles.bins import bin_samples, bin_spans, rates, sort_order
+from observatory.replay.tiles.bins import bin_samples, bin_spans, merge_busy_bins, rates, sort_order
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.store.times import MAXIMUM_TIME
 
@@ -67,6 +67,23 @@ def test_the_busy_seconds_and_counts_of_a_level_are_those_of_the_spans(
         assert seconds[what] == pytest.approx((stop - start)[its].sum() / 1e6)
         assert counts[what] == its.sum()
     assert sum(counts.values()) == len(rows)
+
+
+@given(st.integers(0, 2**32), st.integers(14, 22))
+def test_many_long_spans_are_binned_as_each_of_them_is(seed: int, level: int) -> None:
+    generator = np.random.default_rng(seed)
+    tile_id = TileId.at(level, START)
+    start = tile_id.start + generator.integers(-tile_id.width // 2, 3 * tile_id.width // 2, 80)
+    stop = start + generator.integers(0, tile_id.width, 80) * generator.integers(0, 2, 80)
+    keys = [generator.integers(0, 2, 80) for _ in range(3)]
+    window = (tile_id.start + tile_id.width // 8, tile_id.stop - tile_id.width // 8)
+    together = bin_spans(*keys, start, stop, tile_id, window)
+    places = [np.array([place]) for place in range(80)]
+    each = [bin_spans(*(key[at] for key in keys), start[at], stop[at], tile_id, window) for at in places]
+    expected = merge_busy_bins(each)
+    for name in ("lane", "bin", "prefix", "action", "count"):
+        assert getattr(together, name).tolist() == getattr(expected, name).tolist()
+    assert np.allclose(together.seconds, expected.seconds)
 
 
 def test_a_span_over_several_bins_fills_each_by_its_overlap() -> None:
