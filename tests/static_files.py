@@ -1,4 +1,4 @@
-"""The static files of the tests' server as `collectstatic` leaves them: bundles, and each file read once.
+"""The static files of the tests' server: bundles, and each file read once.
 
 Otherwise the server and Chromium read 150 modules each time that a timeline is opened.
 """
@@ -11,13 +11,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from django.conf import LazySettings
 from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.http import Http404, HttpRequest, HttpResponse
 
-from observatory.config.static.bundle import bundle
-from observatory.pages.site.static import BUNDLED, bundle_of
+from observatory.config.static.bundle import BUNDLED, bundle, bundle_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,12 +25,6 @@ def _static_files_in_memory() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StaticFilesHandler, "serve", _serve)
         yield
-
-
-@pytest.fixture
-def bundled(settings: LazySettings) -> None:
-    """Pages load their bundles, as they do when the static files are collected."""
-    settings.WHITENOISE_USE_FINDERS = False
 
 
 def _serve(handler: StaticFilesHandler, request: HttpRequest) -> HttpResponse:

@@ -9,8 +9,7 @@ import pytest
 from django.conf import LazySettings
 from playwright.sync_api import Page
 
-from observatory.config.static.bundle import BundleError, bundle
-from observatory.pages.site.static import BUNDLED
+from observatory.config.static.bundle import BUNDLED, BundleError, bundle
 from tests.world import World, make_run
 
 READY = "() => document.documentElement.dataset.ready === '1'"
@@ -100,10 +99,10 @@ def test_the_timeline_is_drawn_from_its_bundle_without_plotly(
     assert complaints == []
 
 
-def test_where_nothing_is_collected_pages_are_drawn_from_their_modules(
+def test_while_developing_pages_are_drawn_from_their_modules(
     page: Page, world: World, settings: LazySettings, complaints: list[str]
 ) -> None:
-    settings.WHITENOISE_USE_FINDERS = True
+    settings.DEBUG = True
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     other = make_run(world.ended, "another")

@@ -40,7 +40,6 @@ def context(chromium: Browser, live_server: Any) -> BrowserContext:
 @pytest.fixture
 def page(
     context: BrowserContext,
-    bundled: None,
     transactional_db: None,
     world: World,
     live_server: Any,

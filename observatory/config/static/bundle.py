@@ -9,8 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+BUNDLED = (
+    "frontend/pages/cluster/cluster.js",
+    "frontend/pages/comparison/compare.js",
+    "frontend/pages/comparison/compare_workers.js",
+    "frontend/pages/rule/rule.js",
+    "frontend/styles/site.css",
+    "frontend/styles/timeline.css",
+)
+"""modules and style sheets that are bundled with all that they import"""
 IMPORT = re.compile(r'^import (?:\{([^}]*)\} from )?"(\.[^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
 STYLE_IMPORT = re.compile(r'^@import "([^"]+)";\n', re.MULTILINE)
@@ -19,6 +28,12 @@ LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 class BundleError(Exception):
     """A file that can't be bundled; the message says which and why."""
+
+
+def bundle_of(entry: str) -> str:
+    """The static path of the bundle of a module or style sheet."""
+    path = PurePosixPath(entry)
+    return str(path.with_suffix(f".bundle{path.suffix}"))
 
 
 def bundle(entry: Path, root: Path) -> str:

@@ -1,19 +1,26 @@
 """Serves static files before Django, whose middleware they do not need.
 
-On a first start they are not collected yet: until they are, they are compressed when they are sent.
+On a first start they are not collected yet: until they are, bundles are made in memory, and files are
+compressed when they are sent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gzip
+import io
+import mimetypes
+from functools import cached_property
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from whitenoise.middleware import WhiteNoiseMiddleware
-from whitenoise.responders import Response
+from whitenoise.responders import NOT_ALLOWED_RESPONSE, Response
 
 from observatory.config.http.body_limit import Application, Receive, Send
+from observatory.config.static.bundle import BUNDLED, bundle, bundle_of
 from observatory.config.static.version import is_collected
 
 REQUEST_HEADERS = {
@@ -35,6 +42,7 @@ class StaticFiles:
         self.application = application
         self.prefix = settings.STATIC_PATH
         self.files = WhiteNoiseMiddleware(settings=settings)
+        self.bundles = {self.prefix + bundle_of(entry): Bundle(entry) for entry in BUNDLED}
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         file = None
@@ -66,7 +74,30 @@ class StaticFiles:
     def _find(self, path: str) -> Any:
         if self.files.autorefresh:
             return self.files.find_file(path)
-        return self.files.files.get(path)
+        found = self.files.files.get(path)
+        return self.bundles.get(path) if found is None and settings.WHITENOISE_USE_FINDERS else found
+
+
+class Bundle:
+    """A bundle made in memory when it is first requested, which answers as WhiteNoise's files do."""
+
+    def __init__(self, entry: str) -> None:
+        self.entry = entry
+
+    @cached_property
+    def content(self) -> bytes:
+        root = Path(settings.FRONTEND_DIR).parent
+        return bundle(root / self.entry, root).encode()
+
+    def get_response(self, method: str, _: dict[str, str]) -> Response:
+        if method not in ("GET", "HEAD"):
+            return NOT_ALLOWED_RESPONSE
+        headers = [
+            ("Content-Type", f'{mimetypes.guess_type(self.entry)[0]}; charset="utf-8"'),
+            ("Content-Length", str(len(self.content))),
+            ("Cache-Control", f"max-age={WhiteNoiseMiddleware.FOREVER}, public, immutable"),
+        ]
+        return Response(HTTPStatus.OK, headers, io.BytesIO(self.content) if method == "GET" else None)
 
 
 def _answer(file: Any, method: str, request: dict[str, str]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -12,19 +12,10 @@ from django.contrib.staticfiles.finders import BaseFinder
 from django.core.files.storage import FileSystemStorage, Storage
 from whitenoise.storage import CompressedStaticFilesStorage
 
-from observatory.config.static.bundle import bundle
+from observatory.config.static.bundle import BUNDLED, bundle, bundle_of
 from observatory.config.static.version import VERSION_FILE
 
 PLOTLY = "plotly.min.js"
-BUNDLED = (
-    "frontend/pages/cluster/cluster.js",
-    "frontend/pages/comparison/compare.js",
-    "frontend/pages/comparison/compare_workers.js",
-    "frontend/pages/rule/rule.js",
-    "frontend/styles/site.css",
-    "frontend/styles/timeline.css",
-)
-"""modules and style sheets that are bundled with all that they import"""
 
 
 class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
@@ -52,12 +43,6 @@ class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
     def _is_changed(self, path: str) -> bool:
         source, compressed = Path(self.path(path)), Path(self.path(f"{path}.gz"))
         return not compressed.exists() or compressed.stat().st_mtime < source.stat().st_mtime
-
-
-def bundle_of(entry: str) -> str:
-    """The static path of the bundle of a module or style sheet."""
-    path = PurePosixPath(entry)
-    return str(path.with_suffix(f".bundle{path.suffix}"))
 
 
 class PlotlyFinder(BaseFinder):

@@ -1,4 +1,4 @@
-"""Template tag for a page's scripts and styles: the file, or the bundle that `collectstatic` made of it."""
+"""Template tag for a page's scripts and styles: bundles, or in DEBUG mode the files they are made of."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from django import template
 from django.conf import settings
 from django.templatetags.static import static
 
-from observatory.pages.site.static import bundle_of
+from observatory.config.static.bundle import bundle_of
 
 register = template.Library()
 
 
 @register.simple_tag
 def bundled(entry: str) -> str:
-    """The URL of the module or style sheet `entry` (a static path), or of its bundle."""
-    return static(entry if settings.WHITENOISE_USE_FINDERS else bundle_of(entry))
+    """The URL of the bundle of the module or style sheet `entry` (a static path)."""
+    return static(entry if settings.DEBUG else bundle_of(entry))

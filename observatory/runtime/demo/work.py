@@ -26,7 +26,7 @@ TIMEOUT = 120
 """seconds for a stage"""
 PAUSE = 3.0
 """seconds between two runs"""
-RELEASES = {"2.0": 0.1, "2.1": 0.25}
+RELEASES = {"2.0": 0.1, "2.1": 0.5}
 """seconds that the import takes to clean a part, by release: the newer one is slower"""
 PARTS = 90
 CONNECTIONS = 2

@@ -46,7 +46,7 @@ def shared(reported: Cluster) -> Run:
 
 
 @pytest.fixture
-def visitor(chromium: Browser, bundled: None, live_server: Any) -> Iterator[Page]:
+def visitor(chromium: Browser, live_server: Any) -> Iterator[Page]:
     """A page of somebody who never signed in, on a phone."""
     context = chromium.new_context(base_url=live_server.url, viewport={"width": 390, "height": 844})
     context.set_default_timeout(TIMEOUT)

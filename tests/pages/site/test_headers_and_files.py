@@ -15,12 +15,14 @@ from django.contrib.staticfiles import finders
 from django.test import Client, RequestFactory
 
 from observatory.clusters.accounts.sign_in_links import sign_in_path
+from observatory.config.static.bundle import BUNDLED, bundle, bundle_of
 from observatory.config.static.server import StaticFiles
 from observatory.config.static.version import is_collected, static_version
 from observatory.pages.site.errors import server_error
 from observatory.pages.site.static import CompressedStorage
 from tests.world import World
 
+ROOT = Path(__file__).resolve().parents[3]
 LIMIT = 120
 """seconds to wait for an answer"""
 
@@ -149,6 +151,15 @@ def test_files_are_compressed_from_the_first_start_and_the_collected_ones_used_w
     assert gzip.decompress(body) == whole
     assert asyncio.run(asked(serve, path))[2] == whole
 
+    path = f"{settings.STATIC_URL}frontend/styles/site.bundle.css"
+    status, headers, body = asyncio.run(asked(serve, path, {"accept-encoding": "gzip"}))
+    assert (status, headers["content-type"]) == (200, 'text/css; charset="utf-8"')
+    assert "immutable" in headers["cache-control"]
+    assert gzip.decompress(body).decode() == bundle(ROOT / "frontend/styles/site.css", ROOT)
+    status, headers, body = asyncio.run(asked(serve, path, method="HEAD"))
+    assert (status, int(headers["content-length"]) > 1_000, body) == (200, True, b"")
+    assert asyncio.run(asked(serve, path, method="POST"))[0] == 405
+
     (root / "some.js").write_text("let something = 1;\n" * 200)
     storage = CompressedStorage(location=root)
     list(storage.post_process({"some.js": (storage, "some.js")}))
@@ -186,4 +197,4 @@ def test_every_static_file_that_a_page_names_is_there(world: World, client: Clie
         named = re.findall(rf'"{settings.STATIC_URL}([^"]+)"', text)
         assert named
         for name in named:
-            assert finders.find(name), f"{path} names {name}"
+            assert name in map(bundle_of, BUNDLED) or finders.find(name), f"{path} names {name}"
