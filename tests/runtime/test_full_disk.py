@@ -57,10 +57,11 @@ def full_disk(settings: Any) -> None:
     settings.DATABASE_DISK = FULL
 
 
-@pytest.fixture(scope="module")
-def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A disk of 1 MiB."""
-    folder = tmp_path_factory.mktemp("disk")
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """An empty disk of 1 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1M", "observatory-test", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("file systems cannot be mounted here")

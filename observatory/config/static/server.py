@@ -70,12 +70,12 @@ class StaticFiles:
         ):
             settings.WHITENOISE_USE_FINDERS = False
             self.files = WhiteNoiseMiddleware(settings=settings)
+            self.bundles.clear()
 
     def _find(self, path: str) -> Any:
         if self.files.autorefresh:
             return self.files.find_file(path)
-        found = self.files.files.get(path)
-        return self.bundles.get(path) if found is None and settings.WHITENOISE_USE_FINDERS else found
+        return self.files.files.get(path) or self.bundles.get(path)
 
 
 class Bundle:
