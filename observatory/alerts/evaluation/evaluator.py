@@ -52,7 +52,7 @@ MAX_WINDOW = 86_400.0
 VALUES_INTERVAL = 30.0
 """seconds after which the latest values of firing alerts are written"""
 STATEMENT_TIMEOUT = 120.0
-"""seconds of one query, after which the other clusters of the round have their turn"""
+"""seconds after which a query is cancelled, so that the other clusters of the round are evaluated"""
 OWN_LAG = LATENESS + 2 * INTERVAL
 """seconds by which the evaluation of Observatory's own cluster is behind when its next sample is stored"""
 

@@ -1,4 +1,4 @@
-"""Bundles a page's ES modules, or style sheets, into one: seventy requests take longer than reading them.
+"""Bundles a page's ES modules, or its style sheets, into one file: each request takes a browser some time.
 
 No build step stands between the sources and the page: this writes each module as a function that is called
 once and gives what the module exports, in the order of their imports. It knows the one form in which ours

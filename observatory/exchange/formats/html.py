@@ -25,28 +25,6 @@ from observatory.replay.tiles.bins import MINIMUM_SPAN_BINS
 from observatory.runs.models import Run
 
 FRONTEND = Path(settings.FRONTEND_DIR)
-STYLES = (
-    "site/colors",
-    "site/base",
-    "site/header",
-    "site/flags",
-    "site/tabs",
-    "timeline/charts",
-    "timeline/flame_graph",
-    "timeline/panels",
-    "timeline/data_table",
-    "timeline/transfers",
-    "timeline/thread_times",
-    "timeline/graph",
-    "timeline/prefix_table",
-    "records/logs",
-    "timeline/logs",
-    "timeline/cluster",
-    "timeline/overview",
-    "timeline/chart_menu",
-    "runs/run_card",
-    "timeline/report",
-)
 
 
 class Html:
@@ -104,7 +82,7 @@ def _worker() -> str:
 
 @cache
 def _style() -> str:
-    return "\n".join((FRONTEND / "styles" / f"{name}.css").read_text() for name in STYLES)
+    return bundle(FRONTEND / "styles" / "report.css", FRONTEND)
 
 
 @cache

@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 
 STATE_INTERVAL = 1.0
 """seconds between two states"""
-REST = 3.0
-"""times as long as a state takes, until the next one is begun: many workers, or a busy machine"""
+PAUSE_FACTOR = 3.0
+"""the pause after a state, at least, as a multiple of the time that it took: long with many workers"""
 FRAME_INTERVAL = 0.25
 """seconds between two frames to a page; blocks of the meantime are joined, as sending is the main cost"""
 
@@ -80,7 +80,7 @@ class ClusterSubscription:
                 if state is not None:
                     self._enqueue(state)
             spent = time.monotonic() - began
-            await asyncio.sleep(max(STATE_INTERVAL - spent, spent * REST))
+            await asyncio.sleep(max(STATE_INTERVAL - spent, spent * PAUSE_FACTOR))
 
     def _enqueue(self, frame: bytes) -> None:
         self.queue.append(frame)
