@@ -7,19 +7,35 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import brotli
 from django.conf import settings
 from django.contrib.staticfiles.finders import BaseFinder
 from django.core.files.storage import FileSystemStorage, Storage
+from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedStaticFilesStorage
 
 from observatory.config.static.bundle import BUNDLED, bundle, bundle_of
 from observatory.config.static.version import VERSION_FILE
 
 PLOTLY = "plotly.min.js"
+QUALITY = 7
+"""of Brotli: Plotly takes 1 s and has 1.25 MB; with the highest, 11, it takes 17 s of a first start and has 1.11 MB"""
+
+
+class QuickCompressor(Compressor):  # type: ignore[misc]
+    """Compresses all files in the first seconds of a first start, which people wait for."""
+
+    @staticmethod
+    def compress_brotli(data: bytes) -> bytes:
+        compressed: bytes = brotli.compress(data, quality=QUALITY)
+        return compressed
 
 
 class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]
     """Bundles and compresses changed files, and writes the version when all are complete."""
+
+    def create_compressor(self, **options: Any) -> Compressor:
+        return QuickCompressor(**options)
 
     def post_process(
         self, paths: dict[str, Any], dry_run: bool = False, **options: Any
