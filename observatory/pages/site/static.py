@@ -19,7 +19,7 @@ from observatory.config.static.version import VERSION_FILE
 
 PLOTLY = "plotly.min.js"
 QUALITY = 7
-"""of Brotli: Plotly takes 1 s and has 1.25 MB; with the highest, 11, it takes 17 s of a first start and has 1.11 MB"""
+"""of Brotli: Plotly takes 1 s and has 1.25 MB; at the highest, 11, it takes 17 s and has 1.11 MB"""
 
 
 class QuickCompressor(Compressor):  # type: ignore[misc]
