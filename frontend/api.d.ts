@@ -577,6 +577,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster_id}/tiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Many Tiles
+         * @description Several tiles: of each its length in bytes (32 bits, little-endian) and its blocks, gzipped.
+         */
+        get: operations["cluster_tiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster_id}/state": {
         parameters: {
             query?: never;
@@ -1039,6 +1059,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/timeline/tiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Many Tiles
+         * @description Several tiles: of each its length in bytes (32 bits, little-endian) and its blocks, gzipped.
+         */
+        get: operations["run_tiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/timeline/state": {
         parameters: {
             query?: never;
@@ -1493,6 +1533,26 @@ export interface paths {
          * @description One tile, as blocks. With `version`, the extent's, a closed tile is immutable.
          */
         get: operations["link_tile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/tiles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Many Tiles
+         * @description Several tiles: of each its length in bytes (32 bits, little-endian) and its blocks, gzipped.
+         */
+        get: operations["link_tiles"];
         put?: never;
         post?: never;
         delete?: never;
@@ -6962,6 +7022,28 @@ export interface operations {
             };
         };
     };
+    cluster_tiles: {
+        parameters: {
+            query: {
+                /** @description comma-separated tiles, each layer/level/index */
+                of: string;
+                version?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     cluster_state: {
         parameters: {
             query: {
@@ -7530,6 +7612,28 @@ export interface operations {
             };
         };
     };
+    run_tiles: {
+        parameters: {
+            query: {
+                /** @description comma-separated tiles, each layer/level/index */
+                of: string;
+                version?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     run_state: {
         parameters: {
             query?: {
@@ -8085,6 +8189,28 @@ export interface operations {
                 level: number;
                 index: number;
             };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    link_tiles: {
+        parameters: {
+            query: {
+                /** @description comma-separated tiles, each layer/level/index */
+                of: string;
+                version?: number | null;
+            };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
         requestBody?: never;

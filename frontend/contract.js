@@ -120,6 +120,9 @@ export const SETTLING = 30.0;
 /** Rows that a block may have. */
 export const MAXIMUM_ROWS = 10000000;
 
+/** Tiles that one response may have. */
+export const MAXIMUM_TILES = 12;
+
 /** Stacks in one request. */
 export const MAXIMUM_STACKS = 200;
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from django.db import close_old_connections
@@ -32,7 +33,7 @@ from observatory.replay.schemas import (
 )
 from observatory.replay.scope import Scope, Section, require
 from observatory.replay.state import state_at
-from observatory.replay.tiles.builder import cached_tile, get_tile
+from observatory.replay.tiles.builder import Tile, cached_tiles, get_tile
 from observatory.replay.tiles.events import list_events
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
@@ -55,9 +56,13 @@ from observatory.wire.layers import PROFILE
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, Action, Status
 
 FOREVER = "private, max-age=31536000, immutable"
+REVALIDATED = "private, no-cache"
 MAXIMUM_STACKS = 200
 """stacks in one response; each usually has 2 to 5 kB, at most 100 kB, and compresses to a tenth"""
 MAXIMUM_TEXT = 200
+MAXIMUM_TILES = 12
+"""tiles in one response"""
+TILE_NAMES = "comma-separated tiles, each layer/level/index"
 LARGEST_ID = 2**31 - 1
 
 
@@ -88,20 +93,20 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     ) -> HttpResponse:
         """One tile, as blocks. With `version`, the extent's, a closed tile is immutable."""
         scope = scope_of(request)
-        try:
-            parsed, tile_id = Layer.parse(layer), TileId(level, index)
-        except ValueError as error:
-            raise HttpError(422, str(error)) from None
-        if parsed.name == PROFILE:
-            require(scope, Section.CODE)
-        with read_connection() as connection:
-            tile = cached_tile(connection, scope, parsed, tile_id)
-        if tile is None:
-            close_old_connections()  # a build takes long, and others need Django's connection
-            with build_connection() as connection:
-                tile = get_tile(connection, scope, parsed, tile_id)
-        immutable = tile.closed and version == tile.version and not scope.is_public
-        return _response(request, tile.packed, FOREVER if immutable else "private, no-cache")
+        [tile] = _tiles(scope, [_parse_tile(scope, layer, level, index)])
+        return _response(request, tile.packed, _cache_control(scope, [tile], version), _unpacked)
+
+    @router.get("/tiles", operation_id=f"{word}_tiles")
+    def many_tiles(
+        request: HttpRequest,
+        of: Annotated[str, Query(max_length=MAXIMUM_TEXT * MAXIMUM_TILES, description=TILE_NAMES)],
+        version: int | None = None,
+    ) -> HttpResponse:
+        """Several tiles: of each its length in bytes (32 bits, little-endian) and its blocks, gzipped."""
+        scope = scope_of(request)
+        found = _tiles(scope, [_parse_tile(scope, *name) for name in _parse_names(of)])
+        body = b"".join(struct.pack("<I", len(tile.packed)) + tile.packed for tile in found)
+        return _response(request, body, _cache_control(scope, found, version), _unchanged)
 
     @router.get("/state", operation_id=f"{word}_state", response=State)
     def state(request: HttpRequest, at: Seconds) -> HttpResponse:
@@ -195,6 +200,46 @@ def scope_of_cluster(request: HttpRequest) -> Scope:
 clusters = timeline_router("cluster", scope_of_cluster)
 
 
+def _tiles(scope: Scope, wanted: Sequence[tuple[Layer, TileId]]) -> list[Tile]:
+    """Read or build tiles, in the order of `wanted`."""
+    with read_connection() as connection:
+        found = cached_tiles(connection, scope, wanted)
+    if None in found:
+        close_old_connections()  # a build takes long, and others need Django's connection
+        with build_connection() as connection:
+            return [
+                tile or get_tile(connection, scope, *what) for tile, what in zip(found, wanted, strict=True)
+            ]
+    return [tile for tile in found if tile]
+
+
+def _parse_names(names: str) -> list[tuple[str, int, int]]:
+    """Parse comma-separated names of tiles. Raises HttpError (422) for anything else, and for too many."""
+    split = [name.split("/") for name in names.split(",")]
+    if len(split) > MAXIMUM_TILES:
+        raise HttpError(422, f"of names {len(split)} tiles: at most {MAXIMUM_TILES} per request")
+    try:
+        return [(layer, int(level), int(index)) for layer, level, index in split]
+    except ValueError:
+        raise HttpError(422, f"of is {names[:MAXIMUM_TEXT]!r}: it has {TILE_NAMES}") from None
+
+
+def _parse_tile(scope: Scope, layer: str, level: int, index: int) -> tuple[Layer, TileId]:
+    """Raises HttpError (422) for what is no tile, and Http404 for a layer that isn't shared."""
+    try:
+        parsed, tile_id = Layer.parse(layer), TileId(level, index)
+    except ValueError as error:
+        raise HttpError(422, str(error)) from None
+    if parsed.name == PROFILE:
+        require(scope, Section.CODE)
+    return parsed, tile_id
+
+
+def _cache_control(scope: Scope, tiles: Sequence[Tile], version: int | None) -> str:
+    is_immutable = all(tile.closed and version == tile.version for tile in tiles)
+    return FOREVER if is_immutable and not scope.is_public else REVALIDATED
+
+
 def _span(scope: Scope, lane: int, at: int) -> dict[str, Any]:
     with read_connection() as connection:
         row = timeline.span_at(connection, scope.cluster.pk, lane, at)
@@ -222,7 +267,7 @@ def _stacks(request: HttpRequest, scope: Scope, ids: list[int]) -> HttpResponse:
     is_complete = len(rows) == len(set(ids)) and not scope.is_public
     shown = [(id, scope.text(frames)) for id, frames in rows]
     packed = gzip.compress(stack_block(shown), 1, mtime=0)
-    return _response(request, packed, FOREVER if is_complete else "private, no-cache")
+    return _response(request, packed, FOREVER if is_complete else REVALIDATED, _unpacked)
 
 
 def _parse_ids(ids: str) -> list[int]:
@@ -236,19 +281,30 @@ def _parse_ids(ids: str) -> list[int]:
     return [int(number) for number in numbers]
 
 
-def _response(request: HttpRequest, packed: bytes, cache_control: str) -> HttpResponse:
+def _response(
+    request: HttpRequest,
+    content: bytes,
+    cache_control: str,
+    respond: Callable[[HttpRequest, bytes], HttpResponse],
+) -> HttpResponse:
+    """Return the response with `content`, or 304 where the browser has it."""
     # weak, as it is the same for the compressed and the plain body
-    etag = f'W/"{hashlib.blake2b(packed, digest_size=12).hexdigest()}"'
-    response = get_conditional_response(request, etag=etag) or _body_response(request, packed)
+    etag = f'W/"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+    response = get_conditional_response(request, etag=etag) or respond(request, content)
     response["ETag"] = etag
     response["Cache-Control"] = cache_control
     patch_vary_headers(response, ["Accept-Encoding", "Cookie"])
     return response
 
 
-def _body_response(request: HttpRequest, packed: bytes) -> HttpResponse:
+def _unchanged(request: HttpRequest, content: bytes) -> HttpResponse:
+    return HttpResponse(content, content_type="application/octet-stream")
+
+
+def _unpacked(request: HttpRequest, packed: bytes) -> HttpResponse:
+    """Leave it to the browser to unpack gzipped content, where it can."""
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
-        return HttpResponse(gzip.decompress(packed), content_type="application/octet-stream")
-    response = HttpResponse(packed, content_type="application/octet-stream")
+        return _unchanged(request, gzip.decompress(packed))
+    response = _unchanged(request, packed)
     response["Content-Encoding"] = "gzip"
     return response

@@ -92,7 +92,7 @@ def test_the_timeline_is_drawn_from_its_bundle_without_plotly(
     assert not any("plotly" in url for url in asked), "no timeline page loads its megabytes"
     modules = [url for url in asked if "/frontend/" in url and url.endswith(".js")]
     # what stands in every header is in no bundle
-    in_every_header = {"theme.js", "flag.js", "search_key.js"}
+    in_every_header = {"theme.js", "header.bundle.js"}
     assert {url.rsplit("/", 1)[1] for url in modules} == {"cluster.bundle.js", *in_every_header}
     styles = [url for url in asked if url.endswith(".css")]
     assert {url.rsplit("/", 1)[1] for url in styles} == {"site.bundle.css", "timeline.bundle.css"}

@@ -65,6 +65,7 @@ class Page {
   /** what has to be drawn again */
   #dirty = new Set(["window", "data", "overview"]);
   #time = performance.now();
+  #isFollowing = false;
 
   /**
    * @param {ReturnType<typeof buildLayout>} layout
@@ -111,9 +112,7 @@ class Page {
       source.addEventListener("change", () => this.#mark("data"));
     }
     notes.addEventListener("change", () => events.setNotes(notes.list));
-    notes.follow();
     for (const what of ["change", "select"]) alerts.addEventListener(what, () => this.#mark("data"));
-    alerts.follow();
     lineage.follow(timeline);
     for (const source of [model, selection, events, alerts, freshness]) source.addEventListener("change", () => this.#mark("overview"));
     if (info.ended === null) window.setInterval(() => this.#mark("status"), STATUS_INTERVAL);
@@ -167,17 +166,27 @@ class Page {
     requestAnimationFrame((later) => this.#frame(later));
   }
 
+  /** Requests what is shown beside the tiles, whose first rows would arrive later otherwise. */
+  #request() {
+    const { timeline, playheadState, notes, alerts } = this.context;
+    playheadState.request(timeline.playhead, timeline);
+    playheadState.sendDue();
+    if (this.#isFollowing) return;
+    this.#isFollowing = true;
+    notes.follow();
+    alerts.follow();
+  }
+
   /** @param {Set<string>} dirty what changed since the frame before */
   #draw(dirty) {
     const began = performance.now();
-    const { timeline, tiles, playheadState, selection } = this.context;
+    const { tiles, playheadState, selection } = this.context;
     if (!this.view || dirty.has("window") || dirty.has("tiles") || dirty.has("data")) {
-      playheadState.request(timeline.playhead, timeline);
-      if (this.frames) playheadState.sendDue(); // before the tiles: it takes the server longest; but rows are looked for first
       const width = this.#width;
       if (!this.frames) this.overview.cover(width); // before the others: its few tiles tell most
       this.view = this.#makeView(width);
       this.panels.cover(this.view);
+      if (tiles.hasBegun) this.#request(); // before the tiles: the state takes the server longest
       tiles.sendDue();
       this.overview.draw(width, dirty.has("overview"), dirty.has("tiles"));
     }

@@ -1,7 +1,7 @@
 // The tiles of the charts: fetched when they are needed, and updated by live frames.
 
+import { abortedWithAll, grouped, requestTile, requestTogether } from "../sources/tile_requests.js";
 import { isEach, isUrgent, layerName } from "./bands.js";
-import { decode } from "./blocks.js";
 import { Failures } from "./failures.js";
 import { FrameLog, appendFrame } from "./frames.js";
 import { finestLevel, isClosed, levelFor, tileIndex, tileWidth } from "./levels.js";
@@ -14,6 +14,7 @@ import { joined, uncovered } from "./unloaded.js";
 /** @typedef {import("./tile_store.js").Entry} Entry */
 /** @typedef {import("./unloaded.js").Unloaded} Unloaded */
 /** @typedef {import("../sources/source.js").Source} Source */
+/** @typedef {import("../sources/source.js").MadeTile} MadeTile */
 /**
  * `near`: drawn in the window, not only beside it.
  * @typedef {{layer: string, level: number, index: number, key: string, near: boolean}} Place
@@ -74,6 +75,11 @@ export class Tiles extends EventTarget {
   /** True when all tiles in the windows have arrived; those beside them may be missing. */
   get settled() {
     return !this.#lacks((place) => place.near);
+  }
+
+  /** True from when the first rows have arrived, or can't be had; or where no chart draws any. */
+  get hasBegun() {
+    return this.#hasBegun || !this.#lacks((place) => place.near && isUrgent(place));
   }
 
   /** A message about tiles in the windows whose requests failed; null: there are none. */
@@ -301,14 +307,30 @@ export class Tiles extends EventTarget {
     const first = near.filter((place) => isUrgent(place) && !this.#failures.has(place.key));
     this.#hasBegun ||= first.length === 0;
     let wait = Infinity;
+    /** @type {Place[]} */
+    const due = [];
     for (const place of this.#hasBegun ? [...near, ...stale, ...far] : first) {
-      if (this.#inFlight.size >= CONCURRENCY) return;
+      if (this.#inFlight.size + due.length >= CONCURRENCY) break;
       const left = Math.max(this.#failures.waitFor(place.key), this.#waitForSocket(place));
       if (left > 0) wait = Math.min(wait, left);
       else if (this.#isInFrames(place)) this.#build(place);
-      else if (!this.#inFlight.has(place.key)) void this.#fetch(place);
+      else if (!this.#inFlight.has(place.key) && !due.some(({ key }) => key === place.key)) due.push(place);
     }
-    if (wait < Infinity) this.#schedule(wait);
+    const isAlone = (/** @type {Place} */ { layer, key }) => !this.#source.together || isEach(layer) || this.#failures.has(key);
+    for (const places of grouped(due, isAlone)) this.#send(places);
+    if (wait < Infinity && this.#inFlight.size < CONCURRENCY) this.#schedule(wait);
+  }
+
+  /** @param {Place[]} places that are requested together */
+  #send(places) {
+    const controllers = places.map(() => new AbortController());
+    const signals = controllers.map(({ signal }) => AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)]));
+    const keys = places.map(({ key }) => key);
+    const together = places.length > 1 ? requestTogether(this.#source, keys, this.#extent.version, abortedWithAll(signals)) : [];
+    for (const [number, place] of places.entries()) {
+      this.#inFlight.set(place.key, controllers[number]);
+      void this.#fetch(place, controllers[number], signals[number], together[number]);
+    }
   }
 
   /** @param {Place} place @returns {number} ms */
@@ -337,13 +359,15 @@ export class Tiles extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** @param {Place} place */
-  async #fetch(place) {
-    const controller = new AbortController();
-    this.#inFlight.set(place.key, controller);
+  /**
+   * @param {Place} place
+   * @param {AbortController} controller
+   * @param {AbortSignal} signal
+   * @param {Promise<MadeTile>|undefined} together the tile, where it is requested with others
+   */
+  async #fetch(place, controller, signal, together) {
     try {
-      const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(TIMEOUT)]);
-      const entry = await this.#download(place, signal);
+      const entry = await this.#download(place, signal, together);
       this.#failures.delete(place.key);
       this.#store.put(entry, (key) => this.#isWanted(key));
     } catch (error) {
@@ -372,12 +396,14 @@ export class Tiles extends EventTarget {
   /**
    * @param {Place} place
    * @param {AbortSignal} signal
+   * @param {Promise<MadeTile>|undefined} together
    * @returns {Promise<Entry>}
    */
-  async #download(place, signal) {
+  async #download(place, signal, together) {
     const version = this.#extent.version;
-    const made = this.#source.tile && (await this.#source.tile(place)); // without it the request is sent at once
-    const { blocks, bytes } = made ?? (await this.#request(place, version, signal));
+    const others = together?.catch(() => null) ?? this.#source.tile?.(place); // null: it is requested by itself
+    const made = others && (await others); // without them the request is sent at once
+    const { blocks, bytes } = made ?? (await requestTile(this.#source, place.key, version, signal));
     const extent = blocks.find((block) => block.kind === "extent")?.meta;
     if (!extent) throw new Error("the server sent a tile without its extent");
     const closed = isClosed((place.index + 1) * tileWidth(place.level), /** @type {Extent} */ (extent));
@@ -394,18 +420,6 @@ export class Tiles extends EventTarget {
     };
     for (const frame of this.#log.frames) this.#extend(entry, frame);
     return entry;
-  }
-
-  /**
-   * @param {Place} place
-   * @param {number} version
-   * @param {AbortSignal} signal
-   */
-  async #request(place, version, signal) {
-    const response = await this.#source.fetch(`${this.#source.url}/tiles/${place.key}?version=${version}`, { signal });
-    if (!response.ok) throw new Error(`the server answered ${response.status}`);
-    const buffer = await response.arrayBuffer();
-    return { blocks: decode(buffer), bytes: buffer.byteLength };
   }
 
   /** @param {string} key */

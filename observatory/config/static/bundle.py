@@ -16,6 +16,7 @@ BUNDLED = (
     "frontend/pages/comparison/compare.js",
     "frontend/pages/comparison/compare_workers.js",
     "frontend/pages/rule/rule.js",
+    "frontend/pages/site/header.js",
     "frontend/styles/site.css",
     "frontend/styles/timeline.css",
 )

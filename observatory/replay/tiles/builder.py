@@ -23,6 +23,7 @@ from observatory.replay.tiles.from_children import count_spans, tile_from_childr
 from observatory.replay.tiles.from_rows import has_few_rows, tile_from_rows
 from observatory.replay.tiles.layers import Layer, band_count, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
+from observatory.replay.tiles.merged_tiles import MergedTiles
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance import tile_cache
 from observatory.store.maintenance.retained_windows import holes
@@ -51,6 +52,7 @@ CACHE_COMPRESSION, SEND_COMPRESSION = 6, 1
 """levels of gzip: a cached tile is compressed once and sent often"""
 MAXIMUM_HEAD = 4096
 """bytes that suffice for an extent block"""
+_merged = MergedTiles()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +77,26 @@ def get_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id
     return tile if scope.is_whole else replace(tile, packed=clip_tile(tile.packed, scope))
 
 
-def cached_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile | None:
-    """Return a tile as get_tile does, but only if nothing has to be built for it."""
+def cached_tiles(
+    connection: psycopg.Connection, scope: Scope, wanted: Iterable[tuple[Layer, TileId]]
+) -> list[Tile | None]:
+    """Return tiles as get_tile does, of one snapshot; None: it would have to be built."""
     with timeline.snapshot(connection):
         extent = read_extent(connection, scope.cluster.pk)
         if extent is None:
-            return None
-        packed = _Builder(connection, scope, extent).cached(layer, tile_id)
-    if packed is None:
-        return None
-    tile = Tile(packed, extent.version, is_closed(tile_id, extent.committed, scope))
-    return tile if scope.is_whole else replace(tile, packed=clip_tile(tile.packed, scope))
+            return [None for _ in wanted]
+        builder = _Builder(connection, scope, extent)
+        found = [(tile_id, builder.cached(layer, tile_id)) for layer, tile_id in wanted]
+    return [
+        None
+        if packed is None
+        else Tile(
+            packed if scope.is_whole else clip_tile(packed, scope),
+            extent.version,
+            is_closed(tile_id, extent.committed, scope),
+        )
+        for tile_id, packed in found
+    ]
 
 
 def build_closed_tiles(
@@ -222,11 +233,18 @@ class _Builder:
         """A cached tile, unless it is outdated; of a level that isn't cached: built from two that are."""
         if is_cacheable(layer, tile_id.level):
             return self._read(layer, tile_id)
-        below = [child for child in tile_id.children if self._has_records(child)]
-        children = [(child, found) for child in below if (found := self._read(layer, child)) is not None]
-        if len(children) < len(below):
-            return None
-        return _pack(self.head + self._from_children(layer, tile_id, children), SEND_COMPRESSION)
+        below = tuple(child for child in tile_id.children if self._has_records(child))
+        # the head has the version and the newest record: with an equal one, the children are the same
+        key = (self.scope.cluster.pk, _cache_name(layer, self.scope, tile_id), tile_id, below, self.head)
+        merged = _merged.get(key)
+        if merged is None:
+            children = [(child, found) for child in below if (found := self._read(layer, child)) is not None]
+            if len(children) < len(below):
+                return None
+            body = self.head + self._from_children(layer, tile_id, children)
+            merged = _pack(body, SEND_COMPRESSION)
+            _merged.put(key, merged)
+        return merged
 
     def packed(self, layer: Layer, tile_id: TileId, is_small: bool | None = None) -> bytes:
         cached = self.cached(layer, tile_id)

@@ -12,7 +12,7 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.tiles import builder
-from observatory.replay.tiles.builder import BASE_LEVEL, cached_tile, get_tile
+from observatory.replay.tiles.builder import BASE_LEVEL, cached_tiles, get_tile
 from observatory.replay.tiles.from_rows import has_few_rows, tile_from_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
@@ -224,7 +224,7 @@ def test_a_tile_between_cached_levels_is_built_of_cached_ones(
     for layer in (layer for layer in ALL_LAYERS if layer.band != 1):  # of one worker, with few rows
         for level in (BASE_LEVEL + 1, BASE_LEVEL + 3):
             tile_id = TileId.at(level, round((now + 100) * 1e6))
-            tile = cached_tile(direct, Scope(built), layer, tile_id)
+            [tile] = cached_tiles(direct, Scope(built), [(layer, tile_id)])
             if tile is None:
                 assert state == "live", "it may be open"
             else:
