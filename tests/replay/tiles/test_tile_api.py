@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import struct
 import time
 from contextlib import ExitStack
 from typing import Any
@@ -15,6 +16,7 @@ from django.test import Client
 from observatory.clusters.models import Cluster
 from observatory.replay import api
 from observatory.replay.scope import Scope
+from observatory.replay.tiles import builder
 from observatory.replay.tiles.builder import BASE_LEVEL, Tile, get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MINIMUM_LEVEL, TileId
@@ -155,6 +157,89 @@ def test_a_tile_is_gzipped_if_the_client_accepts_it(
     assert compressed["Content-Encoding"] == "gzip"
     assert gzip.decompress(compressed.content) == plain.content
     assert {"Accept-Encoding", "Cookie"} <= set(compressed["Vary"].split(", "))
+
+
+def _together_url(cluster: Cluster, *names: str, version: int | None = None) -> str:
+    query = "" if version is None else f"&version={version}"
+    return f"/api/v1/clusters/{cluster.pk}/tiles?of={','.join(names)}{query}"
+
+
+def _names(at: float, *layers: str) -> list[str]:
+    return [f"{layer}/{LEVEL}/{int(at * 1e6) // (512 << LEVEL)}" for layer in layers]
+
+
+def _bodies(content: bytes) -> list[bytes]:
+    """What a response has for each tile, unpacked."""
+    bodies = []
+    while content:
+        [length] = struct.unpack_from("<I", content)
+        bodies.append(gzip.decompress(content[4 : 4 + length]))
+        content = content[4 + length :]
+    return bodies
+
+
+def test_tiles_that_are_requested_together_are_those_that_are_requested_one_by_one(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    names = [*_names(now + 5, "spans", "memory", "events"), *_names(now + 600, "spans")]
+    one_by_one = [member.get(f"/api/v1/clusters/{cluster.pk}/tiles/{name}").content for name in names]
+    together = member.get(_together_url(cluster, *names), headers={"Accept-Encoding": "gzip"})
+    assert "Content-Encoding" not in together
+    assert _bodies(together.content) == one_by_one
+
+
+def test_tiles_that_are_requested_together_are_immutable_where_all_are_closed(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    writer.write(Batch.of(cluster.pk, committed=now + 1500))
+    closed, open_ = _names(now + 5, "spans", "memory"), _names(now + 1500, "spans")
+    answered = member.get(_together_url(cluster, *closed, version=1))
+    assert "immutable" in answered["Cache-Control"]
+    again = member.get(_together_url(cluster, *closed), headers={"If-None-Match": answered["ETag"]})
+    assert (again.status_code, again["Cache-Control"]) == (304, "private, no-cache")
+    some_open = member.get(_together_url(cluster, *closed, *open_, version=1))
+    assert some_open["Cache-Control"] == "private, no-cache"
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("", "of is ''"),
+        ("spans", "of is 'spans'"),
+        ("spans/1", "of is 'spans/1'"),
+        ("spans/x/1", "of is 'spans/x/1'"),
+        ("spans/16/1/2", "of is 'spans/16/1/2'"),
+        ("<img src=x>/16/1", "<img src=x>"),
+        ("spans/99/1", "level is 99"),
+        ("spans/16/-1", "index -1"),
+        (",".join(["spans/16/1"] * 13), "at most 12"),
+    ],
+)
+def test_what_names_no_tiles_is_refused(member: Client, cluster: Cluster, names: str, message: str) -> None:
+    refused = member.get(f"/api/v1/clusters/{cluster.pk}/tiles", {"of": names})
+    assert refused.status_code == 422
+    assert message in refused.json()["detail"]
+
+
+def test_a_tile_that_was_merged_is_not_merged_again_until_a_record_is_added(
+    member: Client, cluster: Cluster, writer: Writer, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged: list[TileId] = []
+    merge = builder.tile_from_children
+    monkeypatch.setattr(builder, "tile_from_children", lambda *what: merged.append(what[1]) or merge(*what))
+    fill(writer, cluster, now)
+    writer.write(Batch.of(cluster.pk, committed=now + 20_000))
+    level = BASE_LEVEL + 3
+    tile_id = TileId.at(level, seconds_to_microseconds(now + 5))
+    url = f"/api/v1/clusters/{cluster.pk}/tiles/spans/{level}/{tile_id.index}"
+    first, second, third = (member.get(url).content for _ in range(3))
+    assert first == second == third
+    assert merged.count(tile_id) == 1
+    writer.write(Batch.of(cluster.pk, spans=[make_span("inc-3", now + 13, now + 19)]))
+    assert "inc-3" in _blocks(member, url)["span"].list("key")
+    assert merged.count(tile_id) == 2
 
 
 def test_records_stored_after_the_end_of_a_cluster_are_in_its_last_tiles(
