@@ -2,7 +2,8 @@
 
 No build step stands between the sources and the page: this writes each module as a function that is called
 once and gives what the module exports, in the order of their imports. It knows the one form in which ours
-import and export names, and refuses any other. A style sheet has each that it imports in place of the import.
+import and export names, and refuses any other. Comments and white space are left out. A style sheet has each
+that it imports in place of the import.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path, PurePosixPath
+
+from rjsmin import jsmin
 
 BUNDLED = (
     "frontend/pages/cluster/cluster.js",
@@ -45,7 +48,8 @@ def bundle(entry: Path, root: Path) -> str:
     entry, root = entry.resolve(), root.resolve()
     if entry.suffix == ".css":
         return _style_sheet(entry)
-    return "\n".join(_module(path, entry, root) for path in _in_order(entry, (), []))
+    modules: str = jsmin("\n".join(_module(path, entry, root) for path in _in_order(entry, (), [])))
+    return modules
 
 
 def _style_sheet(path: Path) -> str:
