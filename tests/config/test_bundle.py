@@ -32,28 +32,11 @@ def test_a_bundle_does_what_its_modules_do(tmp_path: Path, page: Page) -> None:
         effect='import {\n  TWO,\n} from "./numbers.js";\nwindow.effect = TWO;\n',
     )
     made = bundle(entry, tmp_path)
-    assert made.count("const TWO=2") == 1
+    assert made.count("const TWO = 2") == 1
     page.goto("about:blank")
     page.add_script_tag(content=made.replace("import.meta.url", '"http://here/entry.js"'), type="module")
     page.wait_for_function("() => window.found")
     assert page.evaluate("() => window.found") == [42, 2, "http://here/entry.js"]
-
-
-def test_comments_are_left_out_and_what_looks_like_one_stays(tmp_path: Path, page: Page) -> None:
-    entry = write(
-        tmp_path,
-        entry="// the first\n/** @param {number} x */\nconst half = (x) => x / 2; /* a / b */\n"
-        "const texts = ['http://a', \"/* b */\", `c  // ${`d  /* ${half(8)} */`}`];\n"
-        "window.found = [...texts, /[/*]+ {2}\\/\\//.test('*  //'), half(3) / 2 / 1]\n",
-    )
-    made = bundle(entry, tmp_path)
-    assert "first" not in made
-    assert "@param" not in made
-    page.goto("about:blank")
-    page.add_script_tag(content=made, type="module")
-    page.wait_for_function("() => window.found")
-    expected = ["http://a", "/* b */", "c  // d  /* 4 */", True, 0.75]
-    assert page.evaluate("() => window.found") == expected
 
 
 @pytest.mark.parametrize(
@@ -94,7 +77,7 @@ def test_what_a_bundle_of_styles_would_look_for_in_another_folder_is_refused(
 
 @pytest.mark.parametrize("entry", BUNDLED)
 def test_what_our_pages_load_can_be_bundled(entry: str) -> None:
-    there = "const $frontend_element=(()=>{" if entry.endswith(".js") else "display: "
+    there = "const $frontend_" if entry.endswith(".js") else "display: "
     assert there in bundle(ROOT / entry, ROOT)
 
 

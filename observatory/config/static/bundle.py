@@ -2,8 +2,7 @@
 
 No build step stands between the sources and the page: this writes each module as a function that is called
 once and gives what the module exports, in the order of their imports. It knows the one form in which ours
-import and export names, and refuses any other. Comments and white space are left out. A style sheet has each
-that it imports in place of the import.
+import and export names, and refuses any other. A style sheet has each that it imports in place of the import.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path, PurePosixPath
-
-from rjsmin import jsmin
 
 BUNDLED = (
     "frontend/pages/cluster/cluster.js",
@@ -48,8 +45,7 @@ def bundle(entry: Path, root: Path) -> str:
     entry, root = entry.resolve(), root.resolve()
     if entry.suffix == ".css":
         return _style_sheet(entry)
-    modules: str = jsmin("\n".join(_module(path, entry, root) for path in _in_order(entry, (), [])))
-    return modules
+    return "\n".join(_module(path, entry, root) for path in _in_order(entry, (), []))
 
 
 def _style_sheet(path: Path) -> str:
