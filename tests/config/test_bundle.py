@@ -10,6 +10,7 @@ from django.conf import LazySettings
 from playwright.sync_api import Page
 
 from observatory.config.static.bundle import BUNDLED, BundleError, bundle
+from observatory.pages.site.static import minified
 from tests.world import World, make_run
 
 READY = "() => document.documentElement.dataset.ready === '1'"
@@ -37,6 +38,31 @@ def test_a_bundle_does_what_its_modules_do(tmp_path: Path, page: Page) -> None:
     page.add_script_tag(content=made.replace("import.meta.url", '"http://here/entry.js"'), type="module")
     page.wait_for_function("() => window.found")
     assert page.evaluate("() => window.found") == [42, 2, "http://here/entry.js"]
+
+
+def test_a_minified_bundle_has_no_comments_and_does_the_same(page: Page) -> None:
+    source = (
+        "// the first\n/** @param {number} value */\nconst half = (value) => value / 2; /* a / b */\n"
+        "class Counter {\n  #count = 1;\n  get count() {\n    return this.#count ?? 2;\n  }\n}\n"
+        "const texts = ['http://a', \"/* b */\", `c  // ${`d  /* ${half(8)} */`}`];\n"
+        "window.found = [...texts, /[/*]+ {2}\\/\\//.test('*  //'), half(3) / 2 / 1, new Counter().count]\n"
+    )
+    short = minified(source, "entry.bundle.js")
+    assert not {"first", "@param", "value"} & set(re.findall(r"@?\w+", short))
+    page.goto("about:blank")
+    found = []
+    for content in (source, short):
+        page.evaluate("() => delete window.found")
+        page.add_script_tag(content=content, type="module")
+        page.wait_for_function("() => window.found")
+        found.append(page.evaluate("() => window.found"))
+    assert found[0] == found[1] == ["http://a", "/* b */", "c  // d  /* 4 */", True, 0.75, 1]
+
+
+@pytest.mark.parametrize("entry", BUNDLED)
+def test_each_bundle_is_at_least_a_fifth_smaller_when_it_is_minified(entry: str) -> None:
+    content = bundle(ROOT / entry, ROOT)
+    assert 0 < len(minified(content, entry)) < 0.8 * len(content)
 
 
 @pytest.mark.parametrize(
