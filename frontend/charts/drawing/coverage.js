@@ -72,6 +72,33 @@ export class Coverage {
   }
 
   /**
+   * Spreads the seconds of many bins evenly over these, as far as they lie in [low, high) and in the window. One loop, as
+   * a browser runs it uncompiled on a page that was just opened.
+   * @param {{slots: Uint16Array, rows: Uint32Array, bins: import("../../types.js").Numbers, seconds: import("../../types.js").Numbers}} block
+   *   `rows`: those to add, by their places in the columns; `slots` is by row
+   * @param {{origin: number, width: number, low: number, high: number}} place where bin 0 begins, and how wide a bin is
+   */
+  addBins({ slots, rows, bins, seconds }, { origin, width, low, high }) {
+    const { start, step, columns } = this;
+    for (const row of rows) {
+      const begin = origin + bins[row] * width;
+      const from = begin > low ? begin : low;
+      const to = begin + width < high ? begin + width : high;
+      if (from >= to) continue;
+      const slot = slots[row];
+      this.#use(slot);
+      const rate = (seconds[row] / width) * step; // seconds a column that it fills
+      const left = (from - start) / step;
+      const right = (to - start) / step;
+      const last = right < columns ? Math.ceil(right) - 1 : columns - 1;
+      for (let column = left > 0 ? Math.floor(left) : 0; column <= last; column++) {
+        const inside = (right < column + 1 ? right : column + 1) - (left > column ? left : column);
+        if (inside > 0) this.#fill(slot, column, rate * inside);
+      }
+    }
+  }
+
+  /**
    * The columns in which a slot has any time, in no order.
    * @param {number} slot one of `slots`
    */

@@ -83,16 +83,21 @@ export function mediansOf(tiles) {
     if (!known) found.set(prefix, (known = { durations: [], seconds: 0, count: 0 }));
     return known;
   };
-  visit(tiles, "span", (block, row, tile) => {
+  visitSpans(tiles, (block, row, tile) => {
     const begin = block.numbers("start")[row];
     if (begin < tile.start) return; // the tile before has it as well
     of(block.numbers("prefix")[row]).durations.push(block.numbers("stop")[row] - begin);
   });
-  visit(tiles, "busy", (block, row) => {
-    const sums = of(block.numbers("prefix")[row]);
-    sums.seconds += block.numbers("seconds")[row];
-    sums.count += block.numbers("count")[row];
-  });
+  for (const block of tiles.flatMap((tile) => tile.blocks.get("busy") ?? [])) {
+    const [actions, prefixes] = [block.numbers("action"), block.numbers("prefix")];
+    const [seconds, counts] = [block.numbers("seconds"), block.numbers("count")];
+    for (let row = 0; row < block.rows; row++) {
+      if (actions[row] !== COMPUTE) continue;
+      const sums = of(prefixes[row]);
+      sums.seconds += seconds[row];
+      sums.count += counts[row];
+    }
+  }
   /** @type {Map<number, number>} */
   const medians = new Map();
   for (const [prefix, { durations, seconds, count }] of found) {
@@ -112,7 +117,7 @@ export function mediansOf(tiles) {
 export function stragglersOf(tiles, medians, start, stop) {
   /** @type {Map<string, Straggler>} a span can be in two tiles */
   const found = new Map();
-  visit(tiles, "span", (block, row) => {
+  visitSpans(tiles, (block, row) => {
     const [begin, end] = [block.numbers("start")[row], block.numbers("stop")[row]];
     if (begin >= stop || end <= start) return;
     const [prefix, lane] = [block.numbers("prefix")[row], block.numbers("lane")[row]];
@@ -155,14 +160,13 @@ function median(durations, count, mean) {
 }
 
 /**
- * Calls `each` for the rows that computed.
+ * Calls `each` for the spans that computed.
  * @param {Tile[]} tiles
- * @param {"span"|"busy"} kind
  * @param {(block: Block, row: number, tile: Tile) => void} each
  */
-function visit(tiles, kind, each) {
+function visitSpans(tiles, each) {
   for (const tile of tiles) {
-    for (const block of tile.blocks.get(kind) ?? []) {
+    for (const block of tile.blocks.get("span") ?? []) {
       const actions = block.numbers("action");
       for (let row = 0; row < block.rows; row++) if (actions[row] === COMPUTE) each(block, row, tile);
     }

@@ -26,6 +26,33 @@ test("seconds are spread over the columns that they lie in, as far as those are 
   assert.deepEqual(found(coverage, 3), [[1, 0.75], [2, 1]]);
 });
 
+test("many bins are spread as each is by itself", () => {
+  const width = 0.7;
+  const bins = Float64Array.from({ length: 200 }, (_, row) => (row * 7) % 60);
+  const slots = Uint16Array.from(bins, (_, row) => row % 5);
+  const seconds = Float64Array.from(bins, (_, row) => 0.1 + (row % 11) / 20);
+  const rows = Uint32Array.from({ length: 150 }, (_, place) => 199 - place);
+  for (const [start, stop, columns] of [[2.3, 30.1, 97], [-5, 60, 13], [11, 11.2, 40]]) {
+    const [low, high] = [Math.max(start, 0.9), Math.min(stop, 28.05)];
+    const [together, single] = [new Coverage(), new Coverage()];
+    for (const coverage of [together, single]) coverage.reset(start, stop, columns);
+    together.addBins({ slots, rows, bins, seconds }, { origin: -0.35, width, low, high });
+    for (const row of rows) {
+      const begin = -0.35 + bins[row] * width;
+      const [from, to] = [Math.max(begin, low), Math.min(begin + width, high)];
+      if (from < to) single.add(slots[row], from, to, (seconds[row] * (to - from)) / width);
+    }
+    for (const coverage of [together, single]) coverage.sortSlots();
+    assert.deepEqual(together.slots, single.slots);
+    assert.ok(together.slots.length > 0);
+    for (const slot of single.slots) {
+      const [its, expected] = [found(together, slot), found(single, slot)];
+      assert.deepEqual(its.map(([column]) => column), expected.map(([column]) => column));
+      for (const [place, [, sum]] of its.entries()) assert.ok(Math.abs(sum - expected[place][1]) < 1e-5);
+    }
+  }
+});
+
 test("of thousands of slots only the columns with any time are visited", () => {
   const coverage = new Coverage();
   for (const columns of [COLUMNS, COLUMNS, COLUMNS / 2]) {

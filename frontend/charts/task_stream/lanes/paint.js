@@ -5,7 +5,7 @@
 
 import { ERRED_SLOT, FIRST_PREFIX_SLOT, OVERLAY_ALPHA, SLOT_COLORS, SLOT_MARKS, isOverlay } from "../actions.js";
 import { Coverage } from "../../drawing/coverage.js";
-import { visitBusy, visitSpans } from "./index.js";
+import { addBusy, visitBusy, visitSpans } from "./index.js";
 import { coloredPrefixes } from "./worker_sums.js";
 import { Pixels } from "../../drawing/pixels.js";
 import { rgb } from "../../drawing/theme.js";
@@ -107,6 +107,10 @@ export class LanePainter {
           const right = Math.max(Math.round((to - start) * scale), left + 1);
           bars.push({ block, row: index, slot, left, width: right - left, top: row.top, height: row.height });
         });
+        if (!hidden.size) {
+          addBusy(coverage, tile, this.#model, lane, start, stop);
+          continue;
+        }
         visitBusy(tile, this.#model, lane, start, stop, (block, index, slot, from, to, seconds) => {
           if (!isHidden(block, index)) coverage.add(slot, from, to, seconds);
         });
