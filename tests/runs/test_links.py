@@ -14,6 +14,7 @@ from django.utils.timezone import now as utc_now
 from observatory.alerts.models import Rule
 from observatory.alerts.web.timelines import TimelineAlerts
 from observatory.clusters.models import Cluster
+from observatory.replay.api import MAXIMUM_TILES
 from observatory.replay.live.routing import websocket_urlpatterns
 from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, State
 from observatory.replay.tiles.layers import LAYER_NAMES
@@ -27,6 +28,7 @@ from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.alerted import make_alert
 from tests.documented import assert_documented
+from tests.tile_urls import unpacked
 
 LENGTH = 30.0
 """seconds of the run; it begins 60 s after the cluster"""
@@ -98,15 +100,19 @@ def tiles(client: Client, link: Permalink, layer: str) -> list[tuple[TileId, lis
     """The tiles of a layer on some levels: about the edges of the run, within it, before and after it."""
     assert link.run.stop
     start, stop = (round(time.timestamp() * 1e6) for time in (link.run.start, link.run.stop))
-    found = []
-    for level in (MINIMUM_LEVEL, 14, 16, 17, 20, 24, MAXIMUM_LEVEL):
-        for time in (start - 20_000_000, start - 1, start, (start + stop) // 2, stop, stop + 20_000_000):
-            tile_id = TileId.at(level, time)
-            answer = client.get(f"{api(link)}/tiles/{layer}/{level}/{tile_id.index}?version=1")
-            assert answer.status_code == 200, answer.content
-            assert "immutable" not in answer.headers["Cache-Control"]
-            found.append((tile_id, list(decode(answer.content))))
-    return found
+    levels = (MINIMUM_LEVEL, 14, 16, 17, 20, 24, MAXIMUM_LEVEL)
+    times = (start - 20_000_000, start - 1, start, (start + stop) // 2, stop, stop + 20_000_000)
+    tile_ids = list(dict.fromkeys(TileId.at(level, time) for level in levels for time in times))
+    bodies: list[bytes] = []
+    for first in range(0, len(tile_ids), MAXIMUM_TILES):
+        names = [f"{layer}/{each.level}/{each.index}" for each in tile_ids[first : first + MAXIMUM_TILES]]
+        answer = client.get(f"{api(link)}/tiles?of={','.join(names)}&version=1")
+        assert answer.status_code == 200, answer.content
+        assert "immutable" not in answer.headers["Cache-Control"]
+        bodies += unpacked(answer.content)
+    single = client.get(f"{api(link)}/tiles/{names[-1]}?version=1")
+    assert (single.content, single.headers["Cache-Control"]) == (bodies[-1], "private, no-cache")
+    return [(tile_id, list(decode(body))) for tile_id, body in zip(tile_ids, bodies, strict=True)]
 
 
 def times_of(block: Block, tile_id: TileId) -> list[float]:
@@ -220,7 +226,7 @@ def test_what_can_hold_secrets_is_left_out_unless_it_was_ticked(
     run: Run, author: User, client: Client
 ) -> None:
     link = link_to(run, author)
-    own = ("/logs", "/log-counts", "/tiles/profile/20/1")
+    own = ("/logs", "/log-counts", "/tiles/profile/20/1", "/tiles?of=spans/20/1,profile/20/1")
     for path in (f"/r/{link.token}/logs", f"/r/{link.token}/errors", *(f"{api(link)}{path}" for path in own)):
         assert client.get(path).status_code == 404, path
     assert client.get(f"{api(link)}/stacks?ids=1").status_code == 404

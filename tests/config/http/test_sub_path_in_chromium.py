@@ -104,7 +104,7 @@ def test_a_browser_requests_nothing_outside_of_the_sub_path(
     for part in (
         "/static/",
         "/api/v1/clusters/",
-        "/tiles/",
+        "/tiles",
         "/ws/clusters/",
         f"/api/v1/r/{token}",
         "/admin/",

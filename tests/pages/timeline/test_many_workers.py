@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -13,6 +12,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerGone, WorkerSeen
+from tests.tile_urls import layers_of
 from tests.world import STARTED, World, make_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -50,9 +50,7 @@ def asked(page: Page) -> list[str]:
     found: list[str] = []
 
     def note(url: str) -> None:
-        tile = re.search(r"/tiles/([^/]+)/", unquote(url))
-        if tile and tile[1] not in found:
-            found.append(tile[1])
+        found.extend(layer for layer in dict.fromkeys(layers_of(url)) if layer not in found)
 
     page.on("request", lambda request: note(request.url))
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import struct
 import time
 from contextlib import ExitStack
 from typing import Any
@@ -27,6 +26,7 @@ from observatory.store.times import MAXIMUM_TIME, from_seconds, seconds_to_micro
 from observatory.wire.blocks import Block, decode
 from tests.replay.conftest import LEVEL
 from tests.replay.records import B, fill, make_span
+from tests.tile_urls import unpacked
 
 
 def _tile_url(cluster: Cluster, layer: str, at: float, version: int | None = None) -> str:
@@ -168,16 +168,6 @@ def _names(at: float, *layers: str) -> list[str]:
     return [f"{layer}/{LEVEL}/{int(at * 1e6) // (512 << LEVEL)}" for layer in layers]
 
 
-def _bodies(content: bytes) -> list[bytes]:
-    """What a response has for each tile, unpacked."""
-    bodies = []
-    while content:
-        [length] = struct.unpack_from("<I", content)
-        bodies.append(gzip.decompress(content[4 : 4 + length]))
-        content = content[4 + length :]
-    return bodies
-
-
 def test_tiles_that_are_requested_together_are_those_that_are_requested_one_by_one(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:
@@ -186,7 +176,7 @@ def test_tiles_that_are_requested_together_are_those_that_are_requested_one_by_o
     one_by_one = [member.get(f"/api/v1/clusters/{cluster.pk}/tiles/{name}").content for name in names]
     together = member.get(_together_url(cluster, *names), headers={"Accept-Encoding": "gzip"})
     assert "Content-Encoding" not in together
-    assert _bodies(together.content) == one_by_one
+    assert unpacked(together.content) == one_by_one
 
 
 def test_tiles_that_are_requested_together_are_immutable_where_all_are_closed(
