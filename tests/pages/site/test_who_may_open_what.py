@@ -129,7 +129,7 @@ def test_what_belongs_to_a_project_is_not_there_for_who_is_no_member(world: Worl
         path = path_of(route, world)
         client = world.client(role)
         answers = [
-            client.get(f"{path}?at=1&lane=1&ids=1&key=x&q=x&label=x&a=x&b=y"),
+            client.get(f"{path}?at=1&lane=1&ids=1&key=x&q=x&label=x&a=x&b=y&of=spans/20/1"),
             client.post(path, {}, content_type="application/json"),
             client.delete(path),
         ]

@@ -17,7 +17,8 @@ WORKERS, THREADS, TASKS, SECONDS = 2, 2, 24, 1.0
 LOADED = """() => {
   const panel = document.querySelector("[data-chart=what-if]");
   panel?.scrollIntoView({ block: "center", behavior: "instant" });
-  return panel && !panel.textContent.includes("loading");
+  const text = panel?.querySelector(".panel-body").textContent;
+  return text && !text.includes("loading");
 }"""
 HOSTILE = "<img src=x onerror=alert(1)>"
 

@@ -1,0 +1,73 @@
+"""Opening a timeline: the first rows of the task stream come before everything that is shown beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, Route
+
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.maintenance.retention import delete_cluster
+from observatory.wire.records import Action, Span, WorkerSeen
+from tests.tile_urls import layers_of
+from tests.world import STARTED, World
+
+pytestmark = pytest.mark.browser
+
+BESIDE = ("/state", "/notes", "/alerts")
+START = STARTED.timestamp()
+READY = "() => document.documentElement.dataset.ready === '1'"
+
+
+@pytest.fixture
+def opened(transactional_db: None, world: World) -> Iterator[str]:
+    """The address of an ended cluster with one task."""
+    worker = WorkerSeen("tcp://10.0.0.1:9000", "worker-0", "host", 1, 2**30, START)
+    span = Span(worker.address, 1, "inc-1", "inc", "inc", Action.COMPUTE, START, START + 5, 8, "int")
+    with Writer() as writer:
+        writer.write(Batch.of(world.ended.pk, [worker], [span], committed=START + 100))
+    yield f"/clusters/{world.ended.pk}/"
+    delete_cluster(world.ended.pk)
+
+
+def beside(urls: list[str]) -> list[str]:
+    paths = [url.split("?")[0] for url in urls]
+    return sorted({part for path in paths for part in BESIDE if path.endswith(part)})
+
+
+def test_what_is_shown_beside_the_first_rows_is_requested_after_them(page: Page, opened: str) -> None:
+    asked: list[str] = []
+    held: list[Route] = []
+    is_held = True
+    page.on("request", lambda request: asked.append(request.url))
+    page.route(
+        lambda url: "spans" in layers_of(url),
+        lambda route: held.append(route) if is_held else route.continue_(),
+    )
+    page.goto(opened)
+    page.wait_for_function("() => window.observatory?.frames > 3")
+    assert held
+    assert beside(asked) == []
+    is_held = False
+    for route in held:
+        route.continue_()
+    page.wait_for_function(READY)
+    page.wait_for_function("() => window.observatory.context.playheadState.state")
+    assert beside(asked) == sorted(BESIDE)
+
+
+def test_what_is_shown_beside_the_first_rows_is_there_though_they_can_not_be_had(
+    page: Page, opened: str, complaints: list[str]
+) -> None:
+    page.route(lambda url: "spans" in layers_of(url), lambda route: route.fulfill(status=500))
+    page.goto(opened)
+    page.wait_for_function("() => window.observatory?.context.playheadState.state")
+    page.get_by_text("Some data can't be loaded (the server answered 500)").first.wait_for()
+    complaints.clear()  # of the browser about these answers
+
+
+def test_a_tab_without_the_task_stream_has_its_state(page: Page, opened: str) -> None:
+    page.goto(f"{opened}?tab=logs")
+    page.wait_for_function("() => window.observatory?.context.playheadState.state")
