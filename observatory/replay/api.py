@@ -94,7 +94,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         """One tile, as blocks. With `version`, the extent's, a closed tile is immutable."""
         scope = scope_of(request)
         [tile] = _tiles(scope, [_parse_tile(scope, layer, level, index)])
-        return _response(request, tile.packed, _cache_control(scope, [tile], version), _unpacked)
+        return _response(request, tile.packed, _cache_control(scope, [tile], version), _gzipped)
 
     @router.get("/tiles", operation_id=f"{word}_tiles")
     def many_tiles(
@@ -106,7 +106,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         scope = scope_of(request)
         found = _tiles(scope, [_parse_tile(scope, *name) for name in _parse_names(of)])
         body = b"".join(struct.pack("<I", len(tile.packed)) + tile.packed for tile in found)
-        return _response(request, body, _cache_control(scope, found, version), _unchanged)
+        return _response(request, body, _cache_control(scope, found, version), _binary)
 
     @router.get("/state", operation_id=f"{word}_state", response=State)
     def state(request: HttpRequest, at: Seconds) -> HttpResponse:
@@ -267,7 +267,7 @@ def _stacks(request: HttpRequest, scope: Scope, ids: list[int]) -> HttpResponse:
     is_complete = len(rows) == len(set(ids)) and not scope.is_public
     shown = [(id, scope.text(frames)) for id, frames in rows]
     packed = gzip.compress(stack_block(shown), 1, mtime=0)
-    return _response(request, packed, FOREVER if is_complete else REVALIDATED, _unpacked)
+    return _response(request, packed, FOREVER if is_complete else REVALIDATED, _gzipped)
 
 
 def _parse_ids(ids: str) -> list[int]:
@@ -297,14 +297,14 @@ def _response(
     return response
 
 
-def _unchanged(request: HttpRequest, content: bytes) -> HttpResponse:
+def _binary(request: HttpRequest, content: bytes) -> HttpResponse:
     return HttpResponse(content, content_type="application/octet-stream")
 
 
-def _unpacked(request: HttpRequest, packed: bytes) -> HttpResponse:
+def _gzipped(request: HttpRequest, packed: bytes) -> HttpResponse:
     """Leave it to the browser to unpack gzipped content, where it can."""
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
-        return _unchanged(request, gzip.decompress(packed))
-    response = _unchanged(request, packed)
+        return _binary(request, gzip.decompress(packed))
+    response = _binary(request, packed)
     response["Content-Encoding"] = "gzip"
     return response

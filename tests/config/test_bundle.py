@@ -9,8 +9,7 @@ import pytest
 from django.conf import LazySettings
 from playwright.sync_api import Page
 
-from observatory.config.static.bundle import BUNDLED, BundleError, bundle
-from observatory.pages.site.static import minified
+from observatory.config.static.bundle import BUNDLED, BundleError, bundle, minified
 from tests.world import World, make_run
 
 READY = "() => document.documentElement.dataset.ready === '1'"

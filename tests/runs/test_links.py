@@ -110,7 +110,8 @@ def tiles(client: Client, link: Permalink, layer: str) -> list[tuple[TileId, lis
         assert answer.status_code == 200, answer.content
         assert "immutable" not in answer.headers["Cache-Control"]
         bodies += unpacked(answer.content)
-    single = client.get(f"{api(link)}/tiles/{names[-1]}?version=1")
+    last = tile_ids[-1]
+    single = client.get(f"{api(link)}/tiles/{layer}/{last.level}/{last.index}?version=1")
     assert (single.content, single.headers["Cache-Control"]) == (bodies[-1], "private, no-cache")
     return [(tile_id, list(decode(body))) for tile_id, body in zip(tile_ids, bodies, strict=True)]
 

@@ -72,8 +72,8 @@ export class Coverage {
   }
 
   /**
-   * Spreads the seconds of many bins evenly over these, as far as they lie in [low, high) and in the window. One loop, as
-   * a browser runs it uncompiled on a page that was just opened.
+   * Spreads the seconds of many bins evenly over these, as far as they lie in [low, high) and in the window. One loop
+   * without callbacks, which a browser would run uncompiled on a page that was just opened.
    * @param {{slots: Uint16Array, rows: Uint32Array, bins: import("../../types.js").Numbers, seconds: import("../../types.js").Numbers}} block
    *   `rows`: those to add, by their places in the columns; `slots` is by row
    * @param {{origin: number, width: number, low: number, high: number}} place where bin 0 begins, and how wide a bin is

@@ -6,10 +6,10 @@
  * where the socket of what is committed is, null where there is none. `pages` is what the pages of records are below
  * (errors, logs, tasks), `notes` where notes are; null where there are none. `run`: the run that it is of, to those who see the
  * project's runs. `workerPages`: what the URLs of Dask's own pages of living workers begin with, where they are on. `isFile`: whether it answers of the whole
- * run alone, not of windows. `together`: whether it sends several tiles at once. `tile`: a tile that the source makes itself;
+ * run alone, not of windows. `sendsSeveral`: whether it answers a request for several tiles. `tile`: a tile that the source makes itself;
  * null where it is fetched. `worker`: the URL of the worker that lays out graphs, where it isn't a module beside the page's.
  * @typedef {{url: string, live: string|null, pages: string|null, notes: string|null,
- *   run?: number, workerPages?: string, isFile?: boolean, together?: boolean, tile?: (place: {layer: string, level: number, index: number}) => Promise<MadeTile|null>,
+ *   run?: number, workerPages?: string, isFile?: boolean, sendsSeveral?: boolean, tile?: (place: {layer: string, level: number, index: number}) => Promise<MadeTile|null>,
  *   worker?: () => Promise<string>,
  *   fetch: (url: string, options?: RequestInit) => Promise<Response>}} Source
  * @typedef {{blocks: import("../../types.js").Block[], bytes: number}} MadeTile
@@ -39,7 +39,7 @@ export function sourceOf(main) {
  * @returns {Source}
  */
 export function serverSource(url) {
-  return { url, live: null, pages: null, notes: null, together: true, fetch: (path, options) => fetch(path, options) };
+  return { url, live: null, pages: null, notes: null, sendsSeveral: true, fetch: (path, options) => fetch(path, options) };
 }
 
 /**

@@ -307,17 +307,17 @@ export class Tiles extends EventTarget {
     const first = near.filter((place) => isUrgent(place) && !this.#failures.has(place.key));
     this.#hasBegun ||= first.length === 0;
     let wait = Infinity;
-    /** @type {Place[]} */
-    const due = [];
+    /** @type {Map<string, Place>} by key: several charts may want it */
+    const due = new Map();
     for (const place of this.#hasBegun ? [...near, ...stale, ...far] : first) {
-      if (this.#inFlight.size + due.length >= CONCURRENCY) break;
+      if (this.#inFlight.size + due.size >= CONCURRENCY) break;
       const left = Math.max(this.#failures.waitFor(place.key), this.#waitForSocket(place));
       if (left > 0) wait = Math.min(wait, left);
       else if (this.#isInFrames(place)) this.#build(place);
-      else if (!this.#inFlight.has(place.key) && !due.some(({ key }) => key === place.key)) due.push(place);
+      else if (!this.#inFlight.has(place.key)) due.set(place.key, place);
     }
-    const isAlone = (/** @type {Place} */ { layer, key }) => !this.#source.together || isEach(layer) || this.#failures.has(key);
-    for (const places of grouped(due, isAlone)) this.#send(places);
+    const isAlone = (/** @type {Place} */ { layer, key }) => !this.#source.sendsSeveral || isEach(layer) || this.#failures.has(key);
+    for (const places of grouped([...due.values()], isAlone)) this.#send(places);
     if (wait < Infinity && this.#inFlight.size < CONCURRENCY) this.#schedule(wait);
   }
 
@@ -381,7 +381,7 @@ export class Tiles extends EventTarget {
 
   /** Drawing takes longer than a response, so tiles that arrive together are drawn together. The first rows are drawn at once. */
   #arrived() {
-    const begins = !this.#hasBegun && !this.#lacks((place) => place.near && isUrgent(place));
+    const begins = !this.#hasBegun && this.hasBegun;
     this.#hasBegun ||= begins;
     if (begins || this.settled) this.#notify();
     else this.#notifying ||= window.setTimeout(() => this.#notify(), GATHER);
@@ -401,8 +401,8 @@ export class Tiles extends EventTarget {
    */
   async #download(place, signal, together) {
     const version = this.#extent.version;
-    const others = together?.catch(() => null) ?? this.#source.tile?.(place); // null: it is requested by itself
-    const made = others && (await others); // without them the request is sent at once
+    const elsewhere = together?.catch(() => null) ?? this.#source.tile?.(place); // null: it is requested by itself
+    const made = elsewhere && (await elsewhere); // otherwise the request is sent at once
     const { blocks, bytes } = made ?? (await requestTile(this.#source, place.key, version, signal));
     const extent = blocks.find((block) => block.kind === "extent")?.meta;
     if (!extent) throw new Error("the server sent a tile without its extent");

@@ -27,6 +27,9 @@ STYLE_IMPORT = re.compile(r'^@import "([^"]+)";\n', re.MULTILINE)
 LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
+MEDIA_TYPES = {".js": "application/javascript", ".css": "text/css"}
+
+
 class BundleError(Exception):
     """A file that can't be bundled; the message says which and why."""
 
@@ -46,6 +49,15 @@ def bundle(entry: Path, root: Path) -> str:
     if entry.suffix == ".css":
         return _style_sheet(entry)
     return "\n".join(_module(path, entry, root) for path in _in_order(entry, (), []))
+
+
+def minified(content: str, path: str) -> str:
+    """The same module or style sheet with less text: browsers load and parse it in less time."""
+    # a library with a runtime and threads of its own, which only the process of collectstatic needs
+    import minify
+
+    short: str = minify.string(MEDIA_TYPES[PurePosixPath(path).suffix], content)
+    return short
 
 
 def _style_sheet(path: Path) -> str:

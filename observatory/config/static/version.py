@@ -14,9 +14,9 @@ BUNDLER = Path(__file__).parent / "bundle.py"
 
 
 def static_version(frontend: Path) -> str:
-    """A short hash of all files below `frontend`, of the bundler, and of packages with static files."""
+    """A short hash of all files below `frontend`, of the bundler, and of the packages behind static files."""
     digest = hashlib.sha256(BUNDLER.read_bytes())
-    for package in ("django", "django-unfold", "plotly"):
+    for package in ("django", "django-unfold", "plotly", "tdewolff-minify"):
         digest.update(f"{package} {version(package)}\n".encode())
     for path in sorted(path for path in frontend.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(frontend)}\0".encode())

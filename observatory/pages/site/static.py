@@ -14,11 +14,10 @@ from django.core.files.storage import FileSystemStorage, Storage
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedStaticFilesStorage
 
-from observatory.config.static.bundle import BUNDLED, bundle, bundle_of
+from observatory.config.static.bundle import BUNDLED, bundle, bundle_of, minified
 from observatory.config.static.version import VERSION_FILE
 
 PLOTLY = "plotly.min.js"
-MINIFIED = {".js": "application/javascript", ".css": "text/css"}
 QUALITY = 7
 """of Brotli: Plotly takes 1 s and has 1.25 MB; at the highest, 11, it takes 17 s and has 1.11 MB"""
 
@@ -30,15 +29,6 @@ class QuickCompressor(Compressor):  # type: ignore[misc]
     def compress_brotli(data: bytes) -> bytes:
         compressed: bytes = brotli.compress(data, quality=QUALITY)
         return compressed
-
-
-def minified(content: str, path: str) -> str:
-    """The same module or style sheet with less text: browsers load and parse it in less time."""
-    # a library with a runtime and threads of its own, which only the process of collectstatic needs
-    import minify
-
-    short: str = minify.string(MINIFIED[Path(path).suffix], content)
-    return short
 
 
 class CompressedStorage(CompressedStaticFilesStorage):  # type: ignore[misc]

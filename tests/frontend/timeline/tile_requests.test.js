@@ -28,7 +28,7 @@ function open(t, tile = () => extent()) {
   stopClock(t);
   const server = new Server();
   server.answer = (path) => /** @type {any} */ (isTogether(path) ? packed(keysOf(path).map(tile)) : tile(keysOf(path)[0]));
-  const source = Object.assign(server, { together: true });
+  const source = Object.assign(server, { sendsSeveral: true });
   const tiles = new Tiles(/** @type {any} */ (source), /** @type {any} */ (INFO));
   const cover = (/** @type {string} */ layer, start = 470, stop = 530) => tiles.cover("page", layer, FIRST + start, FIRST + stop, 1000);
   return { server, tiles, cover };
