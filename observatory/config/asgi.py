@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import django
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
-from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
-http = get_asgi_application()
+django.setup(set_prefix=False)
 
 from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
 from observatory.collect.worker_pages.installation import with_worker_pages  # noqa: E402
 from observatory.config.http.body_limit import BodyLimit  # noqa: E402
+from observatory.config.http.handler import OneThreadHandler  # noqa: E402
 from observatory.config.http.sub_path import with_sub_path, without_sub_path  # noqa: E402
 from observatory.config.http.uploads import imports  # noqa: E402
 from observatory.config.memory import prepare_for_hours  # noqa: E402
@@ -27,7 +28,7 @@ from observatory.config.static.server import StaticFiles  # noqa: E402
 from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 from observatory.runtime.health.own_alert import lifespan  # noqa: E402
 
-pages = StaticFiles(BodyLimit(with_sub_path(http, settings.SUB_PATH), COMPRESSED, imports()))
+pages = StaticFiles(BodyLimit(with_sub_path(OneThreadHandler(), settings.SUB_PATH), COMPRESSED, imports()))
 sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
 pages, sockets = with_worker_pages(pages, sockets)
 

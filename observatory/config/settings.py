@@ -93,7 +93,6 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "observatory.pages.site.middleware.AdminPolicyMiddleware",
     "axes.middleware.AxesMiddleware",
-    "observatory.pages.site.middleware.in_one_thread",
 ]
 
 OIDC = oidc()
@@ -103,7 +102,7 @@ if SINGLE_SIGN_ON:
     # only then: they take time to start, and have tables of their own
     INSTALLED_APPS += ["allauth", "allauth.account", "allauth.socialaccount"]
     INSTALLED_APPS += [way.app for way in SINGLE_SIGN_ON]
-    MIDDLEWARE.insert(-1, "allauth.account.middleware.AccountMiddleware")
+    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
     SOCIALACCOUNT_PROVIDERS = {kind: apps for way in SINGLE_SIGN_ON for kind, apps in way.providers.items()}
     SOCIALACCOUNT_ADAPTER = "observatory.pages.accounts.single_sign_on.adapters.SignInAdapter"
     SOCIALACCOUNT_LOGIN_ON_GET = True  # the policy forbids forms whose answer leads to the issuer

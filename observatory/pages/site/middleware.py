@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.utils.decorators import sync_only_middleware
 from django.utils.deprecation import MiddlewareMixin
 
 from observatory.clusters.accounts.proxy_sign_in import sent_with
@@ -19,12 +17,6 @@ from observatory.pages.site.errors import bad_request, is_api
 TOKEN_ENDPOINTS = ("/api/v1/ingest",)
 PUBLIC_LINKS = "/api/v1/r/"
 """authenticated by the link's token, not by a session"""
-
-
-@sync_only_middleware
-def in_one_thread(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Any:
-    """Innermost, so that all middleware runs in the view's thread instead of one thread each."""
-    return get_response
 
 
 class AdminPolicyMiddleware(MiddlewareMixin):
