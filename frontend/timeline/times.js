@@ -1,9 +1,11 @@
 // Times as text, in the browser's time zone.
 
+/** @param {number} number with at least two digits */
+const pad = (number) => String(number).padStart(2, "0");
+
 /** @param {number} seconds since the epoch */
 export function formatTime(seconds, digits = 1) {
   const date = new Date(Math.floor(seconds * 1000));
-  const pad = (/** @type {number} */ value) => String(value).padStart(2, "0");
   const clock = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
   if (digits === 0) return clock;
   const fraction = Math.floor((seconds - Math.floor(seconds)) * 10 ** digits);
@@ -13,7 +15,8 @@ export function formatTime(seconds, digits = 1) {
 /** @param {number} seconds since the epoch; date and time, to the second */
 export function formatDate(seconds) {
   const date = new Date(seconds * 1000);
-  return `${date.toLocaleDateString("en-CA")} ${formatTime(seconds, 0)}`;
+  const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  return `${day} ${formatTime(seconds, 0)}`;
 }
 
 /** @param {number} seconds since the epoch */
@@ -21,10 +24,12 @@ export function formatUtc(seconds) {
   return `${new Date(seconds * 1000).toISOString().replace("T", " ").replace("Z", "")} UTC`;
 }
 
-/** The name of the browser's zone: "UTC", "GMT+2", "CET". */
+/** The browser's zone: "UTC", "UTC+2", "UTC−3:30". */
 export function zoneName() {
-  const parts = new Intl.DateTimeFormat("en-US", { timeZoneName: "short" }).formatToParts(new Date());
-  return parts.find((part) => part.type === "timeZoneName")?.value ?? "";
+  const minutes = -new Date().getTimezoneOffset();
+  if (!minutes) return "UTC";
+  const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+  return `UTC${minutes > 0 ? "+" : "−"}${hours}${rest ? `:${pad(rest)}` : ""}`;
 }
 
 /**

@@ -8,7 +8,6 @@ import { formatCount } from "../../formatting.js";
 
 const FEW = 12; // rows that need no search
 const STEP = 100; // rows, and as many more at each click
-const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 /**
  * `value` sorts, and is what the CSV has: a number in the unit of `unit`, a text, or null where it is unknown.
@@ -160,11 +159,12 @@ export class DataTable {
     const column = this.#columns.find(({ name }) => name === sorted);
     if (!column) return rows;
     const direction = this.#isReversed ? -1 : 1;
+    const collator = new Intl.Collator("en", { numeric: true });
     return rows
       .map((row) => ({ row, value: column.value(row) }))
       .sort(({ value: one }, { value: other }) => {
         if (one === null || other === null) return Number(one === null) - Number(other === null);
-        if (typeof one === "string" || typeof other === "string") return direction * COLLATOR.compare(String(one), String(other));
+        if (typeof one === "string" || typeof other === "string") return direction * collator.compare(String(one), String(other));
         return direction * (other - one);
       })
       .map(({ row }) => row);

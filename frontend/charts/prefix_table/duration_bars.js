@@ -1,7 +1,7 @@
 // A histogram of durations on a logarithmic axis, which several share.
 
 import { svgElement } from "../../element.js";
-import { formatDuration } from "../../formatting.js";
+import { formatCount, formatDuration } from "../../formatting.js";
 
 /** @typedef {import("../../types.js").Schemas} Schemas */
 /** @typedef {Omit<Schemas["GroupFigures"], "group"|"prefix"|"name"|"erred">} Durations */
@@ -86,7 +86,7 @@ export function durationBars(durations, axis, { width, height, color, hasLabels 
 /** @param {Durations} durations */
 export function describe({ tasks, median, p95, longest }) {
   if (median === null || p95 === null || longest === null) return "No task ended.";
-  return `${tasks.toLocaleString("en")} tasks: median ${formatDuration(median)}, 95 % up to ${formatDuration(p95)}, the longest ${formatDuration(longest)}`;
+  return `${formatCount(tasks)} tasks: median ${formatDuration(median)}, 95 % up to ${formatDuration(p95)}, the longest ${formatDuration(longest)}`;
 }
 
 /**

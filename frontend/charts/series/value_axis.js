@@ -1,9 +1,8 @@
 // The value axis: round ticks from zero, and the format of values.
 
-import { formatBytes, formatDuration } from "../../formatting.js";
+import { formatBytes, formatDuration, withCommas } from "../../formatting.js";
 import { theme } from "../drawing/theme.js";
 
-const THREE_DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const STEPS = [1, 2, 2.5, 5, 10];
 const BYTE_STEPS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
@@ -65,6 +64,5 @@ export function drawAxis(context, marks, unit, y, [left, right], top) {
 
 /** @param {number} value */
 function round(value) {
-  if (Number.isInteger(value)) return value.toLocaleString("en");
-  return THREE_DIGITS.format(value);
+  return withCommas(String(Number.isInteger(value) ? value : Number(value.toPrecision(3))));
 }

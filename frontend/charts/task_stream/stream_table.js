@@ -1,6 +1,7 @@
 // The task stream as a table: its spans, and where it is zoomed out the sums of its bins.
 
 import { ACTIONS, STATUSES } from "../../contract.js";
+import { formatCount } from "../../formatting.js";
 import { valueOf } from "../../timeline/labels.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
@@ -46,7 +47,7 @@ export function streamTable(tiles, model, lanes, view, label = null) {
     }
   }
   rows.sort((one, other) => one.start - other.start);
-  const left = rows.length > MOST ? `Only ${MOST.toLocaleString("en-US")} rows are included: zoom in, or export the run.` : "";
+  const left = rows.length > MOST ? `Only ${formatCount(MOST)} rows are included: zoom in, or export the run.` : "";
   const note = [left, hasSums ? SUMMED : ""].filter(Boolean).join(" ");
   const columns = label === null ? COLUMNS : [...COLUMNS.slice(0, 2), label, ...COLUMNS.slice(2)];
   return { columns, rows: rows.slice(0, MOST).map(({ start, cells }) => [isoTime(start), ...cells]), note };

@@ -1,7 +1,7 @@
 // What computing consisted of: waits for the GIL, and the functions in which the profile saw tasks.
 
 import { element } from "../../element.js";
-import { formatDuration, formatPercent } from "../../formatting.js";
+import { formatCount, formatDuration, formatPercent } from "../../formatting.js";
 import { prefixCell } from "../data_table/prefix_cell.js";
 
 /** @typedef {import("../../types.js").Schemas["ComputingTime"]} ComputingTime */
@@ -15,7 +15,7 @@ export function computingText({ seconds, gil, has_code, samples, functions }) {
       ? "Waits for the GIL were not sampled (they need the agent, and gilknocker on the workers)."
       : `About ${formatDuration(gil)} (${formatPercent(gil / seconds)}) of computing waited for the GIL.`;
   if (!has_code) return `${waited} The functions are not shared with this link.`;
-  return functions.length ? `${waited} Functions in ${samples.toLocaleString("en")} samples of the profile:` : waited;
+  return functions.length ? `${waited} Functions in ${formatCount(samples)} samples of the profile:` : waited;
 }
 
 /**

@@ -16,7 +16,7 @@ const STEPS = [
 ];
 const CHARACTER = 7; // px, at most, of a digit in the axis' font
 const APART = 16; // px between two texts, at least
-const DATE = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /**
  * Ticks at round clock times of the browser's time zone.
@@ -95,7 +95,7 @@ function clockText(time, step) {
   const rounded = time + Math.min(step, 1) / 100; // a sum of floats may be a little less than the tick
   const date = new Date(rounded * 1000);
   const isMidnight = date.getHours() === 0 && date.getMinutes() === 0 && date.getSeconds() === 0;
-  if (step >= DAY || (step >= MINUTE && isMidnight)) return DATE.format(date);
+  if (step >= DAY || (step >= MINUTE && isMidnight)) return `${MONTHS[date.getMonth()]} ${date.getDate()}`;
   if (step >= MINUTE) return formatTime(rounded, 0).slice(0, 5);
   return formatTime(rounded, step >= 1 ? 0 : Math.ceil(-Math.log10(step) - 1e-6));
 }

@@ -32,6 +32,7 @@ import { followByAsking, followLive } from "./live.js";
 
 const RETRY = 3000; // ms
 const STATUS_INTERVAL = 1000; // ms
+const ROWS_AWAITED = 1000; // ms that the second frame waits for the first rows: drawing empty charts would delay them
 
 const main = document.getElementById("observatory");
 if (main?.dataset.url) void open(main, sourceOf(main));
@@ -42,13 +43,14 @@ if (main?.dataset.url) void open(main, sourceOf(main));
  */
 export async function open(main, source) {
   const layout = buildLayout(main);
+  const width = widthOf(layout.plots); // while the first answers are on their way
   for (;;) {
     const live = source.live === null ? null : new Live(source.live);
     try {
       live?.connect();
       const context = await loadContext(source);
       layout.loading.remove();
-      new Page(layout, context, main.dataset.mayWrite !== undefined).start(live);
+      new Page(layout, context, width, main.dataset.mayWrite !== undefined).start(live);
       return;
     } catch (error) {
       live?.close();
@@ -65,19 +67,29 @@ class Page {
   /** what has to be drawn again */
   #dirty = new Set(["window", "data", "overview"]);
   #time = performance.now();
+  #opened = performance.now();
+  #isFirst = false; // the frame before drew the first rows
   #isFollowing = false;
 
   /**
    * @param {ReturnType<typeof buildLayout>} layout
    * @param {Context} context
+   * @param {number} width of the plots in px, for the first requests
    * @param {boolean} mayWrite whether the person may cut runs and write notes
    */
-  constructor(layout, context, mayWrite) {
+  constructor(layout, context, width, mayWrite) {
     const { source, info, timeline } = context;
     this.layout = layout;
     this.context = context;
     this.address = new Address(this.context);
     this.address.open();
+    const parts = [...info.parts, ...(source.notes ? ["notes"] : [])];
+    /** @param {Chart[]} some */
+    const shared = (some) => some.filter(({ part }) => !part || parts.includes(part));
+    new Tabs(this.address, () => this.panels.open());
+    const onTab = () => shared([...marks, ...charts[this.address.tab]]);
+    this.panels = new Panels(layout, onTab, this.context, this.address, () => this.#mark("data"));
+    this.#cover(width); // before the rest is built
     followColorChoice((backgrounds, isExact) => context.model.setColors(backgrounds, isExact));
     this.overview = new Overview(layout.overview, this.context);
     this.axis = new TimeAxis(layout.axis);
@@ -85,12 +97,6 @@ class Page {
     this.transport = createTransport(layout.transport, this.context);
     this.header = createHeader(layout.header, this.context);
     this.banners = new Banners(layout.banners, this.context);
-    const parts = [...info.parts, ...(source.notes ? ["notes"] : [])];
-    /** @param {Chart[]} some */
-    const shared = (some) => some.filter(({ part }) => !part || parts.includes(part));
-    new Tabs(this.address, () => this.panels.open());
-    const onTab = () => shared([...marks, ...charts[this.address.tab]]);
-    this.panels = new Panels(layout, onTab, this.context, this.address, () => this.#mark("data"));
     const writing = mayWrite ? createWriting(layout.header, this.context) : {};
     const searching = document.querySelector(".site-search") ? SEARCH_KEYS : [];
     const dialog = createKeysDialog(layout.header, [...KEYS, ...(mayWrite ? WRITING_KEYS : []), ...searching]);
@@ -118,7 +124,7 @@ class Page {
     if (info.ended === null) window.setInterval(() => this.#mark("status"), STATUS_INTERVAL);
     selection.addEventListener("hover", () => this.#mark("hover"));
     for (const what of ["resize", "themechange"]) window.addEventListener(what, () => this.#mark("data", "overview"));
-    const plot = () => ({ left: leftGutter(), width: this.#width });
+    const plot = () => ({ left: leftGutter(), width: widthOf(this.layout.plots) });
     for (const part of [this.layout.plots, this.layout.axis]) attachPointer(part, timeline, selection, plot);
     this.keys.attach(document);
     document.addEventListener("visibilitychange", () => (this.#time = performance.now())); // what a hidden tab missed isn't made up for
@@ -138,10 +144,6 @@ class Page {
     }
   }
 
-  get #width() {
-    return Math.max(this.layout.plots.clientWidth - leftGutter() - RIGHT_GUTTER, 50);
-  }
-
   /** @param {...("window"|"tiles"|"data"|"overview"|"panels"|"state"|"status"|"hover")} whats */
   #mark(...whats) {
     for (const what of whats) this.#dirty.add(what);
@@ -154,7 +156,10 @@ class Page {
     if (this.keys.active) this.keys.advance(Math.min(elapsed, 0.1));
     const { timeline, tiles } = this.context;
     timeline.advance(elapsed, !tiles.isLoadingAt(timeline.playhead));
-    if (this.#dirty.size) {
+    if (this.#isFirst) {
+      this.#isFirst = false; // what was just drawn is shown before anything else is done
+      this.#goOn();
+    } else if (this.#dirty.size && !this.#awaitsRows()) {
       const dirty = this.#dirty;
       this.#dirty = new Set();
       try {
@@ -162,11 +167,23 @@ class Page {
       } catch (error) {
         console.error("the page can't be drawn", error);
       }
+      this.#isFirst = tiles.hasBegun && !this.#isFollowing;
     }
     requestAnimationFrame((later) => this.#frame(later));
   }
 
-  /** Requests what is shown beside the tiles, whose first rows would arrive later otherwise. */
+  /** Whether the first rows are on their way, and the page has shown that. */
+  #awaitsRows() {
+    return this.frames > 0 && !this.context.tiles.hasBegun && performance.now() - this.#opened < ROWS_AWAITED;
+  }
+
+  /** Requests the rest. */
+  #goOn() {
+    this.context.tiles.drawn();
+    this.#request();
+  }
+
+  /** Requests what is shown beside the tiles. */
   #request() {
     const { timeline, playheadState, notes, alerts } = this.context;
     playheadState.request(timeline.playhead, timeline);
@@ -180,14 +197,12 @@ class Page {
   /** @param {Set<string>} dirty what changed since the frame before */
   #draw(dirty) {
     const began = performance.now();
-    const { tiles, playheadState, selection } = this.context;
+    const { playheadState, selection } = this.context;
     if (!this.view || dirty.has("window") || dirty.has("tiles") || dirty.has("data")) {
-      const width = this.#width;
+      const width = widthOf(this.layout.plots);
       if (!this.frames) this.overview.cover(width); // before the others: its few tiles tell most
-      this.view = this.#makeView(width);
-      this.panels.cover(this.view);
-      if (tiles.hasBegun) this.#request(); // before the tiles: the state takes the server longest
-      tiles.sendDue();
+      if (this.#isFollowing) this.#request(); // before the tiles: the state takes the server longest
+      this.view = this.#cover(width);
       this.overview.draw(width, dirty.has("overview"), dirty.has("tiles"));
     }
     this.transport();
@@ -205,6 +220,17 @@ class Page {
     if (!dataset.ready && isWhole && !this.context.tiles.loading && this.frames > 1) {
       dataset.ready = "1";
     }
+  }
+
+  /**
+   * Requests the tiles that the window lacks.
+   * @param {number} width of the plots in px
+   */
+  #cover(width) {
+    const view = this.#makeView(width);
+    this.panels.cover(view);
+    this.context.tiles.sendDue();
+    return view;
   }
 
   /**
@@ -227,4 +253,12 @@ class Page {
     const pointed = { hover: selection.hover, state, isStateCurrent: isCurrent };
     return { start, stop, playhead, live, width, tiles: found, unloaded, ...pointed };
   }
+}
+
+/**
+ * The width of charts, in px.
+ * @param {HTMLElement} plots
+ */
+function widthOf(plots) {
+  return Math.max(plots.clientWidth - leftGutter() - RIGHT_GUTTER, 50);
 }

@@ -1,6 +1,6 @@
 // Describes the result of a back-test in words.
 
-import { formatDuration } from "../../formatting.js";
+import { formatCount, formatDuration } from "../../formatting.js";
 
 /**
  * Durations of firings in seconds.
@@ -61,7 +61,7 @@ function tooShort({ too_short: { count, longest }, hold, is_event }) {
 
 /** @param {number} count */
 function times(count) {
-  return count === 1 ? "once" : `${count.toLocaleString("en")} times`;
+  return count === 1 ? "once" : `${formatCount(count)} times`;
 }
 
 /** @param {string[]} clusters */

@@ -50,6 +50,7 @@ export class Tiles extends EventTarget {
   #deadline = Infinity;
   #moved = -Infinity; // ms: when other tiles were wanted than before
   #hasBegun = false; // the first rows have arrived
+  #holds = false; // further requests, until the first rows are drawn
   #waitsUntil = -Infinity; // ms: for the socket
   #notifying = 0;
   #freshness;
@@ -80,6 +81,13 @@ export class Tiles extends EventTarget {
   /** True from when the first rows have arrived, or can't be had; or where no chart draws any. */
   get hasBegun() {
     return this.#hasBegun || !this.#lacks((place) => place.near && isUrgent(place));
+  }
+
+  /** Takes that what has arrived is drawn: where that were the first rows, further tiles are requested now. */
+  drawn() {
+    if (!this.#holds) return;
+    this.#holds = false;
+    this.#schedule(0);
   }
 
   /** A message about tiles in the windows whose requests failed; null: there are none. */
@@ -309,7 +317,7 @@ export class Tiles extends EventTarget {
     let wait = Infinity;
     /** @type {Map<string, Place>} by key: several charts may want it */
     const due = new Map();
-    for (const place of this.#hasBegun ? [...near, ...stale, ...far] : first) {
+    for (const place of this.#hasBegun && !this.#holds ? [...near, ...stale, ...far] : first) {
       if (this.#inFlight.size + due.size >= CONCURRENCY) break;
       const left = Math.max(this.#failures.waitFor(place.key), this.#waitForSocket(place));
       if (left > 0) wait = Math.min(wait, left);
@@ -383,6 +391,7 @@ export class Tiles extends EventTarget {
   #arrived() {
     const begins = !this.#hasBegun && this.hasBegun;
     this.#hasBegun ||= begins;
+    this.#holds ||= begins;
     if (begins || this.settled) this.#notify();
     else this.#notifying ||= window.setTimeout(() => this.#notify(), GATHER);
   }

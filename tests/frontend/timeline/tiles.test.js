@@ -16,6 +16,7 @@ function open(t, answer = () => extent(), changes = {}) {
   const server = new Server();
   server.answer = answer;
   const tiles = new Tiles(/** @type {any} */ (server), /** @type {any} */ ({ ...INFO, ...changes }));
+  tiles.addEventListener("change", () => tiles.drawn()); // as a page does
   return {
     server,
     tiles,
@@ -138,6 +139,21 @@ test("what is due is sent before the page draws", async (t) => {
   assert.ok(server.requests.length > 0);
   compute(200);
   await until(() => tiles.settled);
+});
+
+test("what stands beside the first rows is requested once these are drawn", async (t) => {
+  const { server, tiles, cover } = open(t);
+  tiles.drawn = () => {}; // the page is still drawing
+  cover(0, 60);
+  cover(0, 60, "memory");
+  tiles.sendDue();
+  await until(() => tiles.hasBegun && cover(0, 60).length);
+  for (let count = 0; count < 5; count++) compute(200);
+  assert.ok(server.requests.length > 0);
+  assert.deepEqual(server.requests.filter((path) => path.includes("memory")), []);
+  Tiles.prototype.drawn.call(tiles);
+  await until(() => !tiles.loading);
+  assert.ok(server.requests.some((path) => path.includes("memory")));
 });
 
 test("what lies beside the window waits for what is in it", async (t) => {

@@ -58,6 +58,25 @@ def test_what_is_shown_beside_the_first_rows_is_requested_after_them(page: Page,
     assert beside(asked) == sorted(BESIDE)
 
 
+def test_the_first_rows_are_drawn_before_anything_else_is_requested(page: Page, opened: str) -> None:
+    page.add_init_script(
+        """window.whenRequested = {};
+        const send = window.fetch;
+        window.fetch = (url, ...options) => {
+          const [path] = String(url).split("?");
+          const { view, frames } = window.observatory ?? {};
+          window.whenRequested[path.split("/").at(-1)] ??= { rows: view?.tiles.spans?.length ?? 0, frames };
+          return send(url, ...options);
+        };"""
+    )
+    page.goto(opened)
+    page.wait_for_function(READY)
+    page.wait_for_function("() => window.observatory.context.playheadState.state")
+    found = page.evaluate("() => window.whenRequested")
+    for path in BESIDE:
+        assert found[path.strip("/")]["rows"] > 0, (path, found)
+
+
 def test_what_is_shown_beside_the_first_rows_is_there_though_they_can_not_be_had(
     page: Page, opened: str, complaints: list[str]
 ) -> None:

@@ -24,7 +24,8 @@ export function laneIndex(block, model) {
   const known = indices.get(block);
   if (known) return known;
   const lanes = block.numbers("lane");
-  const order = new Uint32Array(block.rows).map((_, row) => row);
+  const order = new Uint32Array(block.rows);
+  for (let row = 0; row < block.rows; row++) order[row] = row;
   if (!isSorted(lanes)) order.sort((one, other) => lanes[one] - lanes[other] || one - other);
   /** @type {Map<number, [number, number]>} */
   const ranges = new Map();
