@@ -139,14 +139,22 @@ def close_pools() -> None:
 
 @cache
 def _readers() -> ConnectionPool[psycopg.Connection]:
-    return _pool(parameters(), MAXIMUM_READERS, CONNECT_TIMEOUT, lambda: _readers())
+    return _pool(parameters(), MAXIMUM_READERS, CONNECT_TIMEOUT, lambda: _readers(), **_serial())
 
 
 @cache
 def _builders() -> ConnectionPool[psycopg.Connection]:
-    # settings of a pooler's sessions would stay there for others
-    serial = {} if settings.DATABASE_SESSION else {"max_parallel_workers_per_gather": "0"}
-    return _pool(parameters(), MAXIMUM_BUILDERS, BUILD_TIMEOUT, lambda: _builders(), **serial)
+    return _pool(parameters(), MAXIMUM_BUILDERS, BUILD_TIMEOUT, lambda: _builders(), **_serial())
+
+
+def _serial() -> dict[str, str]:
+    """Settings without parallel queries: to start its workers takes longer than most queries of a page.
+
+    The planner takes the conditions on a span's start and stop as independent, and expects many rows.
+    """
+    if settings.DATABASE_SESSION:  # they would stay in a pooler's sessions for others
+        return {}
+    return {"max_parallel_workers_per_gather": "0"}
 
 
 @cache

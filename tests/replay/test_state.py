@@ -38,7 +38,7 @@ def test_a_keyframe_of_an_outdated_count_is_not_stored(
     current = read_extent(direct, cluster.pk)
     assert outdated is not None
     assert current is not None
-    until = seconds_to_microseconds(now + 100)
+    until = seconds_to_microseconds(now + 1000)  # so long after it that fewer tasks make one, too
     assert keyframes.make_keyframes(direct, outdated, until) == 0
     assert keyframes.make_keyframes(direct, current, until) > 0
     tasks = "SELECT tasks FROM keyframe WHERE cluster_id = %s ORDER BY time DESC LIMIT 1"

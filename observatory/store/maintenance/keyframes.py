@@ -16,9 +16,9 @@ from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.times import from_microseconds, to_microseconds
 from observatory.wire.records import Action
 
-SHIFT = 25
+SHIFT = 23
 INTERVAL = 1 << SHIFT
-"""microseconds; keyframes are at multiples of it: 34 s"""
+"""microseconds; keyframes are at multiples of it: 8.4 s"""
 MANY_TASKS = 1_000
 """after which a keyframe is made, or twice as many as it has prefixes: it takes a small part of their room"""
 AGE = 600_000_000
