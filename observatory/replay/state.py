@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -15,11 +16,11 @@ from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries import state as store
 from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.queries.state import LastSample
-from observatory.store.times import seconds_to_microseconds, to_microseconds
+from observatory.store.times import from_microseconds, seconds_to_microseconds, to_microseconds
 from observatory.wire.metrics import computed_tasks
 from observatory.wire.records import UNFINISHED_STATES
 
-TASK_COUNTS = "observatory_cluster_tasks"
+TASK_COUNTS, SCRAPED_COUNTS = "observatory_cluster_tasks", "dask_scheduler_tasks"
 MEMORY = ("process", "managed", "unmanaged", "spilled")
 MAXIMUM_AGE = 3.5
 """sampling intervals after which a sample is too old"""
@@ -55,9 +56,11 @@ def state_at(
         at = max(_newest_complete(connection, extent, _polled_age(cluster), since), scope.start)
     last = min(at, scope.stop - 1)
     scraped = _scraped_age(cluster)
-    beats = _by_worker(store.last_samples(connection, cluster.pk, HEARTBEAT, last, scraped, since))
+    metrics = (*HEARTBEAT, TASK_COUNTS, SCRAPED_COUNTS)
+    samples = store.last_samples(connection, cluster.pk, metrics, last, scraped, since)
+    beats = _by_worker(samples)
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, last, scraped, since)
-    counts, scrapes = _task_counts(connection, cluster, last, since)
+    counts, scrapes = _task_counts(samples, cluster, last)
     tasks = _tasks(counts, scrapes)
     executing = _executing(connection, scope, last, extent.committed if extent else 0.0)
     progress = _progress(connection, cluster, at, tasks)
@@ -87,7 +90,10 @@ def progress_before(connection: psycopg.Connection, scope: Scope) -> list[dict[s
     """Return the progress that the cluster had made at the start of a window. Needs a snapshot."""
     if not scope.start:
         return []
-    tasks = _tasks(*_task_counts(connection, scope.cluster, scope.start, 0))
+    metrics = (TASK_COUNTS, SCRAPED_COUNTS)
+    max_age = _scraped_age(scope.cluster)
+    samples = store.last_samples(connection, scope.cluster.pk, metrics, scope.start, max_age)
+    tasks = _tasks(*_task_counts(samples, scope.cluster, scope.start))
     return _progress(connection, scope.cluster, scope.start, tasks)
 
 
@@ -180,14 +186,12 @@ def _row(
 
 
 def _task_counts(
-    connection: psycopg.Connection, cluster: Cluster, at: int, since: int
+    samples: list[LastSample], cluster: Cluster, at: int
 ) -> tuple[list[LastSample], list[LastSample]]:
-    """Return the last polled numbers of tasks by state, and the last scraped ones."""
-    polled = store.last_samples(connection, cluster.pk, (TASK_COUNTS,), at, _polled_age(cluster), since)
-    scraped = store.last_samples(
-        connection, cluster.pk, ("dask_scheduler_tasks",), at, _scraped_age(cluster), since
-    )
-    return polled, scraped
+    """Return the last polled numbers of tasks by state, and the last scraped ones, of samples until `at`."""
+    oldest = from_microseconds(at) - timedelta(seconds=_polled_age(cluster))
+    polled = [sample for sample in samples if sample.metric == TASK_COUNTS and sample.time >= oldest]
+    return polled, [sample for sample in samples if sample.metric == SCRAPED_COUNTS]
 
 
 def _polled_age(cluster: Cluster) -> float:

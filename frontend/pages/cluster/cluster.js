@@ -49,6 +49,7 @@ export async function open(main, source) {
     try {
       live?.connect();
       const context = await loadContext(source);
+      if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
       new Page(layout, context, width, main.dataset.mayWrite !== undefined).start(live);
       return;
@@ -137,7 +138,6 @@ class Page {
   #follow(live) {
     const { info } = this.context;
     if (live) {
-      followLive(live, this.context);
       live.listen();
     } else if (info.ended === null || info.task_count === null) {
       followByAsking(this.context);

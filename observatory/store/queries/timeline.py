@@ -13,7 +13,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import decode_key
-from observatory.store.queries.fetch import fetch_columns
+from observatory.store.queries.fetch import fetch_columns, fetch_packed_columns
 from observatory.store.queries.labels import decode_labels
 from observatory.store.times import from_microseconds
 from observatory.store.worker_slots import SLOT
@@ -195,7 +195,7 @@ def spans(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, lanes: Sequence[int] | None = None
 ) -> dict[str, Array]:
     """Return the spans of `lanes` (None: all) that overlap [start, stop) (µs) as columns of SPAN_TYPES."""
-    return fetch_columns(
+    return fetch_packed_columns(
         connection,
         f"SELECT lane_id, prefix_id, action, start, stop FROM span WHERE {OVERLAPS} AND {OF_LANES}",
         {**window_parameters(cluster, start, stop), "lanes": lanes},
@@ -222,18 +222,22 @@ def long_spans(
     stop: int,
     shortest: int,
     lanes: Sequence[int] | None = None,
+    begins: Sequence[int] = (),
 ) -> list[tuple[Any, ...]]:
     """Return the spans of at least `shortest` microseconds that overlap [start, stop), sorted by start.
 
+    `begins`: where it is known when all of them start (microseconds), so that an index finds them.
     Rows: lane, prefix, action, status, start, stop (seconds), nbytes, key, typename.
     """
+    known: LiteralString = "start = ANY(%(begins)s) AND" if begins else ""
     return _full_spans(
         connection,
-        f"{OF_LANES} AND stop - start >= %(shortest)s ORDER BY start, lane_id",
+        f"{known} {OF_LANES} AND stop - start >= %(shortest)s ORDER BY start, lane_id",
         {
             **window_parameters(cluster, start, stop),
             "shortest": timedelta(microseconds=shortest),
             "lanes": None if lanes is None else list(lanes),
+            "begins": [from_microseconds(begin) for begin in begins],
         },
     )
 
