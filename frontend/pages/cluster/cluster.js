@@ -90,6 +90,7 @@ class Page {
     new Tabs(this.address, () => this.panels.open());
     const onTab = () => shared([...marks, ...charts[this.address.tab]]);
     this.panels = new Panels(layout, onTab, this.context, this.address, () => this.#mark("data"));
+    context.tiles.holdUntilDrawn();
     this.#cover(width); // before the rest is built
     followColorChoice((backgrounds, isExact) => context.model.setColors(backgrounds, isExact));
     this.overview = new Overview(layout.overview, this.context);

@@ -50,7 +50,7 @@ export class Tiles extends EventTarget {
   #deadline = Infinity;
   #moved = -Infinity; // ms: when other tiles were wanted than before
   #hasBegun = false; // the first rows have arrived
-  #holds = false; // further requests, until the first rows are drawn
+  #isDrawing = false; // whoever draws the first rows says when they are drawn
   #waitsUntil = -Infinity; // ms: for the socket
   #notifying = 0;
   #freshness;
@@ -83,10 +83,14 @@ export class Tiles extends EventTarget {
     return this.#hasBegun || !this.#lacks((place) => place.near && isUrgent(place));
   }
 
-  /** Takes that what has arrived is drawn: where that were the first rows, further tiles are requested now. */
+  /** Requests no other tiles than those of the first rows, until `drawn` says that these are drawn. */
+  holdUntilDrawn() {
+    this.#isDrawing = true;
+  }
+
   drawn() {
-    if (!this.#holds) return;
-    this.#holds = false;
+    if (!this.#isDrawing) return;
+    this.#isDrawing = false;
     this.#schedule(0);
   }
 
@@ -313,11 +317,14 @@ export class Tiles extends EventTarget {
     const near = missing.filter((place) => place.near).sort((one, other) => +isUrgent(other) - +isUrgent(one));
     const far = near.some(({ key }) => !this.#failures.waitFor(key)) ? [] : missing.filter((place) => !place.near);
     const first = near.filter((place) => isUrgent(place) && !this.#failures.has(place.key));
-    this.#hasBegun ||= first.length === 0;
+    if (!this.#hasBegun && first.length === 0) {
+      this.#hasBegun = true;
+      this.#isDrawing = false; // there is nothing to wait for
+    }
     let wait = Infinity;
     /** @type {Map<string, Place>} by key: several charts may want it */
     const due = new Map();
-    for (const place of this.#hasBegun && !this.#holds ? [...near, ...stale, ...far] : first) {
+    for (const place of this.#hasBegun && !this.#isDrawing ? [...near, ...stale, ...far] : first) {
       if (this.#inFlight.size + due.size >= CONCURRENCY) break;
       const left = Math.max(this.#failures.waitFor(place.key), this.#waitForSocket(place));
       if (left > 0) wait = Math.min(wait, left);
@@ -391,7 +398,6 @@ export class Tiles extends EventTarget {
   #arrived() {
     const begins = !this.#hasBegun && this.hasBegun;
     this.#hasBegun ||= begins;
-    this.#holds ||= begins;
     if (begins || this.settled) this.#notify();
     else this.#notifying ||= window.setTimeout(() => this.#notify(), GATHER);
   }

@@ -30,7 +30,6 @@ function open(t, tile = () => extent()) {
   server.answer = (path) => /** @type {any} */ (isTogether(path) ? packed(keysOf(path).map(tile)) : tile(keysOf(path)[0]));
   const source = Object.assign(server, { sendsSeveral: true });
   const tiles = new Tiles(/** @type {any} */ (source), /** @type {any} */ (INFO));
-  tiles.addEventListener("change", () => tiles.drawn()); // as a page does
   const cover = (/** @type {string} */ layer, start = 470, stop = 530) => tiles.cover("page", layer, FIRST + start, FIRST + stop, 1000);
   return { server, tiles, cover };
 }

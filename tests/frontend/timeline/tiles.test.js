@@ -16,7 +16,6 @@ function open(t, answer = () => extent(), changes = {}) {
   const server = new Server();
   server.answer = answer;
   const tiles = new Tiles(/** @type {any} */ (server), /** @type {any} */ ({ ...INFO, ...changes }));
-  tiles.addEventListener("change", () => tiles.drawn()); // as a page does
   return {
     server,
     tiles,
@@ -143,7 +142,7 @@ test("what is due is sent before the page draws", async (t) => {
 
 test("what stands beside the first rows is requested once these are drawn", async (t) => {
   const { server, tiles, cover } = open(t);
-  tiles.drawn = () => {}; // the page is still drawing
+  tiles.holdUntilDrawn();
   cover(0, 60);
   cover(0, 60, "memory");
   tiles.sendDue();
@@ -151,9 +150,18 @@ test("what stands beside the first rows is requested once these are drawn", asyn
   for (let count = 0; count < 5; count++) compute(200);
   assert.ok(server.requests.length > 0);
   assert.deepEqual(server.requests.filter((path) => path.includes("memory")), []);
-  Tiles.prototype.drawn.call(tiles);
+  tiles.drawn();
   await until(() => !tiles.loading);
   assert.ok(server.requests.some((path) => path.includes("memory")));
+});
+
+test("where no chart draws rows nothing waits for them to be drawn", async (t) => {
+  const { server, tiles, cover } = open(t);
+  tiles.holdUntilDrawn();
+  cover(0, 60, "memory");
+  tiles.sendDue();
+  assert.ok(server.requests.length > 0);
+  await until(() => !tiles.loading);
 });
 
 test("what lies beside the window waits for what is in it", async (t) => {

@@ -17,8 +17,9 @@ WORKERS, THREADS, TASKS, SECONDS = 2, 2, 24, 1.0
 LOADED = """() => {
   const panel = document.querySelector("[data-chart=what-if]");
   panel?.scrollIntoView({ block: "center", behavior: "instant" });
-  const text = panel?.querySelector(".panel-body").textContent;
-  return text && !text.includes("loading");
+  const note = panel?.querySelector("[role=status]");
+  const isDrawn = note?.hidden || note?.textContent;
+  return isDrawn && !note.textContent.includes("loading");
 }"""
 HOSTILE = "<img src=x onerror=alert(1)>"
 
