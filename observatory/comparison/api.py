@@ -17,7 +17,7 @@ from observatory.comparison.run_selection import MOST_EARLIER, runs_to_compare
 from observatory.comparison.run_summary import TooLarge
 from observatory.comparison.schemas import AlignedMemory, Comparison, WorkerLabel, WorkersComparison
 from observatory.comparison.worker_groups import UnknownGroup
-from observatory.config.http.json_response import JsonResponse
+from observatory.config.http.api_response import ApiResponse
 from observatory.runs.access import get_run
 from observatory.store.connection import read_connection
 
@@ -52,7 +52,7 @@ def compare_runs(
     run, others = runs_to_compare(request.user, a, b, last)
     try:
         with read_connection() as connection:
-            return JsonResponse(compare(connection, run, others))
+            return ApiResponse(compare(connection, run, others))
     except TooLarge as error:
         raise HttpError(422, str(error)) from None
 
@@ -65,7 +65,7 @@ def memory_of_runs(request: HttpRequest, runs: Ids, measure: Measure = "process"
         raise HttpError(422, f"runs are {len(ids)}: at most {MOST_RUNS} can be aligned")
     found = runs_to_align(cast(User, request.user), ids)
     with read_connection() as connection:
-        return JsonResponse(aligned_memory(connection, found, measure))
+        return ApiResponse(aligned_memory(connection, found, measure))
 
 
 @router.get("/runs/{int:run_id}/worker-labels", response=list[WorkerLabel])
@@ -73,7 +73,7 @@ def worker_labels(request: HttpRequest, run_id: int) -> HttpResponse:
     """The labels that workers of the run have, those with several values first."""
     run = get_run(cast(User, request.user), run_id)
     with read_connection() as connection:
-        return JsonResponse(labels_of_run(connection, run))
+        return ApiResponse(labels_of_run(connection, run))
 
 
 @router.get("/runs/{int:run_id}/compare-workers", response=WorkersComparison)
@@ -82,6 +82,6 @@ def compare_workers_of_run(request: HttpRequest, run_id: int, label: Text, a: Te
     run = get_run(cast(User, request.user), run_id)
     try:
         with read_connection() as connection:
-            return JsonResponse(compare_workers(connection, run, label, a, b))
+            return ApiResponse(compare_workers(connection, run, label, a, b))
     except (UnknownGroup, TooLarge) as error:
         raise HttpError(422, str(error)) from None

@@ -22,7 +22,7 @@ from observatory.collect.discovery.api import router as discoveries
 from observatory.comparison.api import router as comparison
 from observatory.comparison.card.api import links as link_cards
 from observatory.comparison.card.api import runs as run_cards
-from observatory.config.http.json_response import JsonRenderer
+from observatory.config.http.api_response import ApiRenderer
 from observatory.exchange.jobs.api import router as jobs
 from observatory.exchange.records.api import router as records
 from observatory.replay.api import clusters as cluster_timelines
@@ -52,7 +52,7 @@ api = NinjaAPI(
     auth=SessionOrToken(),
     docs_url=None,
     parser=UnicodeParser(),
-    renderer=JsonRenderer(),
+    renderer=ApiRenderer(),
 )
 api.add_router("", clusters)
 api.add_router("", invitations)

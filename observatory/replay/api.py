@@ -15,7 +15,7 @@ from ninja import Path, Query, Router
 from ninja.errors import HttpError
 
 from observatory.clusters.access import get_cluster
-from observatory.config.http.json_response import JsonResponse
+from observatory.config.http.api_response import ApiResponse
 from observatory.replay import cluster_info
 from observatory.replay.lineage import lineage_of, stolen_tasks
 from observatory.replay.logs.api import add_log_routes
@@ -76,12 +76,12 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     @router.get("", operation_id=f"{word}_information", response=ClusterInfo)
     def info(request: HttpRequest) -> HttpResponse:
         """The cluster or window, and constants that the page needs before it draws."""
-        return JsonResponse(cluster_info.cluster_info(scope_of(request)))
+        return ApiResponse(cluster_info.cluster_info(scope_of(request)))
 
     @router.get("/lanes", operation_id=f"{word}_lanes", response=Lanes)
     def lanes(request: HttpRequest) -> HttpResponse:
         """Workers, lanes, prefixes and the series of each layer."""
-        return JsonResponse(cluster_info.lanes(scope_of(request)))
+        return ApiResponse(cluster_info.lanes(scope_of(request)))
 
     @router.get("/tiles/{layer}/{level}/{index}", operation_id=f"{word}_tile")
     def tiles(
@@ -113,7 +113,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         """Progress, tasks by state, and workers at a point in time."""
         scope = scope_of(request)
         with read_connection() as connection, timeline.snapshot(connection):
-            return JsonResponse(state_at(connection, scope, round(at * 1e6)))
+            return ApiResponse(state_at(connection, scope, round(at * 1e6)))
 
     @router.get("/results", operation_id=f"{word}_results", response=ResultsInMemory)
     def results(
@@ -124,7 +124,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     ) -> HttpResponse:
         """The results in memory at a point in time by key, the largest first."""
         with build_connection() as connection:
-            return JsonResponse(
+            return ApiResponse(
                 results_of(connection, scope_of(request), round(at * 1e6), text.strip(), worker)
             )
 
@@ -132,18 +132,18 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     def workers(request: HttpRequest, at: Seconds) -> HttpResponse:
         """What each worker reported last at a point in time, beside the state."""
         with read_connection() as connection:
-            return JsonResponse(worker_figures(connection, scope_of(request), round(at * 1e6)))
+            return ApiResponse(worker_figures(connection, scope_of(request), round(at * 1e6)))
 
     @router.get("/workers/{worker}/running", operation_id=f"{word}_running", response=list[RunningSpan])
     def running(request: HttpRequest, worker: Identifier, at: Seconds) -> HttpResponse:
         """What the threads of a worker did at a point in time."""
         with read_connection() as connection:
-            return JsonResponse(running_on(connection, scope_of(request), worker, round(at * 1e6)))
+            return ApiResponse(running_on(connection, scope_of(request), worker, round(at * 1e6)))
 
     @router.get("/span", operation_id=f"{word}_span", response=SpanDetail)
     def span(request: HttpRequest, lane: Annotated[int, Query(ge=0, lt=2**31)], at: Seconds) -> HttpResponse:
         """The span of a lane at a point in time; 404 if the lane was idle."""
-        return JsonResponse(_span(scope_of(request), lane, round(at * 1e6)))
+        return ApiResponse(_span(scope_of(request), lane, round(at * 1e6)))
 
     @router.get("/lineage", operation_id=f"{word}_lineage", response=Lineage)
     def lineage(
@@ -152,14 +152,14 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         """What the task with exactly this key was made of, and what was made of it."""
         scope = scope_of(request)
         with read_connection() as connection, timeline.snapshot(connection):
-            return JsonResponse(lineage_of(connection, scope, key))
+            return ApiResponse(lineage_of(connection, scope, key))
 
     @router.get("/stolen", operation_id=f"{word}_stolen", response=StolenTasks)
     def stolen(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """The first stolen tasks with after ≤ time < before."""
         scope = scope_of(request)
         with read_connection() as connection:
-            return JsonResponse(stolen_tasks(connection, scope, round(after * 1e6), round(before * 1e6)))
+            return ApiResponse(stolen_tasks(connection, scope, round(after * 1e6), round(before * 1e6)))
 
     @router.get("/events", operation_id=f"{word}_events", response=list[EventItem])
     def events(
@@ -171,14 +171,14 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         """The first events with after ≤ time < before."""
         with read_connection() as connection:
             window = window_of(after, before)
-            return JsonResponse(list_events(connection, scope_of(request), *window, limit))
+            return ApiResponse(list_events(connection, scope_of(request), *window, limit))
 
     @router.get("/outliers", operation_id=f"{word}_outliers", response=Outliers)
     def outliers(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """What stands out with after ≤ time < before: of each figure the ten with the greatest value."""
         window = window_of(after, before)
         with read_connection() as connection:
-            return JsonResponse(outliers_of(connection, scope_of(request), *window))
+            return ApiResponse(outliers_of(connection, scope_of(request), *window))
 
     @router.get("/stacks", operation_id=f"{word}_stacks")
     def stacks(request: HttpRequest, ids: str) -> HttpResponse:

@@ -148,7 +148,7 @@ def _builders() -> ConnectionPool[psycopg.Connection]:
 
 
 def _serial() -> dict[str, str]:
-    """Settings without parallel queries: to start its workers takes longer than most queries of a page.
+    """Settings without parallel queries: starting their workers takes longer than most queries of a page.
 
     The planner takes the conditions on a span's start and stop as independent, and expects many rows.
     """

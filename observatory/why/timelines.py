@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from ninja.errors import HttpError
 
-from observatory.config.http.json_response import JsonResponse
+from observatory.config.http.api_response import ApiResponse
 from observatory.replay.api import scope_of_cluster
 from observatory.replay.scope import Scope
 from observatory.replay.windows.api import LATEST, After, Seconds, window_of
@@ -80,15 +80,15 @@ def kept(name: Name) -> Answer:
     return lambda connection, scope, after, before: explained(connection, scope, name, after, before)
 
 
-def answered(answer: Answer, scope: Scope, after: float, before: float) -> JsonResponse:
+def answered(answer: Answer, scope: Scope, after: float, before: float) -> ApiResponse:
     """An answer; 413 where the window has too many tasks, 503 while a run is looked at."""
     try:
         with build_connection() as connection:
-            return JsonResponse(answer(connection, scope, *window_of(after, before)))
+            return ApiResponse(answer(connection, scope, *window_of(after, before)))
     except TooManyTasks as error:
         raise HttpError(413, str(error)) from error
     except StillLooking as error:
-        return JsonResponse({"detail": str(error)}, status=503, headers={"Retry-After": str(RETRY_AFTER)})
+        return ApiResponse({"detail": str(error)}, status=503, headers={"Retry-After": str(RETRY_AFTER)})
 
 
 clusters = why_router("cluster", scope_of_cluster)

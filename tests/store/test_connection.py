@@ -27,12 +27,16 @@ def test_the_pool_of_readers_recovers_when_all_its_connections_broke(connection:
             assert reader.execute("SHOW timezone").fetchone() == ("UTC",)
 
 
-def test_builds_take_no_connection_of_the_readers_and_no_further_core(connection: psycopg.Connection) -> None:
+def test_builds_take_no_connection_of_the_readers_and_no_further_core(
+    connection: psycopg.Connection,
+) -> None:
     with ExitStack() as stack:
         builders = [stack.enter_context(build_connection()) for _ in range(MAXIMUM_BUILDERS)]
         for builder in builders:
             assert builder.execute("SHOW max_parallel_workers_per_gather").fetchone() == ("0",)
         readers = [stack.enter_context(read_connection()) for _ in range(MAXIMUM_READERS)]
+        for reader in readers:
+            assert reader.execute("SHOW max_parallel_workers_per_gather").fetchone() == ("0",)
         assert len({one.info.backend_pid for one in (*builders, *readers)}) == len(builders) + len(readers)
 
 

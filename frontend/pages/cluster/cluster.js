@@ -69,7 +69,7 @@ class Page {
   #dirty = new Set(["window", "data", "overview"]);
   #time = performance.now();
   #opened = performance.now();
-  #isFirst = false; // the frame before drew the first rows
+  #drewFirstRows = false; // the frame before did
   #isFollowing = false;
 
   /**
@@ -157,9 +157,9 @@ class Page {
     if (this.keys.active) this.keys.advance(Math.min(elapsed, 0.1));
     const { timeline, tiles } = this.context;
     timeline.advance(elapsed, !tiles.isLoadingAt(timeline.playhead));
-    if (this.#isFirst) {
-      this.#isFirst = false; // what was just drawn is shown before anything else is done
-      this.#goOn();
+    if (this.#drewFirstRows) {
+      this.#drewFirstRows = false; // what was just drawn is shown before anything else is done
+      this.#requestOthers();
     } else if (this.#dirty.size && !this.#awaitsRows()) {
       const dirty = this.#dirty;
       this.#dirty = new Set();
@@ -168,7 +168,7 @@ class Page {
       } catch (error) {
         console.error("the page can't be drawn", error);
       }
-      this.#isFirst = tiles.hasBegun && !this.#isFollowing;
+      this.#drewFirstRows = tiles.hasBegun && !this.#isFollowing;
     }
     requestAnimationFrame((later) => this.#frame(later));
   }
@@ -178,8 +178,8 @@ class Page {
     return this.frames > 0 && !this.context.tiles.hasBegun && performance.now() - this.#opened < ROWS_AWAITED;
   }
 
-  /** Requests the rest. */
-  #goOn() {
+  /** Requests everything but the first rows. */
+  #requestOthers() {
     this.context.tiles.drawn();
     this.#request();
   }

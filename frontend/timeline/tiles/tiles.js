@@ -50,7 +50,7 @@ export class Tiles extends EventTarget {
   #deadline = Infinity;
   #moved = -Infinity; // ms: when other tiles were wanted than before
   #hasBegun = false; // the first rows have arrived
-  #isDrawing = false; // whoever draws the first rows says when they are drawn
+  #holdsOthers = false; // no other tiles are requested, until the first rows are drawn
   #waitsUntil = -Infinity; // ms: for the socket
   #notifying = 0;
   #freshness;
@@ -85,12 +85,13 @@ export class Tiles extends EventTarget {
 
   /** Requests no other tiles than those of the first rows, until `drawn` says that these are drawn. */
   holdUntilDrawn() {
-    this.#isDrawing = true;
+    this.#holdsOthers = true;
   }
 
+  /** Takes that what has arrived is drawn. */
   drawn() {
-    if (!this.#isDrawing) return;
-    this.#isDrawing = false;
+    if (!this.#holdsOthers) return;
+    this.#holdsOthers = false;
     this.#schedule(0);
   }
 
@@ -319,12 +320,12 @@ export class Tiles extends EventTarget {
     const first = near.filter((place) => isUrgent(place) && !this.#failures.has(place.key));
     if (!this.#hasBegun && first.length === 0) {
       this.#hasBegun = true;
-      this.#isDrawing = false; // there is nothing to wait for
+      this.#holdsOthers = false; // there is nothing to wait for
     }
     let wait = Infinity;
     /** @type {Map<string, Place>} by key: several charts may want it */
     const due = new Map();
-    for (const place of this.#hasBegun && !this.#isDrawing ? [...near, ...stale, ...far] : first) {
+    for (const place of this.#hasBegun && !this.#holdsOthers ? [...near, ...stale, ...far] : first) {
       if (this.#inFlight.size + due.size >= CONCURRENCY) break;
       const left = Math.max(this.#failures.waitFor(place.key), this.#waitForSocket(place));
       if (left > 0) wait = Math.min(wait, left);

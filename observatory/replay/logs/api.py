@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Field, Query, Router, Schema
 from ninja.errors import HttpError
 
-from observatory.config.http.json_response import JsonResponse
+from observatory.config.http.api_response import ApiResponse
 from observatory.replay.logs.counts import LogCounts, log_counts
 from observatory.replay.logs.schemas import LogCountsOut, Logs
 from observatory.replay.logs.search import (
@@ -62,7 +62,7 @@ def add_log_routes(router: Router, word: str, scope_of: Callable[[HttpRequest], 
         """Log lines of the window, nearest to `at` or the next ones from a cursor on."""
         scope = scope_of(request)
         require(scope, Section.LOGS)
-        return JsonResponse(_page(scope, query))
+        return ApiResponse(_page(scope, query))
 
     @router.get("/log-counts", operation_id=f"{word}_log_counts", response=LogCountsOut)
     def counts(request: HttpRequest, query: Query[LogQuery]) -> HttpResponse:
@@ -71,7 +71,7 @@ def add_log_routes(router: Router, word: str, scope_of: Callable[[HttpRequest], 
         require(scope, Section.LOGS)
         wanted = _wanted(query)
         with build_connection() as connection:
-            return JsonResponse(_counts(log_counts(connection, scope, wanted)))
+            return ApiResponse(_counts(log_counts(connection, scope, wanted)))
 
 
 def _wanted(query: LogQuery) -> Wanted:

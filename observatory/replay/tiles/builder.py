@@ -259,8 +259,8 @@ class _Builder:
         is_worth_it = is_cacheable(layer, tile_id.level) and (tile_id.level >= KEPT_LEVEL or not is_small)
         if is_final and has_records and is_worth_it:
             name = _cache_name(layer, self.scope, tile_id)
-            level = CACHE_COMPRESSION if tile_id.level >= BASE_LEVEL else FINE_COMPRESSION
-            self.built[name, tile_id] = _pack(body, level)
+            compression = CACHE_COMPRESSION if tile_id.level >= BASE_LEVEL else FINE_COMPRESSION
+            self.built[name, tile_id] = _pack(body, compression)
             return self.built[name, tile_id]
         return _pack(body, SEND_COMPRESSION)
 

@@ -35,8 +35,8 @@ BITS_OF_SECONDS = 8
 """of busy seconds: an error of 0.2 % is less than a pixel"""
 BITS_OF_VALUES = 13
 """of workers' values: four digits. There is a series of each worker, so they are most of a large cluster's"""
-FEW_BEGINS = 1_000
-"""times of starts that are looked up one by one; for more, all spans of the window are read again"""
+FEW_STARTS = 1_000
+"""start times of spans that are looked up one by one; for more, all spans of the window are read again"""
 
 
 def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
@@ -90,8 +90,8 @@ def _spans(connection: psycopg.Connection, scope: Scope, band: int, tile_id: Til
     blocks = [_busy_block(binned, binned["lane"], tile_id, scope)]
     if not short.all():
         shortest = MINIMUM_SPAN_BINS * tile_id.bin_width
-        begins = np.unique(rows["start"][~short]).tolist()
-        known = begins if len(begins) <= FEW_BEGINS else ()
+        starts = np.unique(rows["start"][~short]).tolist()
+        known = starts if len(starts) <= FEW_STARTS else ()
         long = timeline.long_spans(connection, cluster, *window, shortest, lanes, known)
         blocks.append(span_block(long))
     return b"".join(blocks)

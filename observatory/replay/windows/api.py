@@ -8,7 +8,7 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse
 from ninja import Path, Query, Router
 
-from observatory.config.http.json_response import JsonResponse
+from observatory.config.http.api_response import ApiResponse
 from observatory.replay.scope import Scope
 from observatory.replay.windows.environment import environment_of
 from observatory.replay.windows.environment_schemas import Environment
@@ -44,15 +44,13 @@ def add_window_routes(router: Router, word: str, scope_of: Callable[[HttpRequest
         `worker`: whose bytes over time are wanted as well.
         """
         with build_connection() as connection:
-            return JsonResponse(
-                transfers_of(connection, scope_of(request), *window_of(after, before), worker)
-            )
+            return ApiResponse(transfers_of(connection, scope_of(request), *window_of(after, before), worker))
 
     @router.get("/prefixes", operation_id=f"{word}_prefixes", response=Prefixes)
     def prefixes(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """What the tasks of each prefix did in after ≤ time < before: durations, errors, workers."""
         with build_connection() as connection:
-            return JsonResponse(prefixes_of(connection, scope_of(request), *window_of(after, before)))
+            return ApiResponse(prefixes_of(connection, scope_of(request), *window_of(after, before)))
 
     @router.get("/prefixes/{prefix}", operation_id=f"{word}_prefix", response=PrefixDetail)
     def prefix(
@@ -60,7 +58,7 @@ def add_window_routes(router: Router, word: str, scope_of: Callable[[HttpRequest
     ) -> HttpResponse:
         """The slowest tasks of a prefix in after ≤ time < before, its workers and its groups."""
         with build_connection() as connection:
-            return JsonResponse(
+            return ApiResponse(
                 next(prefix_details(connection, scope_of(request), [prefix], *window_of(after, before)))
             )
 
@@ -68,31 +66,31 @@ def add_window_routes(router: Router, word: str, scope_of: Callable[[HttpRequest
     def fine_performance(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """Dask's fine performance metrics in after ≤ time < before, by prefix and by Dask span."""
         with build_connection() as connection:
-            return JsonResponse(fine_performance_of(connection, scope_of(request), *window_of(after, before)))
+            return ApiResponse(fine_performance_of(connection, scope_of(request), *window_of(after, before)))
 
     @router.get("/groups", operation_id=f"{word}_groups", response=Groups)
     def groups(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """The groups whose tasks computed longest in after ≤ time < before, with their durations."""
         with build_connection() as connection:
-            return JsonResponse(groups_of(connection, scope_of(request), *window_of(after, before)))
+            return ApiResponse(groups_of(connection, scope_of(request), *window_of(after, before)))
 
     @router.get("/group-graph", operation_id=f"{word}_group_graph", response=GroupGraph)
     def group_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """The groups of after ≤ time < before as a graph, with their tasks' states and work over time."""
         with build_connection() as connection:
-            return JsonResponse(group_graph_of(connection, scope_of(request), *window_of(after, before)))
+            return ApiResponse(group_graph_of(connection, scope_of(request), *window_of(after, before)))
 
     @router.get("/task-graph", operation_id=f"{word}_task_graph", response=TaskGraph)
     def task_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """The tasks that changed in after ≤ time < before as a graph, where there are at most 5,000."""
         with read_connection() as connection, snapshot(connection):
-            return JsonResponse(task_graph_of(connection, scope_of(request), *window_of(after, before)))
+            return ApiResponse(task_graph_of(connection, scope_of(request), *window_of(after, before)))
 
     @router.get("/environment", operation_id=f"{word}_environment", response=Environment)
     def environment(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
         """Machines, versions, configuration and surroundings of the processes in after ≤ time < before."""
         with read_connection() as connection:
-            return JsonResponse(environment_of(connection, scope_of(request), *window_of(after, before)))
+            return ApiResponse(environment_of(connection, scope_of(request), *window_of(after, before)))
 
 
 def window_of(after: float, before: float) -> tuple[int, int]:

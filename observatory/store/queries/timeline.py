@@ -222,14 +222,14 @@ def long_spans(
     stop: int,
     shortest: int,
     lanes: Sequence[int] | None = None,
-    begins: Sequence[int] = (),
+    starts: Sequence[int] = (),
 ) -> list[tuple[Any, ...]]:
     """Return the spans of at least `shortest` microseconds that overlap [start, stop), sorted by start.
 
-    `begins`: where it is known when all of them start (microseconds), so that an index finds them.
+    `starts`: when all of them start (microseconds), where that is known: an index then finds them.
     Rows: lane, prefix, action, status, start, stop (seconds), nbytes, key, typename.
     """
-    known: LiteralString = "start = ANY(%(begins)s) AND" if begins else ""
+    known: LiteralString = "start = ANY(%(starts)s) AND" if starts else ""
     return _full_spans(
         connection,
         f"{known} {OF_LANES} AND stop - start >= %(shortest)s ORDER BY start, lane_id",
@@ -237,7 +237,7 @@ def long_spans(
             **window_parameters(cluster, start, stop),
             "shortest": timedelta(microseconds=shortest),
             "lanes": None if lanes is None else list(lanes),
-            "begins": [from_microseconds(begin) for begin in begins],
+            "starts": [from_microseconds(each) for each in starts],
         },
     )
 

@@ -9,7 +9,7 @@ import { formatDate, zoneName } from "../../../frontend/timeline/times.js";
 const SUMMER = Date.UTC(2026, 6, 1, 22, 30, 5) / 1000;
 
 /** @param {import("node:test").TestContext} t @param {string} zone */
-function live(t, zone) {
+function setZone(t, zone) {
   const before = process.env.TZ;
   process.env.TZ = zone;
   t.after(() => (process.env.TZ = before ?? ""));
@@ -23,7 +23,7 @@ for (const [zone, name, date] of [
   ["Pacific/Marquesas", "UTC−9:30", "2026-07-01 13:00:05"],
 ]) {
   test(`dates are those of the zone, which is named by its distance: ${zone}`, (t) => {
-    live(t, zone);
+    setZone(t, zone);
     assert.equal(formatDate(SUMMER), date);
     assert.ok(zoneName().startsWith(name), zoneName());
   });

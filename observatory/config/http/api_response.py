@@ -24,14 +24,14 @@ def encode_json(data: Any) -> bytes:
         return json.dumps(data, cls=NinjaJSONEncoder).encode()
 
 
-class JsonResponse(HttpResponse):
+class ApiResponse(HttpResponse):
     """An answer as it is, without the validation that an operation's schema would take."""
 
     def __init__(self, data: Any, **options: Any) -> None:
         super().__init__(encode_json(data), content_type=CONTENT_TYPE, **options)
 
 
-class JsonRenderer(BaseRenderer):
+class ApiRenderer(BaseRenderer):
     """For NinjaAPI: encodes what operations return."""
 
     media_type = CONTENT_TYPE

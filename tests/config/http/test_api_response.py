@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ninja.responses import NinjaJSONEncoder
 
-from observatory.config.http.json_response import JsonResponse, encode_json
+from observatory.config.http.api_response import ApiResponse, encode_json
 
 
 class Color(StrEnum):
@@ -34,7 +34,7 @@ class Number(IntEnum):
 )
 def test_an_answer_says_what_djangos_encoder_says(data: Any) -> None:
     expected = json.loads(json.dumps(data, cls=NinjaJSONEncoder))
-    response = JsonResponse(data)
+    response = ApiResponse(data)
     assert json.loads(response.content) == expected
     assert response["Content-Type"] == "application/json"
 
