@@ -4085,7 +4085,7 @@ export interface components {
             prefixes: components["schemas"]["TimelinePrefix"][];
             /** Series */
             series: {
-                [key: string]: components["schemas"]["TimelineSeries"][];
+                [key: string]: components["schemas"]["TimelineSeriesGroup"][];
             };
         };
         /**
@@ -4116,12 +4116,15 @@ export interface components {
             /** Seconds */
             seconds: number;
         };
-        /** TimelineSeries */
-        TimelineSeries: {
-            /** Id */
-            id: number;
-            /** Worker */
-            worker: number | null;
+        /**
+         * TimelineSeriesGroup
+         * @description The series of a metric with the same labels, often one of each worker.
+         */
+        TimelineSeriesGroup: {
+            /** Ids */
+            ids: number[];
+            /** Workers */
+            workers: (number | null)[];
             /** Metric */
             metric: string;
             /** Labels */

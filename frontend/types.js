@@ -12,7 +12,8 @@
  * @typedef {Schemas["TimelineWorker"]} Worker
  * @typedef {Schemas["TimelineLane"]} Lane
  * @typedef {Schemas["TimelinePrefix"]} Prefix
- * @typedef {Schemas["TimelineSeries"]} Series
+ * @typedef {Schemas["TimelineSeriesGroup"]} SeriesGroup
+ * @typedef {Pick<SeriesGroup, "metric"|"labels"|"interval"> & {id: number, worker: number|null}} Series
  * @typedef {Schemas["State"]} State
  * @typedef {Schemas["ClusterInfo"]} ClusterInfo
  * @typedef {Schemas["NoteOut"]} Note

@@ -8,6 +8,7 @@ import { bandLayer, layerName } from "./tiles/bands.js";
 /** @typedef {import("../types.js").Lane} Lane */
 /** @typedef {import("../types.js").Prefix} Prefix */
 /** @typedef {import("../types.js").Series} Series */
+/** @typedef {import("../types.js").SeriesGroup} SeriesGroup */
 /** @typedef {import("../types.js").Block} Block */
 /** @typedef {import("./slots.js").Slot} Slot */
 
@@ -41,14 +42,14 @@ export class Model extends EventTarget {
 
   /**
    * Takes what /clusters/{id}/lanes answered.
-   * @param {{version?: string, workers: Worker[], lanes: Lane[], prefixes: Prefix[], series: Record<string, Series[]>}} answer
+   * @param {{version?: string, workers: Worker[], lanes: Lane[], prefixes: Prefix[], series: Record<string, SeriesGroup[]>}} answer
    */
   load(answer) {
     for (const worker of answer.workers) this.workers.set(worker.id, worker);
     for (const lane of answer.lanes) this.lanes.set(lane.id, lane);
     this.#addPrefixes(answer.prefixes);
-    for (const [layer, list] of Object.entries(answer.series)) {
-      for (const series of list) this.#addSeries(layer, series);
+    for (const [layer, groups] of Object.entries(answer.series)) {
+      for (const series of ungrouped(groups)) this.#addSeries(layer, series);
     }
     this.lanesVersion = answer.version ?? "";
     this.#changed();
@@ -300,4 +301,14 @@ export class Model extends EventTarget {
     this.version += 1;
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/**
+ * The series of groups, in the order of their appearance.
+ * @param {SeriesGroup[]} groups
+ * @returns {Series[]}
+ */
+function ungrouped(groups) {
+  const series = groups.flatMap(({ ids, workers, ...shared }) => ids.map((id, at) => ({ ...shared, id, worker: workers[at] })));
+  return series.sort((one, other) => one.id - other.id);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -140,7 +141,7 @@ def _clip(
         workers,
         [lane for lane in dimensions.lanes if lane["worker"] in known],
         [prefix for prefix in dimensions.prefixes if prefix["id"] in prefixes],
-        [item for item in dimensions.series if item["worker"] is None or item["worker"] in known],
+        _series_where(dimensions, lambda _, worker: worker is None or worker in known),
     )
     if not scope.is_public:
         return clipped
@@ -152,14 +153,27 @@ def _recorded(
     connection: psycopg.Connection, dimensions: timeline.Dimensions, scope: Scope
 ) -> timeline.Dimensions:
     """Return the dimensions without the lanes and series that have no records in the window."""
-    ids = [item["id"] for item in dimensions.series]
+    ids = [id for item in dimensions.series for id in item["ids"]]
     series = timeline.sampled_series(connection, scope.cluster.pk, ids, *scope.window)
     lanes = _lanes_with_spans(connection, scope)
     return replace(
         dimensions,
         lanes=[lane for lane in dimensions.lanes if lane["id"] in lanes],
-        series=[item for item in dimensions.series if item["id"] in series],
+        series=_series_where(dimensions, lambda id, _: id in series),
     )
+
+
+def _series_where(
+    dimensions: timeline.Dimensions, is_shown: Callable[[int, int | None], bool]
+) -> list[dict[str, Any]]:
+    """Return the series of the dimensions for whose id and worker `is_shown` returns true."""
+    found = []
+    for item in dimensions.series:
+        pairs = zip(item["ids"], item["workers"], strict=True)
+        if shown := [(id, worker) for id, worker in pairs if is_shown(id, worker)]:
+            ids, workers = zip(*shown, strict=True)
+            found.append({**item, "ids": list(ids), "workers": list(workers)})
+    return found
 
 
 def _lanes_with_spans(connection: psycopg.Connection, scope: Scope) -> set[int]:

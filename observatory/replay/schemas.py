@@ -125,9 +125,13 @@ class TimelinePrefix(Schema):
     """computing time of its tasks"""
 
 
-class TimelineSeries(Schema):
-    id: int
-    worker: int | None
+class TimelineSeriesGroup(Schema):
+    """The series of a metric with the same labels, often one of each worker."""
+
+    ids: list[int]
+    """ascending"""
+    workers: list[int | None]
+    """of each of `ids`"""
     metric: str
     labels: dict[str, str]
     interval: float
@@ -140,7 +144,7 @@ class Lanes(Schema):
     workers: list[TimelineWorker]
     lanes: list[TimelineLane]
     prefixes: list[TimelinePrefix]
-    series: dict[str, list[TimelineSeries]]
+    series: dict[str, list[TimelineSeriesGroup]]
     """by layer"""
 
 

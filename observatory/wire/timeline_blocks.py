@@ -223,14 +223,12 @@ TARGET = BlockKind(
     "live, each second, before the state",
 )
 ITEMS = tuple(
-    BlockKind(
-        name, f"{meaning} as in `/lanes`", (), ("items",), "live, before the first block that uses their ids"
-    )
+    BlockKind(name, meaning, (), ("items",), "live, before the first block that uses their ids")
     for name, meaning in {
-        "worker": "workers",
-        "lane": "lanes",
-        "prefix": "prefixes",
-        "series": "series",
+        "worker": "workers as in `/lanes`",
+        "lane": "lanes as in `/lanes`",
+        "prefix": "prefixes as in `/lanes`",
+        "series": "series, each with `id`, `worker`, `metric`, `labels` and `interval`",
     }.items()
 )
 EXTENT = BlockKind(

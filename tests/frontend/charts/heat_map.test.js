@@ -33,8 +33,9 @@ function worker(id, name, changes = {}) {
 function modelOf(workers) {
   const model = new Model();
   const lanes = workers.map(({ id }) => ({ id: 10 * id, worker: id, thread: 1, position: 0 }));
-  const of = (id, type) => ({ id: 100 * id + (type === "process" ? 1 : 2), worker: id, metric: "m", labels: { type }, interval: 2 });
-  const memory = workers.flatMap(({ id }) => [of(id, "process"), of(id, "managed")]);
+  const ids = workers.map(({ id }) => id);
+  const of = (type, place) => ({ ids: ids.map((id) => 100 * id + place), workers: ids, metric: "m", labels: { type }, interval: 2 });
+  const memory = [of("process", 1), of("managed", 2)];
   model.load({ workers, lanes, prefixes: [7, 8].map((id) => ({ id, name: `p${id}`, color: "#111111", seconds: 0 })), series: { memory } });
   return model;
 }

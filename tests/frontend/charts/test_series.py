@@ -14,7 +14,7 @@ def test_the_instant_under_the_mouse_on_another_chart_has_its_values_beside_it(p
           const { Selection } = await import("/frontend/timeline/selection.js");
           const model = new Model();
           const metric = "observatory_cluster_threads";
-          const series = [{ id: 1, worker: null, metric, labels: {}, interval: 5 }];
+          const series = [{ ids: [1], workers: [null], metric, labels: {}, interval: 5 }];
           model.load({ workers: [], lanes: [], prefixes: [], series: { cluster: series } });
           const block = { kind: "bin", rows: 2, meta: {}, numbers: name =>
             ({ series: [1, 1], time: [2, 8] })[name] ?? [12, 16] };
@@ -43,7 +43,7 @@ def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heart
           const { gil } = await import("/frontend/charts/series/processor.js");
           const { Events } = await import("/frontend/timeline/marks/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
-          const series = (id, worker, metric) => ({ id, worker, metric, labels: {}, interval: 5 });
+          const series = (id, worker, metric) => ({ ids: [id], workers: [worker], metric, labels: {}, interval: 5 });
           const model = new Model();
           const worker = (id, name) =>
             ({ id, name, slot: name, address: "", nthreads: 1, started: 0, ended: null });

@@ -35,6 +35,15 @@ test("live blocks add to what was loaded", () => {
   assert.deepEqual(ids(model.seriesOf("memory")), [9]);
 });
 
+test("series of equal labels come as one group, and are in the order of their appearance", () => {
+  const model = load([worker(1, "w1", 0), worker(2, "w2", 0)]);
+  const group = (type, ids) => ({ ids, workers: [1, 2], metric: "m", labels: { type }, interval: 2 });
+  const memory = [group("process", [5, 8]), group("managed", [6, 7])];
+  model.load(/** @type {any} */ ({ workers: [], lanes: [], prefixes: [], series: { memory } }));
+  const found = model.seriesOf("memory").map(({ id, worker, labels }) => [id, worker, labels.type]);
+  assert.deepEqual(found, [[5, 1, "process"], [6, 1, "managed"], [7, 2, "managed"], [8, 2, "process"]]);
+});
+
 test("workers come in the order of their names with those that lived in the window", () => {
   const model = load([worker(1, "10", 0), worker(2, "2", 0), worker(3, "1", 0, 10), worker(4, "3", 20)]);
   const names = model.workersBetween(10, 20).map((each) => each.name);
