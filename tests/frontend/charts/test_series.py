@@ -43,7 +43,8 @@ def test_a_worker_whose_counter_is_known_is_drawn_by_it_and_another_by_its_heart
           const { gil } = await import("/frontend/charts/series/processor.js");
           const { Events } = await import("/frontend/timeline/marks/events.js");
           const { Selection } = await import("/frontend/timeline/selection.js");
-          const series = (id, worker, metric) => ({ ids: [id], workers: [worker], metric, labels: {}, interval: 5 });
+          const shared = { labels: {}, interval: 5 };
+          const series = (id, worker, metric) => ({ ids: [id], workers: [worker], metric, ...shared });
           const model = new Model();
           const worker = (id, name) =>
             ({ id, name, slot: name, address: "", nthreads: 1, started: 0, ended: null });
