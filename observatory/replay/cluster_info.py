@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 import psycopg
+from cachetools import LRUCache, cached
 
 from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.scope import Scope
@@ -85,8 +87,8 @@ def lanes(scope: Scope) -> dict[str, Any]:
     intervals = Intervals(scope.cluster.identity_interval, scope.cluster.metrics_interval)
     with read_connection() as connection:
         # first: what is added meanwhile makes it outdated
-        version = timeline.dimensions_version(connection, scope.cluster.pk) if scope.is_whole else ""
-        dimensions = timeline.dimensions(connection, scope.cluster.pk, list(LAYER_OF_METRIC))
+        version = timeline.dimensions_version(connection, scope.cluster.pk)
+        dimensions = _dimensions(connection, scope.cluster.pk, version)
         if not scope.is_whole:
             dimensions = _clip(connection, dimensions, scope)
         seconds = computing_seconds(connection, scope.cluster.pk, *scope.window)
@@ -97,12 +99,21 @@ def lanes(scope: Scope) -> dict[str, Any]:
         layer = LAYER_OF_METRIC[item["metric"]]
         series[layer].append({**item, "interval": intervals.of(item["metric"])})
     return {
-        "version": version,
+        "version": version if scope.is_whole else "",
         "workers": dimensions.workers,
         "lanes": dimensions.lanes,
         "prefixes": [{**prefix, "seconds": seconds.get(prefix["id"], 0.0)} for prefix in dimensions.prefixes],
         "series": series,
     }
+
+
+@cached(LRUCache(4), key=lambda _, cluster, version: (cluster, version), lock=Lock())
+def _dimensions(connection: psycopg.Connection, cluster: int, version: str) -> timeline.Dimensions:
+    """Return what the cluster had at least at that version: shared, must not be changed.
+
+    Those of a thousand workers take 50 ms, and each page of the cluster and of its runs needs them.
+    """
+    return timeline.dimensions(connection, cluster, list(LAYER_OF_METRIC))
 
 
 def _with_pseudonyms(dimensions: timeline.Dimensions, pseudonyms: Pseudonyms) -> timeline.Dimensions:

@@ -129,7 +129,6 @@ class TimelineSeriesGroup(Schema):
     """The series of a metric with the same labels, often one of each worker."""
 
     ids: list[int]
-    """ascending"""
     workers: list[int | None]
     """of each of `ids`"""
     metric: str

@@ -7,7 +7,8 @@ import { Overview } from "../../charts/overview/overview.js";
 import { charts, marks } from "../../charts/registry.js";
 import { followColorChoice } from "../../charts/drawing/color_choice.js";
 import { TimeAxis } from "../../charts/time_axis/time_axis.js";
-import { Address } from "../../timeline/address.js";
+import { DEFAULT_TAB } from "../../contract.js";
+import { Address, parsePlace } from "../../timeline/address.js";
 import { loadContext } from "../../timeline/context.js";
 import { followPath } from "../../timeline/critical_path.js";
 import { KEYS, Keys, SEARCH_KEYS, WRITING_KEYS, attachPointer } from "../../timeline/controls/gestures.js";
@@ -43,6 +44,8 @@ if (main?.dataset.url) void open(main, sourceOf(main));
  */
 export async function open(main, source) {
   const layout = buildLayout(main);
+  const { tab = DEFAULT_TAB } = parsePlace(location.search);
+  layout.side.hidden = !charts[tab].some(({ place }) => place === "side"); // as the panels will
   const width = widthOf(layout.plots); // while the first answers are on their way
   for (;;) {
     const live = source.live === null ? null : new Live(source.live);

@@ -138,6 +138,7 @@ export class Panels {
       const { plots, side, above, below } = this.#places;
       ({ timeline: plots, side, above, below })[chart.place].append(panel.panel);
     }
+    this.#places.side.hidden = !this.#places.side.childElementCount;
     this.#onChange();
   }
 

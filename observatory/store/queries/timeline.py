@@ -126,8 +126,7 @@ def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[s
         worker["tags"] = tags_of(worker.pop("resources"), worker.pop("detail"))
     series = _items(
         connection,
-        """SELECT metric, labels, array_agg(id ORDER BY id) AS ids,
-               array_agg(worker_id ORDER BY id) AS workers
+        """SELECT metric, labels, array_agg(id) AS ids, array_agg(worker_id) AS workers
            FROM series WHERE cluster_id = %s AND metric = ANY(%s) GROUP BY metric, labels ORDER BY min(id)""",
         [cluster, list(metrics)],
     )
@@ -388,15 +387,23 @@ def profile_rows(connection: psycopg.Connection, cluster: int, start: int, stop:
 def _full_spans(
     connection: psycopg.Connection, condition: LiteralString, parameters: dict[str, Any]
 ) -> list[tuple[Any, ...]]:
+    # names are read after the spans: PostgreSQL expects few spans, and would go through all groups for each
     rows = connection.execute(
-        f"""SELECT lane_id, span.prefix_id, action, status, extract(epoch FROM start)::float8,
-                extract(epoch FROM stop)::float8, nbytes, key_rest, task_group.name, typename.name
-            FROM span
-            JOIN task_group ON task_group.id = group_id JOIN typename ON typename.id = typename_id
-            WHERE span.{OVERLAPS} AND {condition}""",
+        f"""SELECT lane_id, prefix_id, action, status, extract(epoch FROM start)::float8,
+                extract(epoch FROM stop)::float8, nbytes, key_rest, group_id, typename_id
+            FROM span WHERE {OVERLAPS} AND {condition}""",
         parameters,
     ).fetchall()
-    return [(*row[:7], decode_key(row[7], row[8]), row[9]) for row in rows]
+    groups = _names(connection, "SELECT id, name FROM task_group WHERE id = ANY(%s)", rows, 8)
+    types = _names(connection, "SELECT id, name FROM typename WHERE id = ANY(%s)", rows, 9)
+    return [(*row[:7], decode_key(row[7], groups[row[8]]), types[row[9]]) for row in rows]
+
+
+def _names(
+    connection: psycopg.Connection, query: LiteralString, rows: list[tuple[Any, ...]], place: int
+) -> dict[int, str]:
+    """Return the names by id of the ids that are at `place` in the rows."""
+    return dict(connection.execute(query, [list({row[place] for row in rows})]).fetchall())
 
 
 def _items(connection: psycopg.Connection, query: LiteralString, parameters: Sequence[Any]) -> list[Item]:
