@@ -1,5 +1,7 @@
 // The labels of workers: what people called them, their resources, release and machine; and their hosts, which every worker has.
 
+import { sortedByName } from "../name_order.js";
+
 /** @typedef {import("../types.js").Worker} Worker */
 
 export const HOST = "host";
@@ -37,11 +39,9 @@ export function labelsOf(workers) {
  * @returns {string[]} in order, "unknown" last
  */
 export function valuesOf(workers, label) {
-  const collator = new Intl.Collator("en", { numeric: true });
   const rank = (/** @type {string} */ value) => Number(value === UNKNOWN && label !== HOST);
-  return [...new Set(workers.map((worker) => valueOf(worker, label)))].sort(
-    (one, other) => rank(one) - rank(other) || collator.compare(one, other),
-  );
+  const values = new Set(workers.map((worker) => valueOf(worker, label)));
+  return sortedByName(values, (value) => value).sort((one, other) => rank(one) - rank(other));
 }
 
 /** @param {Worker} worker; "version=a, zone=x" */

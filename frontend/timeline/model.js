@@ -1,6 +1,7 @@
 // The workers, lanes, prefixes and series of a cluster, from /lanes and live blocks.
 
 import { PrefixColors } from "./colors/prefix_colors.js";
+import { sortedByName } from "../name_order.js";
 import { slotsOf } from "./slots.js";
 import { bandLayer, layerName } from "./tiles/bands.js";
 
@@ -27,6 +28,8 @@ export class Model extends EventTarget {
     this.prefixes = new Map();
     /** @type {Map<string, Series[]>} series by layer */
     this.series = new Map();
+    /** @type {Map<string, SeriesGroup[]>} by layer: what wasn't asked for yet, as that takes long where workers are many */
+    this.seriesGroups = new Map();
     /** grows whenever anything is added or changed */
     this.version = 0;
     /** of the answer of /lanes that was taken last; empty since a live block was applied */
@@ -48,9 +51,7 @@ export class Model extends EventTarget {
     for (const worker of answer.workers) this.workers.set(worker.id, worker);
     for (const lane of answer.lanes) this.lanes.set(lane.id, lane);
     this.#addPrefixes(answer.prefixes);
-    for (const [layer, groups] of Object.entries(answer.series)) {
-      for (const series of ungrouped(groups)) this.#addSeries(layer, series);
-    }
+    for (const [layer, groups] of Object.entries(answer.series)) this.seriesGroups.set(layer, groups);
     this.lanesVersion = answer.version ?? "";
     this.#changed();
   }
@@ -76,6 +77,7 @@ export class Model extends EventTarget {
    * @returns {Series[]}
    */
   seriesOf(layer) {
+    this.#ungroup(layer);
     return this.series.get(layer) ?? [];
   }
 
@@ -232,6 +234,13 @@ export class Model extends EventTarget {
     this.colors.add(prefixes);
   }
 
+  /** @param {string} layer */
+  #ungroup(layer) {
+    const groups = this.seriesGroups.get(layer) ?? [];
+    this.seriesGroups.delete(layer);
+    for (const series of ungrouped(groups)) this.#addSeries(layer, series);
+  }
+
   /**
    * @param {string} layer
    * @param {Series} series
@@ -252,7 +261,10 @@ export class Model extends EventTarget {
     const before = this.unplaced.size;
     for (const id of before ? block.numbers("series") : []) {
       const series = this.unplaced.get(id);
-      if (series) this.#addSeries(layerName(block.meta.layer), series);
+      if (series) {
+        this.#ungroup(layerName(block.meta.layer));
+        this.#addSeries(layerName(block.meta.layer), series);
+      }
       this.unplaced.delete(id);
     }
     return this.unplaced.size < before;
@@ -286,9 +298,8 @@ export class Model extends EventTarget {
 
   #sortedWorkers() {
     if (this.#sorted) return this.#sorted;
-    const collator = new Intl.Collator("en", { numeric: true });
-    const name = (/** @type {Worker} */ worker) => worker.name || worker.address;
-    this.#sorted = [...this.workers.values()].sort((a, b) => collator.compare(name(a), name(b)) || a.started - b.started);
+    const byStart = [...this.workers.values()].sort((one, other) => one.started - other.started);
+    this.#sorted = sortedByName(byStart, (worker) => worker.name || worker.address);
     return this.#sorted;
   }
 

@@ -2,6 +2,7 @@
 
 import { element } from "../../element.js";
 import { formatCount } from "../../formatting.js";
+import { nameKey } from "../../name_order.js";
 
 /** @typedef {import("../chart_menu/table.js").Cell} Cell */
 /** @typedef {import("../chart_menu/table.js").Table} Table */
@@ -159,13 +160,12 @@ export class DataTable {
     const column = this.#columns.find(({ name }) => name === sorted);
     if (!column) return rows;
     const direction = this.#isReversed ? -1 : 1;
-    const collator = new Intl.Collator("en", { numeric: true });
     return rows
-      .map((row) => ({ row, value: column.value(row) }))
+      .map((row) => ({ row, value: sortable(column.value(row)) }))
       .sort(({ value: one }, { value: other }) => {
         if (one === null || other === null) return Number(one === null) - Number(other === null);
-        if (typeof one === "string" || typeof other === "string") return direction * collator.compare(String(one), String(other));
-        return direction * (other - one);
+        if (typeof one === "number" && typeof other === "number") return direction * (other - one);
+        return direction * (one < other ? -1 : Number(one > other));
       })
       .map(({ row }) => row);
   }
@@ -252,6 +252,11 @@ export class DataTable {
     });
     return button;
   }
+}
+
+/** @param {string|number|null} value */
+function sortable(value) {
+  return typeof value === "string" ? nameKey(value) : value;
 }
 
 /**

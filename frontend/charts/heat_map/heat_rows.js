@@ -1,5 +1,6 @@
 // The rows of the heat map: workers in groups, the greatest values first or by name.
 
+import { sortedByName } from "../../name_order.js";
 import { HOST, hostOfWorker, labelsOf, valueOf } from "../../timeline/labels.js";
 import { newest, slotLabel } from "../../timeline/slots.js";
 
@@ -81,7 +82,6 @@ export function rowValues({ grid, values }, isSum, start, stop) {
  * @returns {Arrangement}
  */
 export function arranged(slots, values, by, order) {
-  const collator = new Intl.Collator("en", { numeric: true });
   const worth = (/** @type {number} */ row) => (Number.isNaN(values[row]) ? -Infinity : values[row]);
   const byValue = (/** @type {number} */ one, /** @type {number} */ other) => (worth(one) === worth(other) ? 0 : worth(other) - worth(one));
   /** @type {Map<string, number[]>} */
@@ -92,17 +92,16 @@ export function arranged(slots, values, by, order) {
     if (rows) rows.push(row);
     else groups.set(label, [row]);
   });
-  const sorted = [...groups].map(([label, rows]) => {
+  const means = [...groups].map(([label, rows]) => {
     if (order === "value") rows.sort(byValue);
     const known = rows.map((row) => values[row]).filter((value) => !Number.isNaN(value));
     return { label, rows, mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : -Infinity };
   });
-  sorted.sort((one, other) => {
-    return (order === "value" && one.mean !== other.mean ? other.mean - one.mean : 0) || collator.compare(one.label, other.label);
-  });
+  const byName = sortedByName(means, ({ label }) => label);
+  if (order === "value") byName.sort((one, other) => (one.mean === other.mean ? 0 : other.mean - one.mean));
   /** @type {Arrangement} */
   const found = { order: [], groups: [] };
-  for (const { label, rows } of sorted) {
+  for (const { label, rows } of byName) {
     found.groups.push({ label, first: found.order.length, count: rows.length });
     found.order.push(...rows);
   }

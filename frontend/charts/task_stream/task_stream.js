@@ -65,6 +65,7 @@ class TaskStream {
   #isPointed = false;
   #stage = document.createElement("div");
   #scroller = document.createElement("div");
+  #scroll = 0; // px; asking the scroller in each frame would lay the page out
   #spacer = document.createElement("div");
   /** @type {Layout} */
   #layout = { groups: [], rows: [], height: 1 };
@@ -96,7 +97,10 @@ class TaskStream {
     element.append(this.#scroller);
     this.#tooltip = new Tooltip(element);
     this.#readout = new LaneReadout(element, context.model);
-    this.#scroller.addEventListener("scroll", () => this.#redraw());
+    this.#scroller.addEventListener("scroll", () => {
+      this.#scroll = this.#scroller.scrollTop;
+      this.#redraw();
+    });
     element.addEventListener("pointermove", (event) => this.#hover(event));
     element.addEventListener("pointerleave", () => {
       this.#isPointed = false;
@@ -141,6 +145,7 @@ class TaskStream {
     this.#height = Math.max(Math.min(total, Math.ceil(room)), SHORTEST);
     this.#stage.style.height = `${this.#height}px`;
     this.#spacer.style.height = `${total}px`;
+    if (total <= this.#height && this.#scroll) this.#scroller.scrollTop = this.#scroll = 0; // it keeps its place while it is hidden
     this.#scroller.hidden = total <= this.#height;
   }
 
@@ -307,10 +312,6 @@ class TaskStream {
     const { start, stop, width } = /** @type {View} */ (this.#view);
     return leftGutter() + ((time - start) / (stop - start)) * width;
   };
-
-  get #scroll() {
-    return this.#scroller.hidden ? 0 : this.#scroller.scrollTop;
-  }
 
   /**
    * @param {MouseEvent} event

@@ -1,5 +1,6 @@
 // The pairs of senders and receivers by slot: the successive lifetimes of one worker are one row.
 
+import { sortedByName } from "../../name_order.js";
 import { newest } from "../../timeline/slots.js";
 
 /** @typedef {import("../../timeline/model.js").Model} Model */
@@ -24,10 +25,8 @@ export function bySlot({ places, cells }, model, nameOf) {
     if (!found.has(key)) found.set(key, slot ? { ...place, worker: newest(slot).id } : place);
     return key;
   });
-  const collator = new Intl.Collator("en", { numeric: true });
-  const ordered = [...found].sort(
-    ([, one], [, other]) => KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind) || collator.compare(nameOf(one), nameOf(other)),
-  );
+  const rank = (/** @type {[string, Place]} */ [, { kind }]) => KINDS.indexOf(kind);
+  const ordered = sortedByName(found, ([, place]) => nameOf(place)).sort((one, other) => rank(one) - rank(other));
   const numbers = new Map(ordered.map(([key], number) => [key, number]));
   /** @type {Map<string, Cell>} */
   const sums = new Map();

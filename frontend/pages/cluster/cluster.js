@@ -52,6 +52,7 @@ export async function open(main, source) {
     try {
       live?.connect();
       const context = await loadContext(source);
+      await new Promise((resolve) => setTimeout(resolve)); // the browser may paint between loading and building
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
       new Page(layout, context, width, main.dataset.mayWrite !== undefined).start(live);

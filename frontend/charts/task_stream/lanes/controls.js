@@ -117,7 +117,7 @@ export class LaneControls extends EventTarget {
     const { model, selection, laneOptions } = this.#context;
     this.#updateLabels();
     this.bar.hidden = model.slots.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix && this.#labelChoice.hidden;
-    this.#order.value = this.#chosen;
+    setValue(this.#order, this.#chosen);
     if (this.#filter.value.trim() !== laneOptions.filter) this.#filter.value = laneOptions.filter;
     this.#only.checked = laneOptions.onlyPrefix;
     this.#onlyLabel.hidden = selection.prefix === null;
@@ -138,7 +138,7 @@ export class LaneControls extends EventTarget {
     const options = ["", ...names];
     const isSame = options.length === this.#label.options.length && options.every((name, place) => name === this.#label.options[place].value);
     if (!isSame) this.#label.replaceChildren(...options.map((name) => new Option(name || "none", name)));
-    this.#label.value = chosen ?? "";
+    setValue(this.#label, chosen ?? "");
     this.#labelChoice.hidden = !names.length;
     for (const option of this.#order.options) if (option.value === "label") option.hidden = option.disabled = chosen === null;
     this.labels.drawLegend();
@@ -185,6 +185,15 @@ export class LaneControls extends EventTarget {
     this.#looked = { at: now, what, seconds };
     return seconds;
   }
+}
+
+/**
+ * Selects a value where another one is: the browser works out styles whenever it is set.
+ * @param {HTMLSelectElement} select
+ * @param {string} value
+ */
+function setValue(select, value) {
+  if (select.value !== value) select.value = value;
 }
 
 /**
