@@ -9,6 +9,8 @@ import { nameKey } from "../../name_order.js";
 
 const FEW = 12; // rows that need no search
 const STEP = 100; // rows, and as many more at each click
+const BOUNDED_STEP = 40; // rows of a table that scrolls in itself, which has more before its end is reached
+const NEAR_END = 200; // px
 
 /**
  * `value` sorts, and is what the CSV has: a number in the unit of `unit`, a text, or null where it is unknown.
@@ -20,7 +22,7 @@ const STEP = 100; // rows, and as many more at each click
 
 /**
  * `key` identifies a row when the rows are replaced. `sorted` names the column that sorts until a heading is clicked, or chooses it by the rows. `find`: in what a search looks; `search` and `placeholder` name its field.
- * `step`: how many rows are shown at once. `hint` of a row's name, instead of its value. `choose` is called when a row's first
+ * `step`: how many rows are shown at first, and added. `hint` of a row's name, instead of its value. `choose` is called when a row's first
  * cell is clicked. `open` makes what is below a row that was opened. A bounded table scrolls in itself where it is high.
  * @template Row
  * @typedef {{label: string, empty: string, key: (row: Row) => string|number, find?: (row: Row) => string,
@@ -58,7 +60,7 @@ export class DataTable {
   constructor(parent, columns, options) {
     this.#columns = columns;
     this.#options = options;
-    this.#most = this.#step = options.step ?? STEP;
+    this.#most = this.#step = options.step ?? (options.isBounded ? BOUNDED_STEP : STEP);
     this.#search.type = "search";
     this.#search.placeholder = options.placeholder ?? "search";
     this.#search.maxLength = 100;
@@ -66,10 +68,7 @@ export class DataTable {
     this.#search.addEventListener("input", () => this.#render());
     this.#more.type = "button";
     this.#search.hidden = this.#more.hidden = true; // until there are rows
-    this.#more.addEventListener("click", () => {
-      this.#most += this.#step;
-      this.#render();
-    });
+    this.#more.addEventListener("click", () => this.#showMore());
     this.#table = element("table", "data-table", this.#head, this.#body);
     this.#table.setAttribute("aria-label", options.label);
     this.#table.addEventListener("pointerdown", () => this.#press());
@@ -79,6 +78,10 @@ export class DataTable {
       scroller.tabIndex = 0; // so that the keyboard scrolls it
       scroller.setAttribute("role", "region");
       scroller.setAttribute("aria-label", `Table of ${options.label}`);
+      scroller.addEventListener("scroll", () => {
+        const left = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight;
+        if (left < NEAR_END && !this.#more.hidden) this.#showMore();
+      });
     }
     parent.append(this.#search, scroller, this.#note, this.#more);
   }
@@ -116,6 +119,11 @@ export class DataTable {
         this.#render();
       });
     for (const kind of ["pointerup", "pointercancel"]) window.addEventListener(kind, release, { once: true });
+  }
+
+  #showMore() {
+    this.#most += this.#step;
+    this.#render();
   }
 
   #render() {
