@@ -21,20 +21,23 @@ from observatory.wire.metrics import computed_tasks
 from observatory.wire.records import UNFINISHED_STATES
 
 TASK_COUNTS, SCRAPED_COUNTS = "observatory_cluster_tasks", "dask_scheduler_tasks"
-MEMORY = ("process", "managed", "unmanaged", "spilled")
-MAXIMUM_AGE = 3.5
-"""sampling intervals after which a sample is too old"""
-HEARTBEAT = (
+MEMORY, CPU, GIL = HEARTBEAT = (
     "observatory_worker_memory_bytes",
     "observatory_worker_cpu_percent",
     "observatory_worker_gil_contention_ratio",
 )
+MEMORY_KINDS = ("process", "managed", "unmanaged", "spilled")
+MAXIMUM_AGE = 3.5
+"""sampling intervals after which a sample is too old"""
 GIL_CONTENTION = "dask_worker_gil_contention_seconds_total"
 EXECUTING = ("observatory_worker_tasks", "dask_worker_tasks")
 PROCESSING = "observatory_worker_processing_tasks"
 """tasks assigned to a worker, sampled each second by agents; at most so many are executing"""
 RECENT = 1.5
 """sampling intervals; idle workers report no number of executing tasks, so an older one may be outdated"""
+
+Values = defaultdict[tuple[str, str], dict[int | None, float]]
+"""the last values of workers by metric and `type`"""
 
 
 def state_at(
@@ -58,7 +61,7 @@ def state_at(
     scraped = _scraped_age(cluster)
     metrics = (*HEARTBEAT, TASK_COUNTS, SCRAPED_COUNTS)
     samples = store.last_samples(connection, cluster.pk, metrics, last, scraped, since)
-    beats = _by_worker(samples)
+    beats = _values(samples)
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, last, scraped, since)
     counts, scrapes = _task_counts(samples, cluster, last)
     tasks = _tasks(counts, scrapes)
@@ -76,7 +79,7 @@ def state_at(
         "progress": progress,
         "tasks": tasks,
         "tasks_at": max((sample.time.timestamp() for sample in counts or scrapes), default=None),
-        "workers": [_worker(worker, scope, beats[worker.id], contention, executing) for worker in workers],
+        "workers": [_worker(worker, scope, beats, contention, executing) for worker in workers],
         "totals": {
             "workers": len(workers),
             "threads": sum(worker.nthreads for worker in workers),
@@ -225,31 +228,31 @@ def _executing(connection: psycopg.Connection, scope: Scope, at: int, committed:
     }
 
 
-def _by_worker(samples: list[LastSample]) -> defaultdict[int | None, list[LastSample]]:
-    found: defaultdict[int | None, list[LastSample]] = defaultdict(list)
-    for sample in samples:
-        found[sample.worker].append(sample)
+def _values(samples: list[LastSample]) -> Values:
+    found: Values = defaultdict(dict)
+    for metric, labels, worker, value, _ in samples:
+        found[metric, labels.get("type", "")][worker] = value
     return found
 
 
 def _worker(
     worker: store.LiveWorker,
     scope: Scope,
-    beats: list[LastSample],
+    beats: Values,
     contention: dict[int, float],
     executing: dict[int, int],
 ) -> dict[str, Any]:
-    values = {(s.metric, s.labels.get("type", "")): s.value for s in beats}
-    memory = {kind: values.get(("observatory_worker_memory_bytes", kind)) for kind in MEMORY}
+    id = worker.id
+    process, managed, unmanaged, spilled = (beats[MEMORY, kind].get(id) for kind in MEMORY_KINDS)
     return {
-        "id": worker.id,
+        "id": id,
         "status": worker.status if scope.has_final_status(worker.ended) else "running",
-        "cpu": values.get(("observatory_worker_cpu_percent", "")),
-        "memory": memory["process"],
-        "managed": memory["managed"],
-        "unmanaged": memory["unmanaged"],
-        "spilled": memory["spilled"],
+        "cpu": beats[CPU, ""].get(id),
+        "memory": process,
+        "managed": managed,
+        "unmanaged": unmanaged,
+        "spilled": spilled,
         "limit": worker.memory_limit,
-        "gil": contention.get(worker.id, values.get(("observatory_worker_gil_contention_ratio", ""))),
-        "running": max(worker.running, executing.get(worker.id, 0)),
+        "gil": contention.get(id, beats[GIL, ""].get(id)),
+        "running": max(worker.running, executing.get(id, 0)),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 
@@ -57,8 +57,7 @@ class LiveWorker:
     """lanes that were computing"""
 
 
-@dataclass(frozen=True, slots=True)
-class LastSample:
+class LastSample(NamedTuple):
     """The last sample of a series until then."""
 
     metric: str
