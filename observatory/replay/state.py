@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +14,7 @@ from observatory.replay.scope import Scope
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries import state as store
 from observatory.store.queries.extents import Extent, read_extent
-from observatory.store.queries.state import LastSample
+from observatory.store.queries.state import LastValues
 from observatory.store.times import from_microseconds, seconds_to_microseconds, to_microseconds
 from observatory.wire.metrics import computed_tasks
 from observatory.wire.records import UNFINISHED_STATES
@@ -36,8 +35,9 @@ PROCESSING = "observatory_worker_processing_tasks"
 RECENT = 1.5
 """sampling intervals; idle workers report no number of executing tasks, so an older one may be outdated"""
 
-Values = defaultdict[tuple[str, str], dict[int | None, float]]
-"""the last values of workers by metric and `type`"""
+Values = Mapping[int | None, float]
+"""of a metric, by worker"""
+NONE: Values = {}
 
 
 def state_at(
@@ -60,8 +60,10 @@ def state_at(
     last = min(at, scope.stop - 1)
     scraped = _scraped_age(cluster)
     metrics = (*HEARTBEAT, TASK_COUNTS, SCRAPED_COUNTS)
-    samples = store.last_samples(connection, cluster.pk, metrics, last, scraped, since)
-    beats = _values(samples)
+    samples = store.last_values(connection, cluster.pk, metrics, last, scraped, since)
+    beats: dict[tuple[str, str], dict[int | None, float]] = {}
+    for found in samples:
+        beats.setdefault((found.metric, found.labels.get("type", "")), {}).update(found.values)
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, last, scraped, since)
     counts, scrapes = _task_counts(samples, cluster, last)
     tasks = _tasks(counts, scrapes)
@@ -95,7 +97,7 @@ def progress_before(connection: psycopg.Connection, scope: Scope) -> list[dict[s
         return []
     metrics = (TASK_COUNTS, SCRAPED_COUNTS)
     max_age = _scraped_age(scope.cluster)
-    samples = store.last_samples(connection, scope.cluster.pk, metrics, scope.start, max_age)
+    samples = store.last_values(connection, scope.cluster.pk, metrics, scope.start, max_age)
     tasks = _tasks(*_task_counts(samples, scope.cluster, scope.start))
     return _progress(connection, scope.cluster, scope.start, tasks)
 
@@ -189,8 +191,8 @@ def _row(
 
 
 def _task_counts(
-    samples: list[LastSample], cluster: Cluster, at: int
-) -> tuple[list[LastSample], list[LastSample]]:
+    samples: list[LastValues], cluster: Cluster, at: int
+) -> tuple[list[LastValues], list[LastValues]]:
     """Return the last polled numbers of tasks by state, and the last scraped ones, of samples until `at`."""
     oldest = from_microseconds(at) - timedelta(seconds=_polled_age(cluster))
     polled = [sample for sample in samples if sample.metric == TASK_COUNTS and sample.time >= oldest]
@@ -207,9 +209,9 @@ def _scraped_age(cluster: Cluster) -> float:
     return MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
 
 
-def _tasks(counts: list[LastSample], scrapes: list[LastSample]) -> dict[str, int]:
+def _tasks(counts: list[LastValues], scrapes: list[LastValues]) -> dict[str, int]:
     """Return tasks by state, from polled counts, and from scraped metrics where those have none (queued)."""
-    return {sample.labels.get("state", ""): int(sample.value) for sample in (*scrapes, *counts)}
+    return {found.labels.get("state", ""): int(found.values.get(None, 0)) for found in (*scrapes, *counts)}
 
 
 def _executing(connection: psycopg.Connection, scope: Scope, at: int, committed: float) -> dict[int, int]:
@@ -219,40 +221,40 @@ def _executing(connection: psycopg.Connection, scope: Scope, at: int, committed:
         return {}
     recent = RECENT * max(cluster.identity_interval, cluster.metrics_interval)
     since = scope.start if scope.is_public else 0
-    samples = store.last_samples(connection, cluster.pk, (*EXECUTING, PROCESSING), at, recent, since)
-    given = {sample.worker: int(sample.value) for sample in samples if sample.metric == PROCESSING}
-    return {
-        sample.worker: min(int(sample.value), given.get(sample.worker, int(sample.value)))
-        for sample in samples
-        if sample.worker is not None and sample.labels.get("state") == "executing"
+    samples = store.last_values(connection, cluster.pk, (*EXECUTING, PROCESSING), at, recent, since)
+    given = {
+        worker: value
+        for found in samples
+        if found.metric == PROCESSING
+        for worker, value in found.values.items()
     }
-
-
-def _values(samples: list[LastSample]) -> Values:
-    found: Values = defaultdict(dict)
-    for metric, labels, worker, value, _ in samples:
-        found[metric, labels.get("type", "")][worker] = value
-    return found
+    return {
+        worker: int(min(value, given.get(worker, value)))
+        for found in samples
+        if found.labels.get("state") == "executing"
+        for worker, value in found.values.items()
+        if worker is not None
+    }
 
 
 def _worker(
     worker: store.LiveWorker,
     scope: Scope,
-    beats: Values,
+    beats: Mapping[tuple[str, str], Values],
     contention: dict[int, float],
     executing: dict[int, int],
 ) -> dict[str, Any]:
     id = worker.id
-    process, managed, unmanaged, spilled = (beats[MEMORY, kind].get(id) for kind in MEMORY_KINDS)
+    process, managed, unmanaged, spilled = (beats.get((MEMORY, kind), NONE).get(id) for kind in MEMORY_KINDS)
     return {
         "id": id,
         "status": worker.status if scope.has_final_status(worker.ended) else "running",
-        "cpu": beats[CPU, ""].get(id),
+        "cpu": beats.get((CPU, ""), NONE).get(id),
         "memory": process,
         "managed": managed,
         "unmanaged": unmanaged,
         "spilled": spilled,
         "limit": worker.memory_limit,
-        "gil": contention.get(id, beats[GIL, ""].get(id)),
+        "gil": contention.get(id, beats.get((GIL, ""), NONE).get(id)),
         "running": max(worker.running, executing.get(id, 0)),
     }

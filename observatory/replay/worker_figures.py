@@ -47,11 +47,12 @@ def worker_figures(connection: psycopg.Connection, scope: Scope, at: int) -> lis
     age = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
     since = scope.start if scope.is_public else 0
     found: dict[int, Item] = {}
-    for sample in store.last_samples(connection, cluster.pk, METRICS, at, age, since):
-        name = FIGURES.get((sample.metric, next(iter(sample.labels.values()), "")))
-        if name is not None and sample.worker is not None:
-            worker = found.setdefault(sample.worker, {**dict.fromkeys(FIGURES.values()), "id": sample.worker})
-            worker[name] = sample.value
+    for samples in store.last_values(connection, cluster.pk, METRICS, at, age, since):
+        name = FIGURES.get((samples.metric, next(iter(samples.labels.values()), "")))
+        for id, value in samples.values.items():
+            if name is not None and id is not None:
+                worker = found.setdefault(id, {**dict.fromkeys(FIGURES.values()), "id": id})
+                worker[name] = value
     return list(found.values())
 
 

@@ -48,9 +48,9 @@ MANY_SPANS = 20_000
 """spans of a tile, above which its children are built ahead as well"""
 MAXIMUM_TOP_TILES = 4
 """tiles that cover a whole cluster"""
-CACHE_COMPRESSION, FINE_COMPRESSION, SEND_COMPRESSION = 8, 6, 1
+AHEAD_COMPRESSION, CACHE_COMPRESSION, SEND_COMPRESSION = 8, 6, 1
 """levels of gzip: a cached tile is compressed once and sent often. 8 takes three times as long as 6, for a
-twelfth less room; tiles below BASE_LEVEL are often made while somebody waits"""
+twelfth less room: it is for what nobody waits for, from BASE_LEVEL upwards"""
 MAXIMUM_HEAD = 4096
 """bytes that suffice for an extent block"""
 _merged = MergedTiles()
@@ -121,7 +121,7 @@ def build_closed_tiles(
     if not is_small and not _is_direct(connection, scope, layer, tile_id):
         built += _build_children(connection, scope, layer, tile_id, deep)
     if is_cacheable(layer, tile_id.level) and is_closed(tile_id, extent.committed, scope):
-        tile = _build(connection, scope, layer, tile_id, is_small)
+        tile = _build(connection, scope, layer, tile_id, is_small, ahead=deep)
         built += 1
         can_be_finer = deep and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
         if can_be_finer and count_spans(tile.body) > MANY_SPANS:
@@ -139,7 +139,7 @@ def build_cluster_tiles(connection: psycopg.Connection, cluster: Cluster, layer:
     built = sum(build_closed_tiles(connection, scope, layer, tile_id, deep=True) for tile_id in top)
     if not cluster.is_live:
         for tile_id in top:
-            _build(connection, scope, layer, tile_id)
+            _build(connection, scope, layer, tile_id, ahead=True)
     return built
 
 
@@ -200,11 +200,12 @@ def _build(
     layer: Layer,
     tile_id: TileId,
     is_small: bool | None = None,
+    ahead: bool = False,
 ) -> Tile:
-    """Return a tile, cached or built; None: whether it is small isn't known yet."""
+    """Return a tile, cached or built; None: whether it is small isn't known yet. `ahead`: nobody waits."""
     with timeline.snapshot(connection):
         extent = read_extent(connection, scope.cluster.pk) or empty_extent(scope.cluster)
-        builder = _Builder(connection, scope, extent)
+        builder = _Builder(connection, scope, extent, ahead)
         packed = builder.packed(layer, tile_id, is_small)
     for (name, built), body in builder.built.items():
         where = (scope.cluster.pk, name, built.level, built.index)
@@ -221,10 +222,13 @@ def _build_children(
 class _Builder:
     """Builds a tile and those that it needs below it, in a snapshot; writes nothing."""
 
-    def __init__(self, connection: psycopg.Connection, scope: Scope, extent: Extent) -> None:
+    def __init__(
+        self, connection: psycopg.Connection, scope: Scope, extent: Extent, ahead: bool = False
+    ) -> None:
         self.connection = connection
         self.scope = scope
         self.extent = extent
+        self.ahead = ahead
         self.holes = holes(connection, scope.cluster.pk)
         self.head = extent_block(extent, scope.cluster)
         self.built: dict[tuple[str, TileId], bytes] = {}
@@ -259,7 +263,8 @@ class _Builder:
         is_worth_it = is_cacheable(layer, tile_id.level) and (tile_id.level >= KEPT_LEVEL or not is_small)
         if is_final and has_records and is_worth_it:
             name = _cache_name(layer, self.scope, tile_id)
-            compression = CACHE_COMPRESSION if tile_id.level >= BASE_LEVEL else FINE_COMPRESSION
+            is_ahead = self.ahead and tile_id.level >= BASE_LEVEL
+            compression = AHEAD_COMPRESSION if is_ahead else CACHE_COMPRESSION
             self.built[name, tile_id] = _pack(body, compression)
             return self.built[name, tile_id]
         return _pack(body, SEND_COMPRESSION)

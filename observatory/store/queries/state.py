@@ -24,6 +24,22 @@ _ALIVE: LiteralString = "worker.started <= %(at)s AND (worker.ended IS NULL OR w
 _SERIES: LiteralString = """
     SELECT id, metric, labels, worker_id FROM series
     WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id = worker.id OFFSET 0"""
+_LAST: LiteralString = f"""
+    WITH series AS MATERIALIZED (
+        SELECT found.* FROM worker CROSS JOIN LATERAL ({_SERIES}) AS found
+        WHERE worker.cluster_id = %(cluster)s AND {_ALIVE}
+        UNION ALL
+        SELECT id, metric, labels, worker_id FROM series
+        WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id IS NULL
+    )
+    SELECT id, metric, labels, worker_id, value, time FROM series
+    CROSS JOIN LATERAL (
+        SELECT value, time FROM sample
+        WHERE sample.series_id = series.id AND sample.cluster_id = %(cluster)s
+          AND time <= %(at)s AND time >= %(oldest)s
+        ORDER BY time DESC LIMIT 1
+    ) AS newest"""
+"""the last sample of each series; needs `_last_parameters`"""
 # what the change before then said; a worker without any change has the status that was reported last
 _STATUS: LiteralString = """CASE
     WHEN changed.is_before AND changed.status IS NOT NULL THEN changed.status
@@ -65,6 +81,17 @@ class LastSample(NamedTuple):
     worker: int | None
     value: float
     time: datetime
+
+
+class LastValues(NamedTuple):
+    """The last samples until then of the series of a metric with the same labels."""
+
+    metric: str
+    labels: dict[str, str]
+    values: dict[int | None, float]
+    """by worker; None: of the cluster"""
+    time: datetime
+    """of the newest sample"""
 
 
 def prefix_progress(connection: psycopg.Connection, cluster: int, at: int) -> list[PrefixProgress]:
@@ -164,31 +191,43 @@ def last_samples(
     Samples before `since` are ignored, and those of workers that weren't alive: where workers come and go,
     most series are theirs. `at` and `since` are in microseconds.
     """
-    query: LiteralString = f"""
-        WITH series AS MATERIALIZED (
-            SELECT found.* FROM worker CROSS JOIN LATERAL ({_SERIES}) AS found
-            WHERE worker.cluster_id = %(cluster)s AND {_ALIVE}
-            UNION ALL
-            SELECT id, metric, labels, worker_id FROM series
-            WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id IS NULL
-        )
-        SELECT metric, labels::text, worker_id, value, time FROM series
-        CROSS JOIN LATERAL (
-            SELECT value, time FROM sample
-            WHERE sample.series_id = series.id AND sample.cluster_id = %(cluster)s
-              AND time <= %(at)s AND time >= %(oldest)s
-            ORDER BY time DESC LIMIT 1
-        ) AS newest
-        ORDER BY series.id"""
-    progress_parameters: dict[str, Any] = {
+    rows = connection.execute(
+        f"SELECT metric, labels::text, worker_id, value, time FROM ({_LAST}) AS last ORDER BY id",
+        _last_parameters(cluster, metrics, at, max_age, since),
+    ).fetchall()
+    labels = decode_labels(text for _, text, *_ in rows)
+    return [LastSample(metric, labels[text], *rest) for metric, text, *rest in rows]
+
+
+def last_values(
+    connection: psycopg.Connection,
+    cluster: int,
+    metrics: Sequence[str],
+    at: int,
+    max_age: float,
+    since: int = 0,
+) -> list[LastValues]:
+    """Return what `last_samples` does, by metric and labels: a thousand workers have 6,000 samples."""
+    rows = connection.execute(
+        f"""SELECT metric, labels, array_agg(worker_id), array_agg(value), max(time)
+            FROM ({_LAST}) AS last GROUP BY metric, labels ORDER BY min(id)""",
+        _last_parameters(cluster, metrics, at, max_age, since),
+    ).fetchall()
+    return [
+        LastValues(metric, labels, dict(zip(workers, values, strict=True)), newest)
+        for metric, labels, workers, values, newest in rows
+    ]
+
+
+def _last_parameters(
+    cluster: int, metrics: Sequence[str], at: int, max_age: float, since: int
+) -> dict[str, Any]:
+    return {
         "cluster": cluster,
         "metrics": list(metrics),
         "at": from_microseconds(at),
         "oldest": _oldest(at, max_age, since),
     }
-    rows = connection.execute(query, progress_parameters).fetchall()
-    labels = decode_labels(text for _, text, *_ in rows)
-    return [LastSample(metric, labels[text], *rest) for metric, text, *rest in rows]
 
 
 def prefix_counts(connection: psycopg.Connection, cluster: int, at: int) -> dict[str, dict[str, int]]:
