@@ -27,12 +27,17 @@ export function chooseExactColors(exact) {
   window.dispatchEvent(new Event("colorchange"));
 }
 
+/** @returns {import("../../timeline/colors/oklab.js").Rgb[]} those on which the colours of prefixes have to be seen */
+export function backgrounds() {
+  return [rgb(theme().background), rgb(theme().plot)];
+}
+
 /**
  * Sets the prefixes' colours now and whenever the choice or the theme changes.
  * @param {(backgrounds: import("../../timeline/colors/oklab.js").Rgb[], isExact: boolean) => void} setColors as Model.setColors
  */
 export function followColorChoice(setColors) {
-  const update = () => setColors([rgb(theme().background), rgb(theme().plot)], isExact);
+  const update = () => setColors(backgrounds(), isExact);
   for (const name of ["themechange", "colorchange"]) window.addEventListener(name, update);
   update();
 }

@@ -5,10 +5,11 @@
 
 import { Overview } from "../../charts/overview/overview.js";
 import { charts, marks } from "../../charts/registry.js";
-import { followColorChoice } from "../../charts/drawing/color_choice.js";
+import { backgrounds, followColorChoice } from "../../charts/drawing/color_choice.js";
 import { TimeAxis } from "../../charts/time_axis/time_axis.js";
 import { DEFAULT_TAB } from "../../contract.js";
 import { Address, parsePlace } from "../../timeline/address.js";
+import { colorsOn } from "../../timeline/colors/spacing.js";
 import { loadContext } from "../../timeline/context.js";
 import { followPath } from "../../timeline/critical_path.js";
 import { KEYS, Keys, SEARCH_KEYS, WRITING_KEYS, attachPointer } from "../../timeline/controls/gestures.js";
@@ -46,7 +47,8 @@ export async function open(main, source) {
   const layout = buildLayout(main);
   const { tab = DEFAULT_TAB } = parsePlace(location.search);
   layout.side.hidden = !charts[tab].some(({ place }) => place === "side"); // as the panels will
-  const width = widthOf(layout.plots); // while the first answers are on their way
+  const width = widthOf(layout.plots); // while the first answers are on their way, as the next line
+  colorsOn(backgrounds());
   for (;;) {
     const live = source.live === null ? null : new Live(source.live);
     try {

@@ -26,7 +26,7 @@ export class PrefixColors {
   #spaced = new Map();
   /** @type {Rgb[]} none: not known, so that Dask's are shown */
   #backgrounds = [];
-  /** @type {Color[]} */
+  /** @type {readonly Color[]} */
   #choice = [];
   /** @type {import("./oklab.js").Lab[]} */
   #taken = [];

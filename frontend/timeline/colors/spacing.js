@@ -16,11 +16,22 @@ const HUES = 36;
 const CHROMAS = [0.08, 0.12, 0.16, 0.2, 0.24]; // not gray
 const [DARKEST, LIGHTEST, LIGHTNESS_STEP] = [0.32, 0.93, 0.04]; // neither black nor white
 
+/** @type {{backgrounds: string, colors: Color[]}} the last answer of `colorsOn` */
+let last = { backgrounds: "", colors: [] };
+
 /**
+ * All colours to choose from. Remembers the last: a page that opens asks before it knows its prefixes.
  * @param {Rgb[]} backgrounds
- * @returns {Color[]} all colours to choose from
+ * @returns {readonly Color[]}
  */
 export function colorsOn(backgrounds) {
+  const key = JSON.stringify(backgrounds);
+  if (key !== last.backgrounds) last = { backgrounds: key, colors: allOn(backgrounds) };
+  return last.colors;
+}
+
+/** @param {Rgb[]} backgrounds @returns {Color[]} */
+function allOn(backgrounds) {
   const found = [];
   for (let lightness = DARKEST; lightness < LIGHTEST; lightness += LIGHTNESS_STEP) {
     for (const chroma of CHROMAS) {
@@ -44,7 +55,7 @@ function standsOut(rgb, backgrounds) {
 
 /**
  * @param {Rgb} wanted
- * @param {Color[]} colors to choose from
+ * @param {readonly Color[]} colors to choose from
  * @param {Rgb[]} backgrounds
  * @param {Lab[]} taken
  * @param {number} apart the distance from those taken, if there is room
@@ -61,7 +72,7 @@ export function nearestFree(wanted, colors, backgrounds, taken, apart) {
 }
 
 /**
- * @param {Color[]} colors
+ * @param {readonly Color[]} colors
  * @param {Lab} lab
  */
 function nearest(colors, lab) {
