@@ -22,6 +22,8 @@ from observatory.store.connection import read_connection
 from observatory.store.ingest import agents
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
+from observatory.store.queries.dimensions import Dimensions, dimensions_version
+from observatory.store.queries.dimensions import dimensions as read_dimensions
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.state import computing_seconds
 from observatory.wire.blocks import decode
@@ -87,7 +89,7 @@ def lanes(scope: Scope) -> dict[str, Any]:
     intervals = Intervals(scope.cluster.identity_interval, scope.cluster.metrics_interval)
     with read_connection() as connection:
         # first: what is added meanwhile makes it outdated
-        version = timeline.dimensions_version(connection, scope.cluster.pk)
+        version = dimensions_version(connection, scope.cluster.pk)
         dimensions = _dimensions(connection, scope.cluster.pk, version)
         if not scope.is_whole:
             dimensions = _clip(connection, dimensions, scope)
@@ -108,15 +110,15 @@ def lanes(scope: Scope) -> dict[str, Any]:
 
 
 @cached(LRUCache(4), key=lambda _, cluster, version: (cluster, version), lock=Lock())
-def _dimensions(connection: psycopg.Connection, cluster: int, version: str) -> timeline.Dimensions:
+def _dimensions(connection: psycopg.Connection, cluster: int, version: str) -> Dimensions:
     """Return what the cluster had at least at that version: shared, must not be changed.
 
     Those of a thousand workers take 50 ms, and each page of the cluster and of its runs needs them.
     """
-    return timeline.dimensions(connection, cluster, list(LAYER_OF_METRIC))
+    return read_dimensions(connection, cluster, list(LAYER_OF_METRIC))
 
 
-def _with_pseudonyms(dimensions: timeline.Dimensions, pseudonyms: Pseudonyms) -> timeline.Dimensions:
+def _with_pseudonyms(dimensions: Dimensions, pseudonyms: Pseudonyms) -> Dimensions:
     text = pseudonyms.text
     return replace(
         dimensions,
@@ -129,9 +131,7 @@ def _with_pseudonyms(dimensions: timeline.Dimensions, pseudonyms: Pseudonyms) ->
     )
 
 
-def _clip(
-    connection: psycopg.Connection, dimensions: timeline.Dimensions, scope: Scope
-) -> timeline.Dimensions:
+def _clip(connection: psycopg.Connection, dimensions: Dimensions, scope: Scope) -> Dimensions:
     start, stop = scope.start / 1e6, scope.stop / 1e6
     workers = [
         {
@@ -148,7 +148,7 @@ def _clip(
     ]
     known = {worker["id"] for worker in workers}
     prefixes = _prefixes(connection, scope)
-    clipped = timeline.Dimensions(
+    clipped = Dimensions(
         workers,
         [lane for lane in dimensions.lanes if lane["worker"] in known],
         [prefix for prefix in dimensions.prefixes if prefix["id"] in prefixes],
@@ -160,9 +160,7 @@ def _clip(
     return _recorded(connection, replace(clipped, workers=workers), scope)
 
 
-def _recorded(
-    connection: psycopg.Connection, dimensions: timeline.Dimensions, scope: Scope
-) -> timeline.Dimensions:
+def _recorded(connection: psycopg.Connection, dimensions: Dimensions, scope: Scope) -> Dimensions:
     """Return the dimensions without the lanes and series that have no records in the window."""
     ids = [id for item in dimensions.series for id in item["ids"]]
     series = timeline.sampled_series(connection, scope.cluster.pk, ids, *scope.window)
@@ -175,7 +173,7 @@ def _recorded(
 
 
 def _series_where(
-    dimensions: timeline.Dimensions, is_shown: Callable[[int, int | None], bool]
+    dimensions: Dimensions, is_shown: Callable[[int, int | None], bool]
 ) -> list[dict[str, Any]]:
     """Return the series of the dimensions for whose id and worker `is_shown` returns true."""
     found = []

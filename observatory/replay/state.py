@@ -37,7 +37,6 @@ RECENT = 1.5
 
 Values = Mapping[int | None, float]
 """of a metric, by worker"""
-NONE: Values = {}
 
 
 def state_at(
@@ -81,7 +80,7 @@ def state_at(
         "progress": progress,
         "tasks": tasks,
         "tasks_at": max((sample.time.timestamp() for sample in counts or scrapes), default=None),
-        "workers": [_worker(worker, scope, beats, contention, executing) for worker in workers],
+        "workers": list(_worker_states(workers, scope, beats, contention, executing)),
         "totals": {
             "workers": len(workers),
             "threads": sum(worker.nthreads for worker in workers),
@@ -237,24 +236,27 @@ def _executing(connection: psycopg.Connection, scope: Scope, at: int, committed:
     }
 
 
-def _worker(
-    worker: store.LiveWorker,
+def _worker_states(
+    workers: list[store.LiveWorker],
     scope: Scope,
     beats: Mapping[tuple[str, str], Values],
     contention: dict[int, float],
     executing: dict[int, int],
-) -> dict[str, Any]:
-    id = worker.id
-    process, managed, unmanaged, spilled = (beats.get((MEMORY, kind), NONE).get(id) for kind in MEMORY_KINDS)
-    return {
-        "id": id,
-        "status": worker.status if scope.has_final_status(worker.ended) else "running",
-        "cpu": beats.get((CPU, ""), NONE).get(id),
-        "memory": process,
-        "managed": managed,
-        "unmanaged": unmanaged,
-        "spilled": spilled,
-        "limit": worker.memory_limit,
-        "gil": contention.get(id, beats.get((GIL, ""), NONE).get(id)),
-        "running": max(worker.running, executing.get(id, 0)),
-    }
+) -> Iterator[dict[str, Any]]:
+    none: Values = {}
+    process, managed, unmanaged, spilled = (beats.get((MEMORY, kind), none) for kind in MEMORY_KINDS)
+    cpu, gil = beats.get((CPU, ""), none), beats.get((GIL, ""), none)
+    for worker in workers:
+        id = worker.id
+        yield {
+            "id": id,
+            "status": worker.status if scope.has_final_status(worker.ended) else "running",
+            "cpu": cpu.get(id),
+            "memory": process.get(id),
+            "managed": managed.get(id),
+            "unmanaged": unmanaged.get(id),
+            "spilled": spilled.get(id),
+            "limit": worker.memory_limit,
+            "gil": contention.get(id, gil.get(id)),
+            "running": max(worker.running, executing.get(id, 0)),
+        }

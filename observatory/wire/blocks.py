@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,10 +91,12 @@ def encode(
     columns: Sequence[Column],
     meta: Mapping[str, Any] | None = None,
     may_share: bool = False,
+    to_json: Callable[[Any], bytes] | None = None,
 ) -> bytes:
     """The bytes of a block. Raises BlockError if a column lacks `rows` items, ValueError on a NaN.
 
-    `may_share`: columns of the same type and numbers are stored once.
+    `may_share`: columns of the same type and numbers are stored once. `to_json` encodes the header instead of
+    `json`, which agents have, too.
     """
     described: list[dict[str, Any]] = []
     offsets: dict[tuple[str, bytes], int] = {}
@@ -118,13 +120,15 @@ def encode(
         padded = data + b"\0" * (-len(data) % 8)
         parts.append(padded)
         offset += len(padded)
-    header = json.dumps(
-        {"kind": kind, "rows": rows, "meta": dict(meta or {}), "columns": described},
-        separators=(",", ":"),
-        allow_nan=False,
-    ).encode()
+    header = (to_json or _to_json)(
+        {"kind": kind, "rows": rows, "meta": dict(meta or {}), "columns": described}
+    )
     header += b" " * (-len(header) % 8)
     return b"".join([PREFIX.pack(MAGIC, len(header), offset, 0), header, *parts])
+
+
+def _to_json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _distinct_texts(column: Column, rows: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ documentation's table (docs/blocks.md) and the frontend's names and types (front
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,8 +34,13 @@ class BlockKind:
     """names in the block's meta; live blocks leave out `level`, `index` and `bins`, which belong to tiles"""
     found_in: str = ""
 
-    def encode(self, values: Mapping[str, Any], meta: Mapping[str, Any] | None = None) -> bytes:
-        """The bytes of a block.
+    def encode(
+        self,
+        values: Mapping[str, Any],
+        meta: Mapping[str, Any] | None = None,
+        to_json: Callable[[Any], bytes] | None = None,
+    ) -> bytes:
+        """The bytes of a block; `to_json` as for `blocks.encode`.
 
         `values` has the values of each column: a buffer of the column's type (a numpy array), a sequence of
         numbers or texts, or a `Column`. Raises BlockError for columns other than the declared ones, and for a
@@ -45,7 +50,7 @@ class BlockKind:
             raise BlockError(f"a block of kind {self.name!r} has other columns than {sorted(values)}")
         columns = [_column(column, values[column.name]) for column in self.columns]
         rows = _rows(columns[0]) if columns else 0
-        return encode(self.name, rows, columns, meta, may_share=True)
+        return encode(self.name, rows, columns, meta, may_share=True, to_json=to_json)
 
 
 def _column(declared: BlockColumn, values: Any) -> Column:

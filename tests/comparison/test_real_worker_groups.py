@@ -16,7 +16,7 @@ from observatory.clusters.models import Cluster
 from observatory.comparison.compare_workers import compare_workers, labels_of_run
 from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.store.queries.timeline import dimensions
+from observatory.store.queries.dimensions import dimensions
 from tests.comparison.real_runs import Recording
 from tests.world import World
 

@@ -7,7 +7,7 @@ import psycopg
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.timeline import dimensions
+from observatory.store.queries.dimensions import dimensions
 from observatory.wire.records import Event, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]

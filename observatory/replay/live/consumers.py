@@ -19,8 +19,8 @@ from observatory.clusters.accounts.proxy_sign_in import user_of_socket
 from observatory.replay.live.subscription import subscribe, unsubscribe
 from observatory.replay.tiles.extent_block import empty_extent, extent_meta
 from observatory.store.connection import read_connection
+from observatory.store.queries.dimensions import dimensions_version
 from observatory.store.queries.extents import read_extent
-from observatory.store.queries.timeline import dimensions_version
 from observatory.wire.timeline_blocks import EXTENT
 
 SIGNED_OUT, NOT_FOUND, TOO_SLOW = 4401, 4404, 4408

@@ -16,6 +16,7 @@ from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 
 from observatory.clusters.models import Cluster, Target
+from observatory.config.http.api_response import encode_json
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store.connection import read_connection
@@ -126,17 +127,14 @@ async def unsubscribe(cluster: int, receiver: Receiver) -> None:
 
 @database_sync_to_async  # type: ignore[untyped-decorator]
 def _state_block(cluster_id: int) -> bytes | None:
-    """Encode the target's status and the current state; None if the cluster isn't live.
-
-    Raises ValueError on a NaN.
-    """
+    """Encode the target's status and the current state; None if the cluster isn't live."""
     cluster = Cluster.objects.select_related("target").filter(pk=cluster_id, ended=None).first()
     if cluster is None:
         return None
     now = time.time() + (cluster.target.clock_offset if cluster.target else 0.0)
     with read_connection() as connection, timeline.snapshot(connection):
         state = state_at(connection, Scope(cluster), seconds_to_microseconds(now))
-    return _target_block(cluster.target) + STATE.encode({}, state)
+    return _target_block(cluster.target) + STATE.encode({}, state, to_json=encode_json)
 
 
 def _target_block(target: Target | None) -> bytes:

@@ -59,8 +59,7 @@ class PrefixProgress:
     """computing time"""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveWorker:
+class LiveWorker(NamedTuple):
     """A worker that was alive then."""
 
     id: int

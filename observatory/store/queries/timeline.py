@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import numpy.typing as npt
 import psycopg
@@ -15,13 +15,10 @@ from psycopg.rows import class_row
 from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import fetch_columns, fetch_packed_columns
 from observatory.store.times import from_microseconds
-from observatory.store.worker_slots import SLOT
-from observatory.store.worker_tags import tags_of
 from observatory.wire.layers import BAND
 from observatory.wire.records import Action
 
 Array = npt.NDArray[Any]
-Item = dict[str, Any]
 
 SPAN_TYPES = {
     "lane": "int32",
@@ -54,19 +51,6 @@ OF_LANES: LiteralString = "(%(lanes)s::int[] IS NULL OR lane_id = ANY(%(lanes)s)
 
 
 @dataclass(frozen=True, slots=True)
-class Dimensions:
-    """The workers, lanes, prefixes and series of a cluster, as the API lists them.
-
-    An item of `series` has all series of one metric and the same labels: a thousand workers have 13,000.
-    """
-
-    workers: list[Item]
-    lanes: list[Item]
-    prefixes: list[Item]
-    series: list[Item]
-
-
-@dataclass(frozen=True, slots=True)
 class WorkerAddresses:
     """Where a lifetime of a worker ran. Empty: not known."""
 
@@ -78,8 +62,7 @@ class WorkerAddresses:
     """id of the process"""
 
 
-@dataclass(frozen=True, slots=True)
-class LayerSeries:
+class LayerSeries(NamedTuple):
     id: int
     metric: str
     type: int
@@ -88,8 +71,7 @@ class LayerSeries:
     """id of the first series of the cluster with the same metric and labels, of any worker"""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSeries:
+class WorkerSeries(NamedTuple):
     id: int
     worker: int
     metric: str
@@ -110,50 +92,6 @@ def snapshot(connection: psycopg.Connection) -> Iterator[None]:
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield
-
-
-def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Dimensions:
-    """Return all workers, lanes and prefixes of the cluster, and the series of `metrics`."""
-    workers = _items(
-        connection,
-        f"""SELECT id, address, name, host, {SLOT} AS slot, nthreads, memory_limit,
-               extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
-               end_reason, status, position, resources, detail
-           FROM worker WHERE cluster_id = %s ORDER BY started, id""",
-        [cluster],
-    )
-    for worker in workers:
-        worker["tags"] = tags_of(worker.pop("resources"), worker.pop("detail"))
-    series = _items(
-        connection,
-        """SELECT metric, labels, array_agg(id) AS ids, array_agg(worker_id) AS workers
-           FROM series WHERE cluster_id = %s AND metric = ANY(%s) GROUP BY metric, labels ORDER BY min(id)""",
-        [cluster, list(metrics)],
-    )
-    return Dimensions(
-        workers,
-        _items(
-            connection,
-            """SELECT id, worker_id AS worker, thread, position FROM lane
-               WHERE cluster_id = %s ORDER BY worker_id, position""",
-            [cluster],
-        ),
-        _items(connection, "SELECT id, name, color FROM prefix WHERE cluster_id = %s ORDER BY id", [cluster]),
-        series,
-    )
-
-
-def dimensions_version(connection: psycopg.Connection, cluster: int) -> str:
-    """Return a text that differs once the cluster's workers, lanes, prefixes or series differ."""
-    row = connection.execute(
-        """SELECT concat_ws('-',
-               (SELECT sum(hashtextextended(worker::text, 0)) FROM worker WHERE cluster_id = %(cluster)s),
-               (SELECT count(*) FROM lane WHERE cluster_id = %(cluster)s),
-               (SELECT count(*) FROM prefix WHERE cluster_id = %(cluster)s),
-               (SELECT count(*) FROM series WHERE cluster_id = %(cluster)s))""",
-        {"cluster": cluster},
-    ).fetchone()
-    return str(row[0]) if row else ""
 
 
 def worker_addresses(connection: psycopg.Connection, cluster: int) -> list[WorkerAddresses]:
@@ -296,16 +234,16 @@ def layer_series(
 
     Series of the scheduler or the cluster belong to the first band.
     """
-    with connection.cursor(row_factory=class_row(LayerSeries)) as cursor:
-        return cursor.execute(
-            """SELECT series.id, metric, type,
-                   min(series.id) OVER (PARTITION BY metric, labels, worker_id IS NULL) AS first
-               FROM series LEFT JOIN worker ON worker.id = worker_id
-               WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
-                 AND (%(band)s::int IS NULL OR coalesce(worker.position, 0) / %(size)s = %(band)s)
-               ORDER BY series.id""",
-            {"cluster": cluster, "metrics": list(metrics), "band": band, "size": BAND},
-        ).fetchall()
+    rows = connection.execute(
+        """SELECT series.id, metric, type,
+               min(series.id) OVER (PARTITION BY metric, labels, worker_id IS NULL) AS first
+           FROM series LEFT JOIN worker ON worker.id = worker_id
+           WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
+             AND (%(band)s::int IS NULL OR coalesce(worker.position, 0) / %(size)s = %(band)s)
+           ORDER BY series.id""",
+        {"cluster": cluster, "metrics": list(metrics), "band": band, "size": BAND},
+    ).fetchall()
+    return [LayerSeries(*row) for row in rows]
 
 
 def worker_series(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> list[WorkerSeries]:
@@ -313,16 +251,16 @@ def worker_series(connection: psycopg.Connection, cluster: int, metrics: Sequenc
 
     Of the memory it is that of the process.
     """
-    with connection.cursor(row_factory=class_row(WorkerSeries)) as cursor:
-        return cursor.execute(
-            """SELECT * FROM (
-                   SELECT DISTINCT ON (worker_id) id, worker_id AS worker, metric, type FROM series
-                   WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id IS NOT NULL
-                     AND coalesce(labels->>'type', 'process') = 'process'
-                   ORDER BY worker_id, array_position(%(metrics)s, metric), id) AS chosen
-               ORDER BY id""",
-            {"cluster": cluster, "metrics": list(metrics)},
-        ).fetchall()
+    rows = connection.execute(
+        """SELECT * FROM (
+               SELECT DISTINCT ON (worker_id) id, worker_id AS worker, metric, type FROM series
+               WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id IS NOT NULL
+                 AND coalesce(labels->>'type', 'process') = 'process'
+               ORDER BY worker_id, array_position(%(metrics)s, metric), id) AS chosen
+           ORDER BY id""",
+        {"cluster": cluster, "metrics": list(metrics)},
+    ).fetchall()
+    return [WorkerSeries(*row) for row in rows]
 
 
 def events(
@@ -404,12 +342,6 @@ def _names(
 ) -> dict[int, str]:
     """Return the names by id of the ids that are at `place` in the rows."""
     return dict(connection.execute(query, [list({row[place] for row in rows})]).fetchall())
-
-
-def _items(connection: psycopg.Connection, query: LiteralString, parameters: Sequence[Any]) -> list[Item]:
-    cursor = connection.execute(query, parameters)
-    labels = [column.name for column in cursor.description or ()]
-    return [dict(zip(labels, row, strict=True)) for row in cursor.fetchall()]
 
 
 def window_parameters(cluster: int, start: int, stop: int) -> dict[str, Any]:

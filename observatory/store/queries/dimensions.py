@@ -1,0 +1,77 @@
+"""Reads what a cluster consists of: its workers, lanes, prefixes and series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+import psycopg
+
+from observatory.store.worker_slots import SLOT
+from observatory.store.worker_tags import tags_of
+
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Dimensions:
+    """The workers, lanes, prefixes and series of a cluster, as the API lists them.
+
+    An item of `series` has all series of one metric and the same labels: a thousand workers have 13,000.
+    """
+
+    workers: list[Item]
+    lanes: list[Item]
+    prefixes: list[Item]
+    series: list[Item]
+
+
+def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Dimensions:
+    """Return all workers, lanes and prefixes of the cluster, and the series of `metrics`."""
+    workers = _items(
+        connection,
+        f"""SELECT id, address, name, host, {SLOT} AS slot, nthreads, memory_limit,
+               extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
+               end_reason, status, position, resources, detail
+           FROM worker WHERE cluster_id = %s ORDER BY started, id""",
+        [cluster],
+    )
+    for worker in workers:
+        worker["tags"] = tags_of(worker.pop("resources"), worker.pop("detail"))
+    series = _items(
+        connection,
+        """SELECT metric, labels, array_agg(id) AS ids, array_agg(worker_id) AS workers
+           FROM series WHERE cluster_id = %s AND metric = ANY(%s) GROUP BY metric, labels ORDER BY min(id)""",
+        [cluster, list(metrics)],
+    )
+    return Dimensions(
+        workers,
+        _items(
+            connection,
+            """SELECT id, worker_id AS worker, thread, position FROM lane
+               WHERE cluster_id = %s ORDER BY worker_id, position""",
+            [cluster],
+        ),
+        _items(connection, "SELECT id, name, color FROM prefix WHERE cluster_id = %s ORDER BY id", [cluster]),
+        series,
+    )
+
+
+def dimensions_version(connection: psycopg.Connection, cluster: int) -> str:
+    """Return a text that differs once the cluster's workers, lanes, prefixes or series differ."""
+    row = connection.execute(
+        """SELECT concat_ws('-',
+               (SELECT sum(hashtextextended(worker::text, 0)) FROM worker WHERE cluster_id = %(cluster)s),
+               (SELECT count(*) FROM lane WHERE cluster_id = %(cluster)s),
+               (SELECT count(*) FROM prefix WHERE cluster_id = %(cluster)s),
+               (SELECT count(*) FROM series WHERE cluster_id = %(cluster)s))""",
+        {"cluster": cluster},
+    ).fetchone()
+    return str(row[0]) if row else ""
+
+
+def _items(connection: psycopg.Connection, query: LiteralString, parameters: Sequence[Any]) -> list[Item]:
+    cursor = connection.execute(query, parameters)
+    labels = [column.name for column in cursor.description or ()]
+    return [dict(zip(labels, row, strict=True)) for row in cursor.fetchall()]
