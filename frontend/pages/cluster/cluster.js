@@ -138,7 +138,8 @@ class Page {
     document.addEventListener("visibilitychange", () => (this.#time = performance.now())); // what a hidden tab missed isn't made up for
     this.#follow(live);
     /** @type {any} */ (window).observatory = this;
-    requestAnimationFrame((now) => this.#frame(now));
+    // the first frame lays out what was built, so that no frame does that and draws
+    requestAnimationFrame(() => requestAnimationFrame((now) => this.#frame(now)));
   }
 
   /** @param {Live|null} live */
