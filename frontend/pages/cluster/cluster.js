@@ -34,7 +34,8 @@ import { followByAsking, followLive } from "./live.js";
 
 const RETRY = 3000; // ms
 const STATUS_INTERVAL = 1000; // ms
-const ROWS_AWAITED = 1000; // ms that the second frame waits for the first rows: drawing empty charts would delay them
+// ms that the first and the second frame wait for the first rows: drawing empty charts would delay them
+const [FIRST_AWAITED, SECOND_AWAITED] = [300, 1000];
 
 const main = document.getElementById("observatory");
 if (main?.dataset.url) void open(main, sourceOf(main));
@@ -54,7 +55,6 @@ export async function open(main, source) {
     try {
       live?.connect();
       const context = await loadContext(source);
-      await new Promise((resolve) => setTimeout(resolve)); // the browser may paint between loading and building
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
       new Page(layout, context, width, main.dataset.mayWrite !== undefined).start(live);
@@ -180,9 +180,10 @@ class Page {
     requestAnimationFrame((later) => this.#frame(later));
   }
 
-  /** Whether the first rows are on their way, and the page has shown that. */
+  /** Whether the first rows are on their way; the page soon shows that. */
   #awaitsRows() {
-    return this.frames > 0 && !this.context.tiles.hasBegun && performance.now() - this.#opened < ROWS_AWAITED;
+    const awaited = this.frames > 0 ? SECOND_AWAITED : FIRST_AWAITED;
+    return !this.context.tiles.hasBegun && performance.now() - this.#opened < awaited;
   }
 
   /** Requests everything but the first rows. */
