@@ -82,11 +82,11 @@ def test_what_is_shown_beside_the_first_rows_is_there_though_they_can_not_be_had
 ) -> None:
     page.route(lambda url: "spans" in layers_of(url), lambda route: route.fulfill(status=500))
     page.goto(opened)
-    page.wait_for_function("() => window.observatory?.context.playheadState.state")
+    page.wait_for_function("() => window.observatory?.context?.playheadState.state")
     page.get_by_text("Some data can't be loaded (the server answered 500)").first.wait_for()
     complaints.clear()  # of the browser about these answers
 
 
 def test_a_tab_without_the_task_stream_has_its_state(page: Page, opened: str) -> None:
     page.goto(f"{opened}?tab=logs")
-    page.wait_for_function("() => window.observatory?.context.playheadState.state")
+    page.wait_for_function("() => window.observatory?.context?.playheadState.state")
