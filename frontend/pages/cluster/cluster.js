@@ -212,7 +212,8 @@ class Page {
       if (!this.frames) this.overview.cover(width); // before the others: its few tiles tell most
       if (this.#isFollowing) this.#request(); // before the tiles: the state takes the server longest
       this.view = this.#cover(width);
-      this.overview.draw(width, dirty.has("overview"), dirty.has("tiles"));
+      if (this.frames) this.overview.draw(width, dirty.has("overview"), dirty.has("tiles"));
+      else this.#mark("overview", "data"); // the rows come first
     }
     this.transport();
     this.header();
