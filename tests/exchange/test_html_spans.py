@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import io
 import re
 import time
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -19,7 +21,7 @@ from playwright.sync_api import Browser
 
 from observatory.clusters.models import Cluster
 from observatory.exchange.formats import FORMATS
-from observatory.exchange.formats.report import report_of
+from observatory.exchange.formats.report_spans import MOST_TASKS
 from observatory.replay.scope import Scope
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -28,7 +30,7 @@ from observatory.wire.records import Action, Span
 from tests.chromium import TIMEOUT
 from tests.replay.conftest import make_cluster
 
-TASKS = 60_000
+TASKS = 50_001
 WORKERS = [f"tcp://10.0.0.1:{number}" for number in range(70)]
 """in two bands"""
 STEP = 2.0
@@ -75,11 +77,13 @@ def cluster(committed: None, spans: list[Span]) -> Cluster:
     return cluster
 
 
-@pytest.fixture(autouse=True)
-def few_states(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def few_states() -> Iterator[None]:
     """The states of 300 instants take seconds to read."""
-    monkeypatch.setattr("observatory.exchange.formats.report_instants.FEWEST_INSTANTS", 2)
-    monkeypatch.setattr("observatory.exchange.formats.report_instants.MOST_INSTANTS", 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("observatory.exchange.formats.report_instants.FEWEST_INSTANTS", 2)
+        patch.setattr("observatory.exchange.formats.report_instants.MOST_INSTANTS", 2)
+        yield
 
 
 def run_of(cluster: Cluster, spans: list[Span], tasks: int) -> tuple[Scope, list[Span]]:
@@ -96,16 +100,26 @@ def file_of(scope: Scope) -> bytes:
     return file.getvalue()
 
 
-def packed(scope: Scope) -> list[Block]:
-    entries = report_of(scope, lambda done: None).entries
-    return [block for block in decode(gzip.decompress(entries["/spans"])) if block.kind == "packed-span"]
+def packed(file: bytes) -> list[Block]:
+    found = re.search(rb'data-path="/spans"[^>]*>([^<]+)<', file)
+    assert found is not None
+    entry = gzip.decompress(base64.b64decode(found[1]))
+    return [block for block in decode(entry) if block.kind == "packed-span"]
+
+
+@pytest.fixture(scope="module")
+def files(cluster: Cluster, spans: list[Span]) -> dict[int, bytes]:
+    """By the number of tasks."""
+    return {tasks: file_of(run_of(cluster, spans, tasks)[0]) for tasks in (1_796, 50_000)}
 
 
 @pytest.mark.parametrize("tasks", [1_796, 50_000])
-def test_each_task_of_the_run_is_in_the_file(cluster: Cluster, spans: list[Span], tasks: int) -> None:
+def test_each_task_of_the_run_is_in_the_file(
+    cluster: Cluster, spans: list[Span], files: dict[int, bytes], tasks: int
+) -> None:
     scope, inside = run_of(cluster, spans, tasks)
     found = []
-    for block in packed(scope):
+    for block in packed(files[tasks]):
         time = 0.0
         for row in zip(*map(block.list, ("key", "action", "gap", "duration")), strict=True):
             start = time + row[2]
@@ -119,20 +133,20 @@ def test_each_task_of_the_run_is_in_the_file(cluster: Cluster, spans: list[Span]
     assert len([row for row in found if row[1] == Action.COMPUTE]) == tasks
 
 
-def test_the_spans_of_each_band_of_workers_are_a_block(cluster: Cluster, spans: list[Span]) -> None:
-    blocks = packed(run_of(cluster, spans, 1_796)[0])
+def test_the_spans_of_each_band_of_workers_are_a_block(files: dict[int, bytes]) -> None:
+    blocks = packed(files[1_796])
     assert [block.meta["layer"] for block in blocks] == ["spans", "spans.1"]
     assert [len(set(block.list("lane"))) for block in blocks] == [64, 6]
 
 
 def test_a_file_of_50_000_tasks_is_smaller_than_a_performance_report(
-    cluster: Cluster, spans: list[Span]
+    cluster: Cluster, spans: list[Span], files: dict[int, bytes]
 ) -> None:
-    scope, inside = run_of(cluster, spans, 50_000)
+    _, inside = run_of(cluster, spans, 50_000)
     with ThreadPoolExecutor(1) as thread:  # Playwright's event loop runs in this one
         theirs = thread.submit(lambda: asyncio.run(performance_report(inside))).result()
     assert theirs.count("work-") >= 50_000
-    assert len(file_of(scope)) < 0.6 * len(theirs)
+    assert len(files[50_000]) < 0.6 * len(theirs)
 
 
 async def performance_report(spans: list[Span]) -> str:
@@ -159,24 +173,26 @@ async def performance_report(spans: list[Span]) -> str:
         return str(report)
 
 
-def test_a_file_of_more_tasks_says_which_are_summed(cluster: Cluster, spans: list[Span]) -> None:
-    scope, _ = run_of(cluster, spans, 50_001)
-    content = file_of(scope).decode()
+def test_a_file_of_more_tasks_than_its_limit_says_which_are_summed(
+    cluster: Cluster, spans: list[Span], files: dict[int, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MOST_TASKS == 50_000
+    monkeypatch.setattr("observatory.exchange.formats.report_spans.MOST_TASKS", 1_795)
+    content = file_of(run_of(cluster, spans, 1_796)[0]).decode()
     assert 'data-path="/spans"' not in content
     assert 'data-path="/tiles/spans/' in content
     assert re.search(r"tasks shorter than [\d.]+ \w+ are summed", content)
-    small = file_of(run_of(cluster, spans, 1_796)[0]).decode()
-    assert 'data-path="/tiles/spans/' not in small
-    assert "every recorded task is in it" in small
+    whole = files[1_796].decode()
+    assert 'data-path="/tiles/spans/' not in whole
+    assert "every recorded task is in it" in whole
 
 
 @pytest.mark.browser
 def test_the_page_draws_each_task_at_the_first_look_and_zoomed_in(
-    cluster: Cluster, spans: list[Span], chromium: Browser, tmp_path: Path
+    files: dict[int, bytes], spans: list[Span], chromium: Browser, tmp_path: Path
 ) -> None:
-    scope, _ = run_of(cluster, spans, 1_796)
     file = tmp_path / "run.html"
-    file.write_bytes(file_of(scope))
+    file.write_bytes(files[1_796])
     context = chromium.new_context(offline=True)
     context.set_default_timeout(TIMEOUT)
     page = context.new_page()
