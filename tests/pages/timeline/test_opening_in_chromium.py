@@ -11,7 +11,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Action, Span, WorkerSeen
-from tests.tile_urls import layers_of
+from tests.tile_urls import layers_of, tiles_of
 from tests.world import STARTED, World
 
 pytestmark = pytest.mark.browser
@@ -37,6 +37,11 @@ def beside(urls: list[str]) -> list[str]:
     return sorted({part for path in paths for part in BESIDE if path.endswith(part)})
 
 
+def levels_of_spans(url: str) -> list[str]:
+    places = [name.split("/") for name in tiles_of(url)]
+    return [level for layer, level, _ in places if layer == "spans"]
+
+
 def test_what_is_shown_beside_the_first_rows_is_requested_after_them(page: Page, opened: str) -> None:
     asked: list[str] = []
     held: list[Route] = []
@@ -56,6 +61,17 @@ def test_what_is_shown_beside_the_first_rows_is_requested_after_them(page: Page,
     page.wait_for_function(READY)
     page.wait_for_function("() => window.observatory.context.playheadState.state")
     assert beside(asked) == sorted(BESIDE)
+
+
+def test_the_tiles_that_are_requested_first_are_those_that_the_page_draws(page: Page, opened: str) -> None:
+    """Without the column beside them the charts would be a third wider, and need finer tiles."""
+    levels: set[str] = set()
+    page.on("request", lambda request: levels.update(levels_of_spans(request.url)))
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{opened}?from={START}&to={START + 122.4}")
+    page.wait_for_function(READY)
+    assert page.evaluate("() => window.observatory.view.width") == 848
+    assert levels == {"18"}
 
 
 def test_the_first_rows_are_drawn_before_anything_else_is_requested(page: Page, opened: str) -> None:
