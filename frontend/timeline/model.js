@@ -28,8 +28,6 @@ export class Model extends EventTarget {
     this.prefixes = new Map();
     /** @type {Map<string, Series[]>} series by layer */
     this.series = new Map();
-    /** @type {Map<string, SeriesGroup[]>} by layer: what wasn't asked for yet, as that takes long where workers are many */
-    this.seriesGroups = new Map();
     /** grows whenever anything is added or changed */
     this.version = 0;
     /** of the answer of /lanes that was taken last; empty since a live block was applied */
@@ -51,7 +49,7 @@ export class Model extends EventTarget {
     for (const worker of answer.workers) this.workers.set(worker.id, worker);
     for (const lane of answer.lanes) this.lanes.set(lane.id, lane);
     this.#addPrefixes(answer.prefixes);
-    for (const [layer, groups] of Object.entries(answer.series)) this.seriesGroups.set(layer, groups);
+    for (const [layer, groups] of Object.entries(answer.series)) this.#seriesGroups.set(layer, groups);
     this.lanesVersion = answer.version ?? "";
     this.#changed();
   }
@@ -236,8 +234,8 @@ export class Model extends EventTarget {
 
   /** @param {string} layer */
   #ungroup(layer) {
-    const groups = this.seriesGroups.get(layer) ?? [];
-    this.seriesGroups.delete(layer);
+    const groups = this.#seriesGroups.get(layer) ?? [];
+    this.#seriesGroups.delete(layer);
     for (const series of ungrouped(groups)) this.#addSeries(layer, series);
   }
 
@@ -270,6 +268,8 @@ export class Model extends EventTarget {
     return this.unplaced.size < before;
   }
 
+  /** @type {Map<string, SeriesGroup[]>} by layer: not in `series` before a chart wants them, as many take long */
+  #seriesGroups = new Map();
   /** @type {Map<number, number>} where in its layer's list a series is */
   #seriesPlaces = new Map();
   /** @type {Map<number, string>|null} */

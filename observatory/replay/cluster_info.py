@@ -22,8 +22,7 @@ from observatory.store.connection import read_connection
 from observatory.store.ingest import agents
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
-from observatory.store.queries.dimensions import Dimensions, dimensions_version
-from observatory.store.queries.dimensions import dimensions as read_dimensions
+from observatory.store.queries.dimensions import Dimensions, dimensions_version, read_dimensions
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.state import computing_seconds
 from observatory.wire.blocks import decode
@@ -111,9 +110,9 @@ def lanes(scope: Scope) -> dict[str, Any]:
 
 @cached(LRUCache(4), key=lambda _, cluster, version: (cluster, version), lock=Lock())
 def _dimensions(connection: psycopg.Connection, cluster: int, version: str) -> Dimensions:
-    """Return what the cluster had at least at that version: shared, must not be changed.
+    """Return the cluster's dimensions of at least that version. They are shared: nobody may change them.
 
-    Those of a thousand workers take 50 ms, and each page of the cluster and of its runs needs them.
+    Reading those of a thousand workers takes 50 ms; each page of the cluster and of its runs needs them.
     """
     return read_dimensions(connection, cluster, list(LAYER_OF_METRIC))
 

@@ -96,7 +96,7 @@ def encode(
     """The bytes of a block. Raises BlockError if a column lacks `rows` items, ValueError on a NaN.
 
     `may_share`: columns of the same type and numbers are stored once. `to_json` encodes the header instead of
-    `json`, which agents have, too.
+    Python's own `json`: only servers have a faster library.
     """
     described: list[dict[str, Any]] = []
     offsets: dict[tuple[str, bytes], int] = {}

@@ -16,7 +16,7 @@ from observatory.clusters.models import Cluster
 from observatory.comparison.compare_workers import compare_workers, labels_of_run
 from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.store.queries.dimensions import dimensions
+from observatory.store.queries.dimensions import read_dimensions
 from tests.comparison.real_runs import Recording
 from tests.world import World
 
@@ -77,7 +77,7 @@ def run(told: Recording, transactional_db: None, world: World) -> Iterator[Run]:
 
 def test_labels_and_resources_of_each_worker_are_recorded(run: Run, connection: psycopg.Connection) -> None:
     cluster: Cluster = run.cluster
-    tags = {worker["name"]: worker["tags"] for worker in dimensions(connection, cluster.pk, []).workers}
+    tags = {worker["name"]: worker["tags"] for worker in read_dimensions(connection, cluster.pk, []).workers}
     own = {"version", "zone", "resource GPU", "resource CPU", "resource DISK"}
     assert {name: {tag: its[tag] for tag in its if tag in own} for name, its in tags.items()} == {
         "2026.10": {"version": "2026.10", "zone": "b", "resource CPU": "2", "resource DISK": "1"},

@@ -7,7 +7,7 @@ import psycopg
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.dimensions import dimensions
+from observatory.store.queries.dimensions import read_dimensions
 from observatory.wire.records import Event, WorkerGone
 
 Rows = Callable[..., list[tuple[Any, ...]]]
@@ -181,4 +181,4 @@ def test_lifetimes_with_one_name_or_nanny_fill_one_slot(
     live = writer.write(Batch.of(cluster, workers=seen)).workers
     slots = ["w0", "w0", nanny["nanny"], nanny["nanny"], "tcp://h:5"]
     assert [item["slot"] for item in live] == slots
-    assert [item["slot"] for item in dimensions(connection, cluster, []).workers] == slots
+    assert [item["slot"] for item in read_dimensions(connection, cluster, []).workers] == slots

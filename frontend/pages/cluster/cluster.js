@@ -34,7 +34,7 @@ import { followByAsking, followLive } from "./live.js";
 
 const RETRY = 3000; // ms
 const STATUS_INTERVAL = 1000; // ms
-// ms that the first and the second frame wait for the first rows: drawing empty charts would delay them
+// ms that the first and the second drawing wait for the first rows: empty charts would delay them
 const [FIRST_AWAITED, SECOND_AWAITED] = [300, 1000];
 
 const main = document.getElementById("observatory");
@@ -47,8 +47,9 @@ if (main?.dataset.url) void open(main, sourceOf(main));
 export async function open(main, source) {
   const layout = buildLayout(main);
   const { tab = DEFAULT_TAB } = parsePlace(location.search);
-  layout.side.hidden = !charts[tab].some(({ place }) => place === "side"); // as the panels will
-  const width = widthOf(layout.plots); // while the first answers are on their way, as the next line
+  layout.side.hidden = !charts[tab].some(({ place }) => place === "side"); // as it will be once the panels are there
+  // while the first answers are on their way: what takes long and needs none of them
+  const width = widthOf(layout.plots);
   colorsOn(backgrounds());
   for (;;) {
     const live = source.live === null ? null : new Live(source.live);
@@ -138,7 +139,7 @@ class Page {
     document.addEventListener("visibilitychange", () => (this.#time = performance.now())); // what a hidden tab missed isn't made up for
     this.#follow(live);
     /** @type {any} */ (window).observatory = this;
-    // the first frame lays out what was built, so that no frame does that and draws
+    // the browser lays out in one frame what was built, and the page draws in the next: both at once would take long
     requestAnimationFrame(() => requestAnimationFrame((now) => this.#frame(now)));
   }
 
@@ -180,7 +181,7 @@ class Page {
     requestAnimationFrame((later) => this.#frame(later));
   }
 
-  /** Whether the first rows are on their way; the page soon shows that. */
+  /** Whether drawing has to wait for the first rows, which are on their way. */
   #awaitsRows() {
     const awaited = this.frames > 0 ? SECOND_AWAITED : FIRST_AWAITED;
     return !this.context.tiles.hasBegun && performance.now() - this.#opened < awaited;
@@ -213,7 +214,7 @@ class Page {
       if (this.#isFollowing) this.#request(); // before the tiles: the state takes the server longest
       this.view = this.#cover(width);
       if (this.frames) this.overview.draw(width, dirty.has("overview"), dirty.has("tiles"));
-      else this.#mark("overview", "data"); // the rows come first
+      else this.#mark("data", "overview"); // in the next drawing, after the first rows
     }
     this.transport();
     this.header();

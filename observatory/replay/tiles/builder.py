@@ -101,11 +101,12 @@ def cached_tiles(
 
 
 def build_closed_tiles(
-    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, deep: bool = False
+    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, ahead: bool = False
 ) -> int:
     """Build and cache the closed tiles at `tile_id` and below that aren't cached; returns their number.
 
-    `deep`: below BASE_LEVEL as well, where there are MANY_SPANS.
+    `ahead`: nobody waits. Tiles are compressed harder, and built below BASE_LEVEL as well, where there are
+    MANY_SPANS.
     """
     extent = read_extent(connection, scope.cluster.pk)
     if extent is None or not _exists(layer, extent) or not _overlaps(tile_id, extent, scope):
@@ -119,13 +120,13 @@ def build_closed_tiles(
         return 0
     built = 0
     if not is_small and not _is_direct(connection, scope, layer, tile_id):
-        built += _build_children(connection, scope, layer, tile_id, deep)
+        built += _build_children(connection, scope, layer, tile_id, ahead)
     if is_cacheable(layer, tile_id.level) and is_closed(tile_id, extent.committed, scope):
-        tile = _build(connection, scope, layer, tile_id, is_small, ahead=deep)
+        tile = _build(connection, scope, layer, tile_id, is_small, ahead=ahead)
         built += 1
-        can_be_finer = deep and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
+        can_be_finer = ahead and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
         if can_be_finer and count_spans(tile.body) > MANY_SPANS:
-            built += _build_children(connection, scope, layer, tile_id, deep)
+            built += _build_children(connection, scope, layer, tile_id, ahead)
     return built
 
 
@@ -136,7 +137,7 @@ def build_cluster_tiles(connection: psycopg.Connection, cluster: Cluster, layer:
     if extent is None or not extent.first:
         return 0
     top = covering_tile_ids(extent.first, extent.last)
-    built = sum(build_closed_tiles(connection, scope, layer, tile_id, deep=True) for tile_id in top)
+    built = sum(build_closed_tiles(connection, scope, layer, tile_id, ahead=True) for tile_id in top)
     if not cluster.is_live:
         for tile_id in top:
             _build(connection, scope, layer, tile_id, ahead=True)
@@ -202,7 +203,10 @@ def _build(
     is_small: bool | None = None,
     ahead: bool = False,
 ) -> Tile:
-    """Return a tile, cached or built; None: whether it is small isn't known yet. `ahead`: nobody waits."""
+    """Return a tile, cached or built; `ahead` as for `build_closed_tiles`.
+
+    `is_small`: None where that isn't known yet.
+    """
     with timeline.snapshot(connection):
         extent = read_extent(connection, scope.cluster.pk) or empty_extent(scope.cluster)
         builder = _Builder(connection, scope, extent, ahead)
@@ -214,9 +218,9 @@ def _build(
 
 
 def _build_children(
-    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, deep: bool
+    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, ahead: bool
 ) -> int:
-    return sum(build_closed_tiles(connection, scope, layer, child, deep) for child in tile_id.children)
+    return sum(build_closed_tiles(connection, scope, layer, child, ahead) for child in tile_id.children)
 
 
 class _Builder:

@@ -27,7 +27,7 @@ class Dimensions:
     series: list[Item]
 
 
-def dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Dimensions:
+def read_dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Dimensions:
     """Return all workers, lanes and prefixes of the cluster, and the series of `metrics`."""
     workers = _items(
         connection,

@@ -167,12 +167,7 @@ def last_rates(
                ORDER BY time DESC LIMIT 1
            ) AS before
            WHERE newest.value >= before.value""",
-        {
-            "cluster": cluster,
-            "metrics": [metric],
-            "at": from_microseconds(at),
-            "oldest": _oldest(at, max_age, since),
-        },
+        _last_parameters(cluster, [metric], at, max_age, since),
     ).fetchall()
     return dict(rows)
 
@@ -225,7 +220,7 @@ def _last_parameters(
         "cluster": cluster,
         "metrics": list(metrics),
         "at": from_microseconds(at),
-        "oldest": _oldest(at, max_age, since),
+        "oldest": max(from_microseconds(at) - timedelta(seconds=max_age), from_microseconds(since)),
     }
 
 
@@ -236,7 +231,3 @@ def prefix_counts(connection: psycopg.Connection, cluster: int, at: int) -> dict
         prefix, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
         counts.setdefault(prefix, {})[state] = int(sample.value)
     return counts
-
-
-def _oldest(at: int, max_age: float, since: int) -> datetime:
-    return max(from_microseconds(at) - timedelta(seconds=max_age), from_microseconds(since))

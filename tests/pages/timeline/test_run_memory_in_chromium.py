@@ -14,7 +14,7 @@ from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link
 from observatory.store.connection import read_connection
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.store.queries.dimensions import dimensions
+from observatory.store.queries.dimensions import read_dimensions
 from observatory.store.times import from_seconds
 from tests.comparison.made_runs import make_run
 from tests.observed import Observed
@@ -33,7 +33,7 @@ def runs(observed: Observed, world: World) -> Iterator[list[Run]]:
     They are over before its workers end: while it is closing there is no memory of any kind.
     """
     with read_connection() as connection:
-        workers = dimensions(connection, observed.cluster.pk, []).workers
+        workers = read_dimensions(connection, observed.cluster.pk, []).workers
     begin = observed.run.start
     length = from_seconds(min(worker["ended"] for worker in workers)) - begin
     named = [

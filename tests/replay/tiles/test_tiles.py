@@ -17,7 +17,7 @@ from observatory.replay.tiles.from_rows import has_few_rows, tile_from_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.dimensions import dimensions
+from observatory.store.queries.dimensions import read_dimensions
 from observatory.store.queries.extents import read_extent
 from observatory.wire.blocks import decode
 from observatory.wire.records import (
@@ -109,7 +109,7 @@ def check_sums(
             assert stop - start >= 2 * tile_id.bin_width / 1e6 - 1e-6
             seconds[lane, prefix, action] += inside
             count[lane, prefix, action] += start >= tile_id.start / 1e6
-    names = dimensions(direct, built.pk, [])
+    names = read_dimensions(direct, built.pk, [])
     prefixes = {prefix["name"]: prefix["id"] for prefix in names.prefixes}
     workers = {worker["address"]: worker["id"] for worker in names.workers}
     lanes = {(lane["worker"], lane["thread"]): lane["id"] for lane in names.lanes}
