@@ -57,8 +57,8 @@
  * What to draw. `tiles[layer]` are the best available tiles that cover the window; the task stream adds those of its bands.
  * `unloaded[layer]`: the parts of the window that they don't cover.
  * `state` is the newest state that has arrived for the playhead, or null before the first; `isStateCurrent` is false while
- * a newer one is on its way.
- * @typedef {{start: number, stop: number, playhead: number, live: boolean, width: number,
+ * a newer one is on its way. `revision` is another number once anything changed that isn't part of the view.
+ * @typedef {{start: number, stop: number, playhead: number, live: boolean, width: number, revision: number,
  *   hover: number|null, tiles: Record<string, Tile[]>,
  *   unloaded: Record<string, import("./timeline/tiles/unloaded.js").Unloaded[]>, state: State|null, isStateCurrent: boolean}} View
  *
@@ -68,6 +68,7 @@
  * `layers` may be a function: in a large cluster they are those of the visible workers. `hide` is called when the chart
  * is no longer visible. A chart that requests tiles itself does so in `cover`, before any chart draws.
  * `showsState`: its heading says of which instant the state is that it draws.
+ * `isPartial`: whether it goes on drawing in the next frame.
  * `summary`: what its heading says of the content, such as how many workers there are. `table`: what it shows, for those who
  * read it, and as CSV.
  * `quantity`: what an alert on the chart is about: a key of observatory/alerts/rules/quantities.py.
@@ -78,7 +79,7 @@
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
  * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void,
- *   cover?: (view: View) => void, readonly summary?: string,
+ *   cover?: (view: View) => void, readonly summary?: string, readonly isPartial?: boolean,
  *   table?: () => import("./charts/chart_menu/table.js").Table}} ChartInstance
  */
 

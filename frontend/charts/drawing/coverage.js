@@ -1,6 +1,7 @@
 // Seconds per pixel column and colour, from which charts of busy time are drawn.
 
-const CHUNK = 32; // columns: with thousands of slots, most of each slot's columns are empty
+const SHIFT = 5;
+const CHUNK = 1 << SHIFT; // columns: with thousands of slots, most of each slot's columns are empty
 
 /** Sums by (slot, column). Slots are small numbers; only the slots and columns that have any time cost anything. */
 export class Coverage {
@@ -11,8 +12,8 @@ export class Coverage {
   /** slots with any time, ascending once sorted */
   /** @type {number[]} */
   slots = [];
-  /** chunks of sums, one after the other; the first is not used */
-  #sums = new Float32Array(64 * CHUNK);
+  /** seconds in chunks of columns, one after the other; the first is not used */
+  sums = new Float32Array(64 * CHUNK);
   /** where the next chunk begins */
   #end = CHUNK;
   /** by slot and chunk of columns: where its sums begin; 0: it has none */
@@ -21,6 +22,8 @@ export class Coverage {
   #chunks = 0;
   /** @type {number[][]} by slot: columns with any time */
   #filled = [];
+  /** @type {number[][]} by slot: where the sums of these columns are */
+  #filledPlaces = [];
   /** @type {Uint8Array} */
   #used = new Uint8Array(0);
 
@@ -32,9 +35,9 @@ export class Coverage {
   reset(start, stop, columns) {
     for (const slot of this.slots) {
       this.#places.fill(0, slot * this.#chunks, (slot + 1) * this.#chunks);
-      this.#filled[slot].length = 0;
+      this.#filled[slot].length = this.#filledPlaces[slot].length = 0;
     }
-    this.#sums.fill(0, 0, this.#end);
+    this.sums.fill(0, 0, this.#end);
     this.#end = CHUNK;
     if (columns !== this.columns) {
       this.#chunks = Math.ceil(columns / CHUNK);
@@ -73,7 +76,7 @@ export class Coverage {
 
   /**
    * Spreads the seconds of many bins evenly over these, as far as they lie in [low, high) and in the window. One loop
-   * without callbacks, which a browser would run uncompiled on a page that was just opened.
+   * without calls, as a browser runs it uncompiled on a page that was just opened.
    * @param {{slots: Uint16Array, rows: Uint32Array, bins: import("../../types.js").Numbers, seconds: import("../../types.js").Numbers}} block
    *   `rows`: those to add, by their places in the columns; `slots` is by row
    * @param {{origin: number, width: number, low: number, high: number}} place where bin 0 begins, and how wide a bin is
@@ -84,16 +87,20 @@ export class Coverage {
       const begin = origin + bins[row] * width;
       const from = begin > low ? begin : low;
       const to = begin + width < high ? begin + width : high;
-      if (from >= to) continue;
+      const whole = seconds[row];
+      if (from >= to || !(whole > 0)) continue;
       const slot = slots[row];
-      this.#use(slot);
-      const rate = (seconds[row] / width) * step; // seconds a column that it fills
+      if (!this.#used[slot]) this.#use(slot);
+      const rate = (whole / width) * step; // seconds a column that it fills
       const left = (from - start) / step;
       const right = (to - start) / step;
-      const last = right < columns ? Math.ceil(right) - 1 : columns - 1;
-      for (let column = left > 0 ? Math.floor(left) : 0; column <= last; column++) {
+      for (let column = left > 0 ? left | 0 : 0; column < right && column < columns; column++) {
         const inside = (right < column + 1 ? right : column + 1) - (left > column ? left : column);
-        if (inside > 0) this.#fill(slot, column, rate * inside);
+        if (!(inside > 0)) continue;
+        const chunk = this.#places[slot * this.#chunks + (column >> SHIFT)];
+        const place = chunk + (column & (CHUNK - 1));
+        if (chunk === 0 || this.sums[place] === 0) this.#fill(slot, column, rate * inside);
+        else this.sums[place] += rate * inside;
       }
     }
   }
@@ -107,11 +114,11 @@ export class Coverage {
   }
 
   /**
+   * Where `sums` has the seconds of these columns.
    * @param {number} slot one of `slots`
-   * @param {number} column
    */
-  seconds(slot, column) {
-    return this.#sums[this.#places[slot * this.#chunks + Math.floor(column / CHUNK)] + (column % CHUNK)];
+  placesOf(slot) {
+    return this.#filledPlaces[slot];
   }
 
   sortSlots() {
@@ -125,21 +132,24 @@ export class Coverage {
    */
   #fill(slot, column, seconds) {
     if (!(seconds > 0)) return;
-    const chunk = slot * this.#chunks + Math.floor(column / CHUNK);
+    const chunk = slot * this.#chunks + (column >> SHIFT);
     if (this.#places[chunk] === 0) this.#places[chunk] = this.#newChunk();
-    const place = this.#places[chunk] + (column % CHUNK);
-    if (this.#sums[place] === 0) this.#filled[slot].push(column);
-    this.#sums[place] += seconds;
+    const place = this.#places[chunk] + (column & (CHUNK - 1));
+    if (this.sums[place] === 0) {
+      this.#filled[slot].push(column);
+      this.#filledPlaces[slot].push(place);
+    }
+    this.sums[place] += seconds;
   }
 
   /** Where a chunk of sums begins that are 0. */
   #newChunk() {
     const place = this.#end;
     this.#end += CHUNK;
-    if (this.#end > this.#sums.length) {
-      const larger = new Float32Array(2 * this.#sums.length);
-      larger.set(this.#sums);
-      this.#sums = larger;
+    if (this.#end > this.sums.length) {
+      const larger = new Float32Array(2 * this.sums.length);
+      larger.set(this.sums);
+      this.sums = larger;
     }
     return place;
   }
@@ -158,5 +168,6 @@ export class Coverage {
     this.#used[slot] = 1;
     this.slots.push(slot);
     this.#filled[slot] ??= [];
+    this.#filledPlaces[slot] ??= [];
   }
 }

@@ -10,7 +10,7 @@ import { Coverage } from "../drawing/coverage.js";
 import { Pixels } from "../drawing/pixels.js";
 import { drawMarks } from "../events/marks.js";
 import { drawGaps } from "../drawing/gaps.js";
-import { visitBusy, visitSpans } from "../task_stream/lanes/index.js";
+import { addBusy, visitSpans } from "../task_stream/lanes/index.js";
 import { Surface } from "../drawing/surface.js";
 import { breaksOf } from "../series/series_points.js";
 import { rgb, theme } from "../drawing/theme.js";
@@ -135,7 +135,7 @@ export class Overview {
    * @param {number} left
    */
   #drawBusy(tiles, left) {
-    const { model } = this.#context;
+    const { model, selection } = this.#context;
     const { ratio, context } = this.#surface;
     const [coverage, pixels] = [this.#coverage, this.#pixels];
     const [top, bottom] = [MARKS_HEIGHT * ratio, HEIGHT * ratio].map(Math.round);
@@ -145,38 +145,27 @@ export class Overview {
       visitSpans(tile, model, null, this.#start, this.#stop, (_, __, slot, from, to) => {
         if (!isOverlay(slot)) coverage.add(slot, from, to, to - from);
       });
-      visitBusy(tile, model, null, this.#start, this.#stop, (_, __, slot, from, to, seconds) => {
-        if (!isOverlay(slot)) coverage.add(slot, from, to, seconds);
-      });
+      addBusy(coverage, tile, model, null, this.#start, this.#stop);
     }
     coverage.sortSlots();
     const threads = Math.max(model.peakThreads(this.#start, this.#stop), 1);
-    const share = (pixels.height - ratio) / (threads * coverage.step);
-    const heights = new Float32Array(coverage.columns);
-    for (const slot of coverage.slots) this.#paintSlot(slot, heights, share);
-    if (pixels.image) context.putImageData(pixels.image, Math.round(left * ratio), top);
-  }
-
-  /**
-   * @param {number} slot
-   * @param {Float32Array} heights where the columns end so far, in the image's pixels
-   * @param {number} share pixels a second
-   */
-  #paintSlot(slot, heights, share) {
-    const { model, selection } = this.#context;
-    const { ratio } = this.#surface;
-    const [coverage, pixels] = [this.#coverage, this.#pixels];
-    const id = prefixOfSlot(slot, model);
-    if (id !== undefined && selection.hidden.has(id)) return;
-    const color = rgb(id === undefined ? "#000000" : model.color(id));
-    const alpha = selection.prefix === null || selection.prefix === id ? 1 : DIMMED;
     const room = pixels.height - ratio;
-    for (const column of coverage.columnsOf(slot)) {
-      const from = heights[column];
-      if (from >= room) continue;
-      heights[column] = Math.min(from + Math.max(coverage.seconds(slot, column) * share, from ? 0 : FAINTEST * ratio), room);
-      pixels.stack(column, pixels.height, from, heights[column], color, alpha);
+    const scale = {
+      bottom: pixels.height,
+      room,
+      share: room / (threads * coverage.step),
+      least: FAINTEST * ratio,
+      leastAbove: 0,
+    };
+    const heights = new Float64Array(coverage.columns);
+    for (const slot of coverage.slots) {
+      if (isOverlay(slot)) continue;
+      const id = prefixOfSlot(slot, model);
+      if (id !== undefined && selection.hidden.has(id)) continue;
+      const alpha = selection.prefix === null || selection.prefix === id ? 1 : DIMMED;
+      pixels.stack(coverage, slot, heights, scale, rgb(id === undefined ? "#000000" : model.color(id)), alpha);
     }
+    if (pixels.image) context.putImageData(pixels.image, Math.round(left * ratio), top);
   }
 
   /** @param {number} left */

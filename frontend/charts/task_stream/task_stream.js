@@ -4,6 +4,7 @@ import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { formatCountOf } from "../../formatting.js";
 import { formatWorkers, newest } from "../../timeline/slots.js";
 import { wheelMove } from "../../timeline/controls/wheel.js";
+import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { drawGaps, label } from "../drawing/gaps.js";
 import { drawBarLabels } from "./bar_labels.js";
 import { LaneControls } from "./lanes/controls.js";
@@ -13,13 +14,14 @@ import { LanePainter } from "./lanes/paint.js";
 import { LaneTiles } from "./lanes/lane_tiles.js";
 import { OTHER_PREFIXES } from "./lanes/worker_sums.js";
 import { LaneReadout } from "./lanes/readout.js";
-import { layoutLanes } from "./lanes/rows.js";
+import { layoutLanes, placedRows } from "./lanes/rows.js";
 import { drawLineage } from "./lineage_lines.js";
 import { drawPath } from "./path_line.js";
 import { describeEnd, describeWorker, drawLifetimes, endNear } from "./lanes/lifetimes.js";
 import { describeHit, askForKey } from "./span_text.js";
 import { StreamLegend } from "./stream_legend.js";
 import { streamTable } from "./stream_table.js";
+import { Shown } from "../drawing/shown.js";
 import { Surface } from "../drawing/surface.js";
 import { rgb, theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
@@ -38,6 +40,7 @@ const LABEL_HEIGHT = 11;
 const FONT = "11px system-ui, sans-serif";
 const REACH = 5; // px around the mark of a worker's end
 const SHORTEST = 48; // px of the whole chart
+const LONGEST_PAINTING = 50; // ms of the first one in a frame
 
 /** @type {Chart} */
 export const taskStream = {
@@ -75,6 +78,8 @@ class TaskStream {
   /** @type {View|null} */
   #view = null;
   #tiles;
+  #shown = new Shown();
+  #hasPainted = false;
 
   /**
    * @param {HTMLElement} element
@@ -125,13 +130,31 @@ class TaskStream {
     this.#view = view;
     if (this.#isPointed) this.#readout.hide();
     else this.#readout.show(view, this.#rowsInSight().flatMap((row) => row.lanes), this.#tiles.all);
-    if (before?.tiles === view.tiles && (before.state === view.state || !this.#controls.needsState)) return;
+    if (before?.tiles === view.tiles && !this.isPartial && (before.state === view.state || !this.#controls.needsState)) return;
     this.cover(view); // what has come decides which rows there are
+    if (!this.#isChanged(view)) {
+      if (this.isPartial) this.#redraw(true);
+      return;
+    }
     this.#context.stragglers.update(this.#tiles.all, view.start, view.stop, this.#tiles.areSums);
     this.#context.attempts.update(this.#tiles.all);
     this.#context.stolen.update();
     this.#layOut(view);
     this.#redraw();
+  }
+
+  /** Whether rows are left for the next frame: the first painting takes a browser, which has not compiled it, longest. */
+  get isPartial() {
+    return !this.#painter.isWhole;
+  }
+
+  /**
+   * Whether anything that is drawn is another than before: painting takes long.
+   * @param {View} view
+   */
+  #isChanged({ start, stop, width, revision, state }) {
+    const [content, unloaded] = [contentOf(this.#tiles.all), JSON.stringify(this.#tiles.unloaded(this.#tiles.layers))];
+    return this.#shown.changes(start, stop, width, revision, this.#controls.needsState ? state : null, content, unloaded);
   }
 
   /** @param {View} view */
@@ -154,7 +177,8 @@ class TaskStream {
     this.#redraw();
   }
 
-  #redraw() {
+  /** @param {boolean} [goesOn] whether what was painted stays, and the rest is painted */
+  #redraw(goesOn = false) {
     const view = this.#view;
     if (!view) return;
     this.cover(view); // other rows may be in sight
@@ -166,7 +190,7 @@ class TaskStream {
       const kept = this.#controls.labels.keep ? "no workers with this label in this window" : "no workers in this window";
       return label(context, kept, left, left + view.width, this.#height / 2, colors.muted);
     }
-    this.#paintLanes(view, left);
+    this.#paintLanes(view, left, goesOn);
     context.save();
     context.beginPath();
     context.rect(left, 0, view.width, this.#height);
@@ -191,7 +215,8 @@ class TaskStream {
    * @param {View} view
    */
   cover(view) {
-    if (!this.#view && this.#context.model.isLarge) this.#layOut(view); // which rows are in sight is known before tiles are
+    // which rows are in sight is known before tiles are
+    if (!this.#view && !this.#layout.rows.length && this.#context.model.isLarge) this.#layOut(view);
     this.#tiles.cover(view, this.#rowsInSight(), this.#controls.needsAll);
   }
 
@@ -215,23 +240,17 @@ class TaskStream {
   /**
    * @param {View} view
    * @param {number} left
+   * @param {boolean} goesOn
    */
-  #paintLanes(view, left) {
+  #paintLanes(view, left, goesOn) {
     const { ratio, context } = this.#surface;
-    const scroll = this.#scroll;
-    const { height: step } = this.#layout;
-    const rows = [];
-    for (const [number, row] of this.#layout.rows.entries()) {
-      const top = Math.round((number * step - scroll) * ratio);
-      const height = Math.round(((number + 1) * step - scroll) * ratio) - top - (step > 4 ? 1 : 0);
-      if (top + height <= 0 || top >= this.#height * ratio) continue;
-      const visibleTop = Math.max(top, 0);
-      rows.push({ ...row, top: visibleTop, height: height - (visibleTop - top) });
-    }
+    const rows = placedRows(this.#layout, this.#scroll, this.#height, ratio);
     const [width, height] = [Math.round(view.width * ratio), Math.round(this.#height * ratio)];
     if (width < 1 || height < 1) return;
     const window = { start: view.start, stop: view.stop, width, height, labelWidth: LABEL_WIDTH * ratio };
-    this.#painter.paint(rows, this.#tiles.all, window, rgb(theme().plot));
+    if (goesOn) this.#painter.paintRest(this.#tiles.all, window, LONGEST_PAINTING);
+    else this.#painter.paint(rows, this.#tiles.all, window, rgb(theme().plot), this.#hasPainted ? Infinity : LONGEST_PAINTING);
+    this.#hasPainted ||= this.#tiles.all.length > 0;
     const { image } = this.#painter.pixels;
     if (image) context.putImageData(image, Math.round(left * ratio), 0);
   }

@@ -78,6 +78,9 @@ class Page {
   #opened = performance.now();
   #drewFirstRows = false; // the frame before did
   #isFollowing = false;
+  /** @type {View["state"]} */
+  #shownState = null;
+  #revision = 0;
 
   /**
    * @param {ReturnType<typeof buildLayout>} layout
@@ -124,7 +127,7 @@ class Page {
     const others = /** @type {unknown[]} */ ([timeline, tiles, playheadState, notes, alerts]);
     for (const source of Object.values(this.context)) {
       if (!(source instanceof EventTarget) || others.includes(source)) continue;
-      source.addEventListener("change", () => this.#mark("data"));
+      source.addEventListener("change", () => this.#revise());
     }
     notes.addEventListener("change", () => events.setNotes(notes.list));
     for (const what of ["change", "select"]) alerts.addEventListener(what, () => this.#mark("data"));
@@ -132,7 +135,12 @@ class Page {
     for (const source of [model, selection, events, alerts, freshness]) source.addEventListener("change", () => this.#mark("overview"));
     if (info.ended === null) window.setInterval(() => this.#mark("status"), STATUS_INTERVAL);
     selection.addEventListener("hover", () => this.#mark("hover"));
-    for (const what of ["resize", "themechange"]) window.addEventListener(what, () => this.#mark("data", "overview"));
+    for (const what of ["resize", "themechange"]) {
+      window.addEventListener(what, () => {
+        this.#revise();
+        this.#mark("overview");
+      });
+    }
     const plot = () => ({ left: leftGutter(), width: widthOf(this.layout.plots) });
     for (const part of [this.layout.plots, this.layout.axis]) attachPointer(part, timeline, selection, plot);
     this.keys.attach(document);
@@ -156,6 +164,12 @@ class Page {
   /** @param {...("window"|"tiles"|"data"|"overview"|"panels"|"state"|"status"|"hover")} whats */
   #mark(...whats) {
     for (const what of whats) this.#dirty.add(what);
+  }
+
+  /** Marks what every chart may show. */
+  #revise() {
+    this.#revision += 1;
+    this.#mark("data");
   }
 
   /** @param {number} now ms */
@@ -220,10 +234,12 @@ class Page {
     this.header();
     this.banners.draw();
     const { state, isCurrent } = playheadState;
+    const isStateNew = this.#isFollowing && state !== this.#shownState;
+    this.#shownState = state;
     this.view = { ...this.view, hover: selection.hover, state, isStateCurrent: isCurrent };
     this.axis.draw(this.view, selection.hover, this.edge.draw());
     this.overview.point(selection.hover);
-    const isWhole = this.panels.draw(this.view, began);
+    const isWhole = this.panels.draw(this.view, began, isStateNew);
     if (!isWhole) this.#mark("panels");
     this.layout.drawLines(this.view, leftGutter());
     this.frames += 1;
@@ -262,7 +278,7 @@ class Page {
     }
     const { state, isCurrent } = playheadState;
     const pointed = { hover: selection.hover, state, isStateCurrent: isCurrent };
-    return { start, stop, playhead, live, width, tiles: found, unloaded, ...pointed };
+    return { start, stop, playhead, live, width, revision: this.#revision, tiles: found, unloaded, ...pointed };
   }
 }
 

@@ -91,14 +91,19 @@ export class Panels {
    * Draws the panels. The first drawing of a panel takes much longer than later ones, so that a frame has few of them.
    * @param {View} view
    * @param {number} began when the frame began, as performance.now()
+   * @param {boolean} isStateNew then those that show the state are drawn alone: of a large cluster, both take long
    * @returns {boolean} whether all are drawn; false: some wait for the next frame
    */
-  draw(view, began) {
+  draw(view, began, isStateNew) {
     this.#view = view;
     let [isWhole, hasNew] = [true, false];
     for (const panel of this.#panels.values()) {
       // all that show the state are of one instant, in sight or not
       if (panel.failed || !(panel.inSight || panel.chart.showsState)) continue;
+      if (isStateNew && !panel.chart.showsState) {
+        isWhole = false;
+        continue;
+      }
       if (!panel.drawn && hasNew && performance.now() - began > LONGEST_FRAME) {
         isWhole = false;
         continue;
@@ -107,6 +112,7 @@ export class Panels {
       panel.drawn = true;
       try {
         panel.instance.draw(view);
+        if (panel.instance.isPartial) isWhole = false;
         if (panel.chart.showsState) showInstant(panel, view);
         else if (panel.instance.summary !== undefined) setText(panel.instant, panel.instance.summary);
       } catch (error) {

@@ -138,6 +138,7 @@ class Stream {
   #onChange;
   /** @type {{context: Context, chart: ChartInstance}|null} */
   #loaded = null;
+  #revision = 0;
 
   /**
    * @param {HTMLElement} place
@@ -183,6 +184,10 @@ class Stream {
     if (!this.#loaded) return;
     const { start: began, seconds } = this.#side.run;
     const window = { start: began + start, stop: began + stop, playhead: began + seconds };
-    this.#loaded.chart.draw({ ...window, live: false, width, hover: null, tiles: {}, unloaded: {}, state: null, isStateCurrent: true });
+    this.#revision += 1;
+    const pointed = { hover: null, state: null, isStateCurrent: true };
+    const { chart } = this.#loaded;
+    chart.draw({ ...window, live: false, width, revision: this.#revision, tiles: {}, unloaded: {}, ...pointed });
+    if (chart.isPartial) this.#onChange();
   }
 }

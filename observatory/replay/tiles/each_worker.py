@@ -118,9 +118,16 @@ def merge_busy(parts: Sequence[WorkerBusy]) -> WorkerBusy:
     rows["longest"] = np.maximum.reduceat(rows["longest"], of_prefix)
     rows |= {name: rows[name][of_prefix] for name in ("worker", "bin", "prefix")}
     firsts = first_places(rows["worker"], rows["bin"])
-    longest = np.lexsort((rows["prefix"], -rows["seconds"], rows["bin"], rows["worker"]))[firsts]
     sums = {name: np.add.reduceat(rows[name], firsts) for name in ("busy", "errors")}
+    longest = _places_of_most(rows["seconds"], firsts)
     return WorkerBusy(**{name: column[longest] for name, column in rows.items() if name not in sums}, **sums)
+
+
+def _places_of_most(values: Floats, firsts: Integers) -> Integers:
+    """Return the place of the highest value of each group, the first of equal ones."""
+    group = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(values)))
+    is_most = np.flatnonzero(values == np.maximum.reduceat(values, firsts)[group])
+    return is_most[first_places(group[is_most])]
 
 
 def merge_values(parts: Sequence[WorkerValues]) -> WorkerValues:
@@ -159,6 +166,8 @@ def _parts(kind: BlockKind, part: Any, children: Children) -> list[Any]:
 
 
 def _joined(part: Any, parts: Sequence[Any]) -> dict[str, npt.NDArray[Any]]:
+    if len(parts) == 1:
+        return {field.name: getattr(parts[0], field.name) for field in fields(part)}
     return {
         field.name: np.concatenate([getattr(one, field.name) for one in parts] or [np.zeros(0, np.int64)])
         for field in fields(part)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
+from psycopg.rows import args_row
 
 from observatory.store.maintenance.keyframes import PROGRESS, progress_parameters
 from observatory.store.queries.labels import decode_labels
@@ -116,7 +117,8 @@ def computing_seconds(
 
 def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[LiveWorker]:
     """Return the workers alive at `at` (microseconds), in order of their start."""
-    rows = connection.execute(
+    cursor = connection.cursor(row_factory=args_row(LiveWorker))
+    return cursor.execute(
         f"""WITH alive AS MATERIALIZED (
                SELECT id, started, ended, status, nthreads, memory_limit FROM worker
                WHERE cluster_id = %(cluster)s AND {_ALIVE}
@@ -141,7 +143,6 @@ def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[
            ORDER BY worker.started, worker.id""",
         {"cluster": cluster, "at": from_microseconds(at), "compute": int(Action.COMPUTE)},
     ).fetchall()
-    return [LiveWorker(*row) for row in rows]
 
 
 def last_rates(

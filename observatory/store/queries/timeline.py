@@ -142,7 +142,7 @@ def spans(
 
 def work(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
     """Return what computed in spans that overlap [start, stop) (µs) as WORK_TYPES."""
-    return fetch_columns(
+    return fetch_packed_columns(
         connection,
         f"""SELECT worker_id, prefix_id, status, start, stop
             FROM span JOIN lane ON lane.id = lane_id
@@ -205,7 +205,7 @@ def samples(
     connection: psycopg.Connection, cluster: int, series: Sequence[int], start: int, stop: int
 ) -> dict[str, Array]:
     """Return the samples of `series` in [start, stop) (µs) as columns: series, time (µs), value; sorted."""
-    return fetch_columns(
+    return fetch_packed_columns(
         connection,
         f"""SELECT series_id, time, value FROM sample
             WHERE {WITHIN} AND series_id = ANY(%(series)s) ORDER BY series_id, time""",

@@ -101,6 +101,22 @@ test("bins of the server fill columns like the tasks that they sum up", () => {
   near(found.sums[0], 100 * HEIGHT * 0.3, 0.05 * 100 * HEIGHT * 0.3);
 });
 
+test("rows that are left for later frames are painted as in one", () => {
+  const data = spans([1, 2, 3].flatMap((lane) => shortTasks(50, lane / 4).map(([, ...rest]) => /** @type {Rows[number]} */ ([lane, ...rest]))));
+  const rows = [1, 2, 3].map((lane) => ({ lanes: [lane], threads: 1, slot: "w", top: 6 * lane, height: 5 }));
+  const window = { start: FIRST, stop: FIRST + 50, width: 80, height: 30, labelWidth: 40 };
+  const others = { selection: new Selection(), stragglers: new Stragglers(), attempts: new Attempts() };
+  const marks = { stolen: { of: () => null }, lineage: { relations: new Map() } };
+  const [whole, parts] = [1, 2].map(() => new LanePainter({ model: model(), ...others, ...marks }));
+  whole.paint(/** @type {any} */ (rows), [tileOf(data, 31)], window, [255, 255, 255]);
+  parts.paint(/** @type {any} */ (rows), [tileOf(data, 31)], window, [255, 255, 255], 0); // one row at a time
+  assert.deepEqual([whole.isWhole, parts.isWhole], [true, false]);
+  assert.notDeepEqual(parts.pixels.image?.data, whole.pixels.image?.data);
+  for (let frame = 1; frame < rows.length; frame++) parts.paintRest([tileOf(data, 31)], window, 0);
+  assert.ok(parts.isWhole);
+  assert.deepEqual(parts.pixels.image?.data, whole.pixels.image?.data);
+});
+
 test("bins wider than a pixel fill all the pixels that they cover", () => {
   const level = 20;
   const { index, width, first } = firstBin(level);

@@ -120,16 +120,16 @@ export function visitBusy(tile, model, lane, start, stop, visit) {
  * @param {import("../../drawing/coverage.js").Coverage} coverage
  * @param {Tile} tile
  * @param {Model} model
- * @param {number} lane
+ * @param {number|null} lane null: all of them
  * @param {number} start
  * @param {number} stop
  */
 export function addBusy(coverage, tile, model, lane, start, stop) {
-  if (tile.layer !== SUMS && tile.layer !== model.spansLayer(lane)) return;
+  if (lane !== null && tile.layer !== SUMS && tile.layer !== model.spansLayer(lane)) return;
   const [low, high] = [Math.max(start, tile.start), Math.min(stop, tile.stop)];
   for (const block of tile.blocks.get("busy") ?? []) {
     const { order, ranges, slots } = laneIndex(block, model);
-    const range = ranges.get(lane);
+    const range = lane === null ? [0, order.length] : ranges.get(lane);
     if (!range) continue;
     const columns = { slots, rows: order.subarray(...range), bins: block.numbers("bin"), seconds: block.numbers("seconds") };
     coverage.addBins(columns, { origin: busyOrigin(block, tile), width: tile.binWidth, low, high });

@@ -23,6 +23,8 @@ import { rgb } from "../../drawing/theme.js";
 /**
  * A row's place in the image, in its pixels; one of several lanes is full when `threads` of them are busy.
  * @typedef {{lanes: number[], threads: number, slot: string|null, top: number, height: number}} LaneRow
+ * The window and the sizes of its image, in pixels; bars from `labelWidth` on get a label.
+ * @typedef {{start: number, stop: number, width: number, height: number, labelWidth: number}} Window
  * A span that is drawn as itself, in the image's pixels; a mark covers `inset` of them at its left edge.
  * @typedef {{block: Block, row: number, slot: number, left: number, width: number, top: number, height: number,
  *   inset?: number}} Bar
@@ -44,6 +46,8 @@ export class LanePainter {
   /** @type {Bar[]} the widest bars, for their labels */
   labelled = [];
   #coverage = new Coverage();
+  /** @type {LaneRow[]} that aren't painted yet */
+  #rest = [];
   #model;
   #selection;
   #stragglers;
@@ -65,24 +69,46 @@ export class LanePainter {
     this.#lineage = lineage;
   }
 
+  /** Whether all rows are painted. */
+  get isWhole() {
+    return this.#rest.length === 0;
+  }
+
   /**
    * Paints the rows into `pixels`.
    * @param {LaneRow[]} rows those in sight
    * @param {Tile[]} tiles
-   * @param {{start: number, stop: number, width: number, height: number, labelWidth: number}} window sizes in pixels
+   * @param {Window} window
    * @param {[number, number, number]} background
+   * @param {number} [longest] ms after which the other rows are left to `paintRest`
    */
-  paint(rows, tiles, window, background) {
+  paint(rows, tiles, window, background, longest = Infinity) {
     this.#prepareColors();
     this.pixels.clear(window.width, window.height, background);
     this.labelled = [];
-    for (const row of rows) if (row.lanes.length) this.#paintRow(row, tiles, window);
+    this.#rest = rows.filter((row) => row.lanes.length);
+    this.paintRest(tiles, window, longest);
+  }
+
+  /**
+   * @param {Tile[]} tiles
+   * @param {Window} window
+   * @param {number} [longest] ms
+   */
+  paintRest(tiles, window, longest = Infinity) {
+    const began = performance.now();
+    let painted = 0;
+    while (painted < this.#rest.length && (painted === 0 || performance.now() - began < longest)) {
+      this.#paintRow(this.#rest[painted], tiles, window);
+      painted += 1;
+    }
+    this.#rest = this.#rest.slice(painted);
   }
 
   /**
    * @param {LaneRow} row
    * @param {Tile[]} tiles
-   * @param {{start: number, stop: number, width: number, height: number, labelWidth: number}} window
+   * @param {Window} window
    */
   #paintRow(row, tiles, window) {
     const { start, stop, width } = window;
@@ -132,36 +158,25 @@ export class LanePainter {
     if (!coverage.slots.length) return;
     coverage.sortSlots();
     const overlays = coverage.slots.filter(isOverlay);
-    const share = row.height / (coverage.step * row.threads); // px a second
+    const scale = {
+      bottom: row.top + row.height,
+      room: row.height,
+      share: row.height / (coverage.step * row.threads),
+      least: FAINTEST,
+      leastAbove: FAINTEST,
+    };
     const heights = new Float64Array(coverage.columns);
-    for (const slot of coverage.slots) if (!isOverlay(slot)) this.#paintSlot(slot, row, heights, share, strength);
+    const paint = (/** @type {number} */ slot, /** @type {Float64Array} */ bases) =>
+      this.pixels.stack(coverage, slot, bases, scale, this.#colors[slot], this.#alphas[slot] * strength);
+    for (const slot of coverage.slots) if (!isOverlay(slot)) paint(slot, heights);
     if (!overlays.length) return;
     const over = new Float64Array(coverage.columns);
     for (const slot of overlays) {
-      for (const column of coverage.columnsOf(slot)) over[column] += coverage.seconds(slot, column) * share;
+      const places = coverage.placesOf(slot);
+      for (const [index, column] of coverage.columnsOf(slot).entries()) over[column] += coverage.sums[places[index]] * scale.share;
     }
     const bases = heights.map((height, column) => Math.max(0, Math.min(height, row.height - over[column])));
-    for (const slot of overlays) this.#paintSlot(slot, row, bases, share, strength);
-  }
-
-  /**
-   * @param {number} slot
-   * @param {LaneRow} row
-   * @param {Float64Array} heights where the columns end so far, in px
-   * @param {number} share px a second
-   * @param {number} strength
-   */
-  #paintSlot(slot, row, heights, share, strength) {
-    const bottom = row.top + row.height;
-    const color = this.#colors[slot];
-    const alpha = this.#alphas[slot] * strength;
-    for (const column of this.#coverage.columnsOf(slot)) {
-      const from = heights[column];
-      if (from >= row.height) continue;
-      const seconds = this.#coverage.seconds(slot, column);
-      heights[column] = Math.min(from + Math.max(seconds * share, FAINTEST), row.height);
-      this.pixels.stack(column, bottom, from, heights[column], color, alpha);
-    }
+    for (const slot of overlays) paint(slot, bases);
   }
 
   /**

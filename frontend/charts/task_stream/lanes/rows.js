@@ -57,6 +57,23 @@ export function layoutLanes(model, start, stop, room, { filter, open, rank, keep
 }
 
 /**
+ * The rows in sight with their places in the image, in its pixels.
+ * @param {Layout} layout
+ * @param {number} scroll px
+ * @param {number} height of what is in sight, in px
+ * @param {number} ratio the image's pixels in a px
+ */
+export function placedRows({ rows, height: step }, scroll, height, ratio) {
+  return rows.flatMap((row, number) => {
+    const top = Math.round((number * step - scroll) * ratio);
+    const bottom = Math.round(((number + 1) * step - scroll) * ratio) - (step > 4 ? 1 : 0);
+    if (bottom <= 0 || top >= height * ratio) return [];
+    const visibleTop = Math.max(top, 0);
+    return [{ ...row, top: visibleTop, height: bottom - visibleTop }];
+  });
+}
+
+/**
  * @param {Slot} slot
  * @param {((worker: Worker) => boolean)|null} keep
  * @returns {Slot[]} the slot with the lifetimes that are kept, or none
