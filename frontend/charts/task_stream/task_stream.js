@@ -80,6 +80,7 @@ class TaskStream {
   #tiles;
   #shown = new Shown();
   #hasPainted = false;
+  #isMarkedLater = false;
 
   /**
    * @param {HTMLElement} element
@@ -132,20 +133,42 @@ class TaskStream {
     else this.#readout.show(view, this.#rowsInSight().flatMap((row) => row.lanes), this.#tiles.all);
     if (before?.tiles === view.tiles && !this.isPartial && (before.state === view.state || !this.#controls.needsState)) return;
     this.cover(view); // what has come decides which rows there are
-    if (!this.#isChanged(view)) {
-      if (this.isPartial) this.#redraw(true);
-      return;
-    }
-    this.#context.stragglers.update(this.#tiles.all, view.start, view.stop, this.#tiles.areSums);
-    this.#context.attempts.update(this.#tiles.all);
-    this.#context.stolen.update();
+    if (!this.#isChanged(view)) return this.#goOn(view);
+    this.#isMarkedLater = !this.#hasPainted;
+    if (!this.#isMarkedLater) this.#findMarked(view);
     this.#layOut(view);
     this.#redraw();
   }
 
-  /** Whether rows are left for the next frame: the first painting takes a browser, which has not compiled it, longest. */
+  /**
+   * Paints what the frame before has left.
+   * @param {View} view
+   */
+  #goOn(view) {
+    if (!this.#painter.isWhole) return this.#redraw(true);
+    if (!this.#isMarkedLater) return;
+    this.#isMarkedLater = false;
+    if (this.#findMarked(view)) this.#redraw();
+  }
+
+  /**
+   * Whether rows or marks are left for the next frame: the first painting takes a browser, which has not compiled it,
+   * longest.
+   */
   get isPartial() {
-    return !this.#painter.isWhole;
+    return !this.#painter.isWhole || this.#isMarkedLater;
+  }
+
+  /**
+   * @param {View} view
+   * @returns {boolean} whether there is any so far
+   */
+  #findMarked({ start, stop }) {
+    const { stragglers, attempts, stolen } = this.#context;
+    stragglers.update(this.#tiles.all, start, stop, this.#tiles.areSums);
+    attempts.update(this.#tiles.all);
+    stolen.update();
+    return stragglers.list.length + attempts.size > 0;
   }
 
   /**

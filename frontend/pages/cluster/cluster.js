@@ -58,7 +58,11 @@ export async function open(main, source) {
       const context = await loadContext(source);
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
-      new Page(layout, context, width, main.dataset.mayWrite !== undefined).start(live);
+      const [address, panels] = buildPanels(layout, context);
+      await nextTask();
+      const page = new Page(layout, context, address, panels, width, main.dataset.mayWrite !== undefined);
+      await nextTask();
+      page.start(live);
       return;
     } catch (error) {
       live?.close();
@@ -66,6 +70,28 @@ export async function open(main, source) {
       await new Promise((resolve) => setTimeout(resolve, RETRY));
     }
   }
+}
+
+/** Resolves in a task of its own: what takes long in one keeps the page from showing anything and from answering. */
+function nextTask() {
+  return new Promise((resolve) => setTimeout(resolve));
+}
+
+/**
+ * @param {ReturnType<typeof buildLayout>} layout
+ * @param {Context} context
+ * @returns {[Address, Panels]}
+ */
+function buildPanels(layout, context) {
+  const { info, source } = context;
+  const address = new Address(context);
+  address.open();
+  const parts = [...info.parts, ...(source.notes ? ["notes"] : [])];
+  /** @param {Chart[]} some */
+  const shared = (some) => some.filter(({ part }) => !part || parts.includes(part));
+  const panels = new Panels(layout, () => shared([...marks, ...charts[address.tab]]), context, address);
+  new Tabs(address, () => panels.open());
+  return [address, panels];
 }
 
 class Page {
@@ -85,21 +111,18 @@ class Page {
   /**
    * @param {ReturnType<typeof buildLayout>} layout
    * @param {Context} context
+   * @param {Address} address
+   * @param {Panels} panels
    * @param {number} width of the plots in px, for the first requests
    * @param {boolean} mayWrite whether the person may cut runs and write notes
    */
-  constructor(layout, context, width, mayWrite) {
-    const { source, info, timeline } = context;
+  constructor(layout, context, address, panels, width, mayWrite) {
+    const { timeline } = context;
     this.layout = layout;
     this.context = context;
-    this.address = new Address(this.context);
-    this.address.open();
-    const parts = [...info.parts, ...(source.notes ? ["notes"] : [])];
-    /** @param {Chart[]} some */
-    const shared = (some) => some.filter(({ part }) => !part || parts.includes(part));
-    new Tabs(this.address, () => this.panels.open());
-    const onTab = () => shared([...marks, ...charts[this.address.tab]]);
-    this.panels = new Panels(layout, onTab, this.context, this.address, () => this.#mark("data"));
+    this.address = address;
+    this.panels = panels;
+    panels.onChange = () => this.#mark("data");
     context.tiles.holdUntilDrawn();
     this.#cover(width); // before the rest is built
     followColorChoice((backgrounds, isExact) => context.model.setColors(backgrounds, isExact));

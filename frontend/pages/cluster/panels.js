@@ -25,7 +25,8 @@ export class Panels {
   #menu = element("details", "menu charts-menu", element("summary", "", "Charts"), this.#items);
   #context;
   #address;
-  #onChange;
+  /** Called when others are in sight than before. */
+  onChange = () => {};
   #observer;
   /** @type {Set<string>} */
   #layers = new Set();
@@ -37,14 +38,12 @@ export class Panels {
    * @param {() => Chart[]} charts of the open tab
    * @param {Context} context
    * @param {Address} address knows which are shown
-   * @param {() => void} onChange called when others are in sight than before
    */
-  constructor(places, charts, context, address, onChange) {
+  constructor(places, charts, context, address) {
     this.#places = places;
     this.#chartsOfTab = charts;
     this.#context = context;
     this.#address = address;
-    this.#onChange = onChange;
     this.#observer = new IntersectionObserver((entries) => this.#observe(entries), { rootMargin: "100px" });
     places.header.append(this.#menu);
     context.model.addEventListener("change", () => {
@@ -145,7 +144,7 @@ export class Panels {
       ({ timeline: plots, side, above, below })[chart.place].append(panel.panel);
     }
     this.#places.side.hidden = !this.#places.side.childElementCount;
-    this.#onChange();
+    this.onChange();
   }
 
   /** @param {Chart} chart */
@@ -178,7 +177,7 @@ export class Panels {
       panel.inSight = entry.isIntersecting;
       if (!panel.inSight) panel.instance.hide?.();
     }
-    this.#onChange();
+    this.onChange();
   }
 
   #fillMenu() {

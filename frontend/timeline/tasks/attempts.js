@@ -35,6 +35,11 @@ export class Attempts extends EventTarget {
     this.#starts = attemptsOf(tiles);
   }
 
+  /** How many tasks have several. */
+  get size() {
+    return this.#starts.size;
+  }
+
   /**
    * @param {string} key
    * @param {number} start of a span that computed

@@ -1,6 +1,6 @@
 // Index of a block's rows by lane. It is made once per block, so that drawing reads only the visible lanes.
 
-import { slotOf } from "../actions.js";
+import { COMPUTE, ERROR, FIRST_PREFIX_SLOT, slotOf } from "../actions.js";
 import { SUMS, coloredPrefixes } from "./worker_sums.js";
 
 /** @typedef {import("../../../types.js").Block} Block */
@@ -55,8 +55,12 @@ function slotsOf(block, model) {
   const [prefixes, actions] = [coloredPrefixes(block), block.numbers("action")];
   const statuses = block.kind === "span" ? block.numbers("status") : null;
   const slots = new Uint16Array(block.rows);
-  for (let row = 0; row < block.rows; row++) {
-    slots[row] = slotOf(actions[row], statuses ? statuses[row] : 0, model.prefixIndex(prefixes[row]));
+  // most bins computed without an error: the loop makes no call for them, as a browser has not compiled it yet
+  const order = model.prefixOrder;
+  for (let row = 0; row < slots.length; row++) {
+    const status = statuses ? statuses[row] : 0;
+    const index = order.get(prefixes[row]) ?? -1;
+    slots[row] = actions[row] === COMPUTE && status !== ERROR ? FIRST_PREFIX_SLOT + index : slotOf(actions[row], status, index);
   }
   return slots;
 }
