@@ -222,6 +222,12 @@ export class Timeline extends EventTarget {
     return true;
   }
 
+  /** Seconds until `advance` has something to do; Infinity: not by itself. */
+  get rest() {
+    if (this.live) return Math.max(this.length / this.width - (this.now() - this.stop), 0);
+    return this.playing ? 0 : Infinity;
+  }
+
   /** @param {number} seconds of wall time */
   #wait(seconds) {
     const before = this.isWaiting;

@@ -107,6 +107,8 @@ class Page {
   /** @type {View["state"]} */
   #shownState = null;
   #revision = 0;
+  #isAsleep = false;
+  #alarm = 0;
 
   /**
    * @param {ReturnType<typeof buildLayout>} layout
@@ -166,7 +168,7 @@ class Page {
     }
     const plot = () => ({ left: leftGutter(), width: widthOf(this.layout.plots) });
     for (const part of [this.layout.plots, this.layout.axis]) attachPointer(part, timeline, selection, plot);
-    this.keys.attach(document);
+    this.keys.attach(document, () => this.#wake());
     document.addEventListener("visibilitychange", () => (this.#time = performance.now())); // what a hidden tab missed isn't made up for
     this.#follow(live);
     /** @type {any} */ (window).observatory = this;
@@ -187,6 +189,7 @@ class Page {
   /** @param {...("window"|"tiles"|"data"|"overview"|"panels"|"state"|"status"|"hover")} whats */
   #mark(...whats) {
     for (const what of whats) this.#dirty.add(what);
+    this.#wake();
   }
 
   /** Marks what every chart may show. */
@@ -215,7 +218,27 @@ class Page {
       }
       this.#drewFirstRows = tiles.hasBegun && !this.#isFollowing;
     }
-    requestAnimationFrame((later) => this.#frame(later));
+    this.#schedule();
+  }
+
+  /** Schedules the next frame: at once, when the timeline moves by itself, or when something is marked. */
+  #schedule() {
+    const isDue = this.#dirty.size > 0 || this.#drewFirstRows || this.keys.active;
+    const rest = isDue ? 0 : this.context.timeline.rest;
+    if (rest === 0) {
+      requestAnimationFrame((later) => this.#frame(later));
+      return;
+    }
+    this.#isAsleep = true;
+    if (rest < Infinity) this.#alarm = window.setTimeout(() => this.#wake(), rest * 1000);
+  }
+
+  #wake() {
+    if (!this.#isAsleep) return;
+    this.#isAsleep = false;
+    window.clearTimeout(this.#alarm);
+    this.#time = performance.now();
+    requestAnimationFrame((now) => this.#frame(now));
   }
 
   /** Whether drawing has to wait for the first rows, which are on their way. */

@@ -153,9 +153,15 @@ export class Keys {
     this.#dialogs = dialogs;
   }
 
-  /** @param {Document} document */
-  attach(document) {
-    document.addEventListener("keydown", (event) => this.#down(event));
+  /**
+   * @param {Document} document
+   * @param {() => void} onMotion called when a key is held that `advance` moves by
+   */
+  attach(document, onMotion) {
+    document.addEventListener("keydown", (event) => {
+      this.#down(event);
+      if (this.active) onMotion();
+    });
     document.addEventListener("keyup", (event) => this.#held.delete(motionOf(event.key)));
     window.addEventListener("blur", () => this.#held.clear());
   }

@@ -106,3 +106,31 @@ def test_what_is_shown_beside_the_first_rows_is_there_though_they_can_not_be_had
 def test_a_tab_without_the_task_stream_has_its_state(page: Page, opened: str) -> None:
     page.goto(f"{opened}?tab=logs")
     page.wait_for_function("() => window.observatory?.context?.playheadState.state")
+
+
+def test_a_page_on_which_nothing_moves_asks_for_no_frames(page: Page, opened: str) -> None:
+    page.add_init_script(
+        """window.asked = 0;
+        const ask = window.requestAnimationFrame;
+        window.requestAnimationFrame = (...options) => { window.asked += 1; return ask(...options); };"""
+    )
+    page.goto(opened)
+    page.wait_for_function(READY)
+    page.wait_for_function("() => window.observatory.context.playheadState.state")
+    quiet = """async () => {
+        const before = window.asked;
+        await new Promise((resolve) => setTimeout(resolve, 250));
+        return window.asked - before;
+    }"""
+    asked = [page.evaluate(quiet) for _ in range(10)]  # first, what came last is drawn
+    assert asked[-1] == 0, asked
+    playhead = page.evaluate("() => window.observatory.view.playhead")
+    page.keyboard.press("Home")  # wakes it
+    page.wait_for_function("(playhead) => window.observatory.view.playhead < playhead", arg=playhead)
+    start = page.evaluate("() => window.observatory.view.start")
+    page.keyboard.down("d")
+    page.wait_for_function("(start) => window.observatory.view.start > start", arg=start)
+    page.keyboard.up("d")
+    page.keyboard.press(" ")
+    page.wait_for_function("() => window.observatory.context.timeline.playing")
+    page.wait_for_function("(start) => window.observatory.view.playhead > start", arg=START)
