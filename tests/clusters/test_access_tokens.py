@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import pytest
@@ -65,6 +66,7 @@ def send(secret: str, method: str, path: str, body: Any = None) -> Any:
     )
 
 
+@cache
 def unsafe_routes() -> list[tuple[str, str]]:
     """Method and path of all routes that change something for people."""
     paths = api.get_openapi_schema(path_prefix="")["paths"]
