@@ -280,7 +280,7 @@ class Page {
     this.header();
     this.banners.draw();
     const { state, isCurrent } = playheadState;
-    const isStateNew = this.#isFollowing && state !== this.#shownState;
+    const isStateNew = this.context.model.isLarge && this.#isFollowing && state !== this.#shownState;
     this.#shownState = state;
     this.view = { ...this.view, hover: selection.hover, state, isStateCurrent: isCurrent };
     this.axis.draw(this.view, selection.hover, this.edge.draw());
