@@ -33,10 +33,8 @@ export class Coverage {
    * @param {number} columns
    */
   reset(start, stop, columns) {
-    for (const slot of this.slots) {
-      this.#places.fill(0, slot * this.#chunks, (slot + 1) * this.#chunks);
-      this.#filled[slot].length = this.#filledPlaces[slot].length = 0;
-    }
+    for (const slot of this.slots) this.#filled[slot].length = this.#filledPlaces[slot].length = 0;
+    this.#places.fill(0);
     this.sums.fill(0, 0, this.#end);
     this.#end = CHUNK;
     if (columns !== this.columns) {
@@ -122,7 +120,7 @@ export class Coverage {
   }
 
   sortSlots() {
-    this.slots.sort((one, other) => one - other);
+    this.slots = [...Uint32Array.from(this.slots).sort()]; // thousands: by numbers, without calls
   }
 
   /**
