@@ -204,6 +204,7 @@ class TaskStream {
   #redraw(goesOn = false) {
     const view = this.#view;
     if (!view) return;
+    if (!goesOn) this.#painter.drop();
     this.cover(view); // other rows may be in sight
     const left = leftGutter();
     const colors = theme();

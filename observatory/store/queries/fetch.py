@@ -93,7 +93,8 @@ def fetch_packed_columns(
     """Return the columns as `fetch_columns` does, from one value (at most 1 GB) that PostgreSQL packs.
 
     Halves the time of a COPY, for each row of which Python needs half a microsecond. A null leaves its row
-    out. The value comes in pieces: a connection keeps a buffer as large as the largest row it has received.
+    out, and the rows are in no order, as parallel workers may pack some each. The value comes in pieces: a
+    connection keeps a buffer as large as the largest row it has received.
     """
     names = [f"column_{place}" for place in range(len(types))]
     packed = " || ".join(

@@ -205,7 +205,7 @@ def samples(
     connection: psycopg.Connection, cluster: int, series: Sequence[int], start: int, stop: int
 ) -> dict[str, Array]:
     """Return the samples of `series` in [start, stop) (µs) as columns: series, time (µs), value; sorted."""
-    return fetch_packed_columns(
+    return fetch_columns(
         connection,
         f"""SELECT series_id, time, value FROM sample
             WHERE {WITHIN} AND series_id = ANY(%(series)s) ORDER BY series_id, time""",

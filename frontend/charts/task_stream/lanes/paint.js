@@ -74,6 +74,11 @@ export class LanePainter {
     return this.#rest.length === 0;
   }
 
+  /** Leaves no rows for later. */
+  drop() {
+    this.#rest = [];
+  }
+
   /**
    * Paints the rows into `pixels`.
    * @param {LaneRow[]} rows those in sight
