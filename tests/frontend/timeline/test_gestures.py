@@ -28,7 +28,7 @@ SETUP = """async ([info, first]) => {
   events.list = [{ time: first + 120 }, { time: first + 600 }];
   attachPointer(plots, timeline, selection, () => ({ left: 100, width: 800 }));
   const keys = new Keys(timeline, events, selection, { "?": () => (window.helped = true) });
-  keys.attach(document);
+  keys.attach(document, () => {});
   Object.assign(window, { timeline, selection, keys, first });
 }"""
 
