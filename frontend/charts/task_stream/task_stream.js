@@ -134,9 +134,9 @@ class TaskStream {
     if (before?.tiles === view.tiles && !this.isPartial && (before.state === view.state || !this.#controls.needsState)) return;
     this.cover(view); // what has come decides which rows there are
     if (!this.#isChanged(view)) return this.#goOn(view);
-    this.#isMarkedLater = !this.#hasPainted && this.#tiles.all.length > 0;
-    if (!this.#isMarkedLater) this.#findMarked(view);
     this.#layOut(view);
+    this.#isMarkedLater = !this.#hasPainted && this.#tiles.all.length > 0 && this.#layout.rows.length > 0;
+    if (!this.#isMarkedLater) this.#findMarked(view);
     this.#redraw();
   }
 
