@@ -38,7 +38,9 @@ def halves(observed: Observed) -> Halves:
             samples[row["time"]] += row["count"]
     times = sorted(samples)
     stop = times[-1] + 0.01
-    found = [_halves(samples, time - 0.01, stop) for time in times]
+    # on a loaded machine samples are told long after the last task has ended
+    computed = max(row["stop"] for row in observed.received.rows["span"])
+    found = [_halves(samples, time - 0.01, stop) for time in times if time < computed]
     best = max(found, key=lambda one: min(one.before, one.after))
     assert best.before
     return best
@@ -51,16 +53,6 @@ def _halves(samples: Counter[float], middle: float, stop: float) -> Halves:
         for first, last in ((start, middle), (middle, stop))
     ]
     return Halves(start, middle, stop, *sums)
-
-
-def sampled_prefix(observed: Observed, halves: Halves) -> str:
-    """The prefix with most samples in the later half; on a loaded machine some are in the first only."""
-    counts: Counter[str] = Counter()
-    for row in observed.received.rows["profile"]:
-        if row["source"] == "task" and halves.middle < row["time"] <= halves.stop:
-            counts[row["prefix"]] += row["count"]
-    [(prefix, _)] = counts.most_common(1)
-    return prefix
 
 
 def opened(page: Page, path: str) -> Locator:
@@ -139,13 +131,11 @@ def test_a_run_is_compared_with_an_earlier_one_of_its_name_by_what_is_selected(
     page.wait_for_selector(COMPARED)
     heading = panel.locator(".flame-heading").first
     expect(heading).to_contain_text(f"compared with run etl #{earlier.pk}: {samples(halves.before)}")
-    name = sampled_prefix(observed, halves)
     prefix = page.evaluate(
-        "(wanted) => [...observatory.context.model.prefixes.values()].find(({ name }) => name === wanted).id",
-        name,
+        "() => [...observatory.context.model.prefixes.values()].find(({ name }) => name === 'sum_slowly').id"
     )
     page.evaluate(f"() => observatory.context.selection.set({{ prefix: {json.dumps(prefix)} }})")
-    expect(heading).to_contain_text(f"of tasks of prefix {name}")
+    expect(heading).to_contain_text("of tasks of prefix sum_slowly")
     expect(heading).to_contain_text(f"compared with run etl #{earlier.pk}")
     assert complaints == []
 
