@@ -223,7 +223,7 @@ export class Timeline extends EventTarget {
   }
 
   /** Seconds until `advance` has something to do; Infinity: not by itself. */
-  get rest() {
+  get idleSeconds() {
     if (this.live) return Math.max(this.length / this.width - (this.now() - this.stop), 0);
     return this.playing ? 0 : Infinity;
   }

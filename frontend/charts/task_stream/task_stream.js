@@ -268,12 +268,15 @@ class TaskStream {
    */
   #paintLanes(view, left, goesOn) {
     const { ratio, context } = this.#surface;
-    const rows = placedRows(this.#layout, this.#scroll, this.#height, ratio);
     const [width, height] = [Math.round(view.width * ratio), Math.round(this.#height * ratio)];
     if (width < 1 || height < 1) return;
     const window = { start: view.start, stop: view.stop, width, height, labelWidth: LABEL_WIDTH * ratio };
-    if (goesOn) this.#painter.paintRest(this.#tiles.all, window, LONGEST_PAINTING);
-    else this.#painter.paint(rows, this.#tiles.all, window, rgb(theme().plot), this.#hasPainted ? Infinity : LONGEST_PAINTING);
+    if (goesOn) {
+      this.#painter.paintRest(this.#tiles.all, window, LONGEST_PAINTING);
+    } else {
+      const rows = placedRows(this.#layout, this.#scroll, this.#height, ratio);
+      this.#painter.paint(rows, this.#tiles.all, window, rgb(theme().plot), this.#hasPainted ? Infinity : LONGEST_PAINTING);
+    }
     this.#hasPainted ||= this.#tiles.all.length > 0;
     const { image } = this.#painter.pixels;
     if (image) context.putImageData(image, Math.round(left * ratio), 0);

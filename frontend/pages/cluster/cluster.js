@@ -224,13 +224,13 @@ class Page {
   /** Schedules the next frame: at once, when the timeline moves by itself, or when something is marked. */
   #schedule() {
     const isDue = this.#dirty.size > 0 || this.#drewFirstRows || this.keys.active;
-    const rest = isDue ? 0 : this.context.timeline.rest;
-    if (rest === 0) {
+    const idle = isDue ? 0 : this.context.timeline.idleSeconds;
+    if (idle === 0) {
       requestAnimationFrame((later) => this.#frame(later));
       return;
     }
     this.#isAsleep = true;
-    if (rest < Infinity) this.#alarm = window.setTimeout(() => this.#wake(), rest * 1000);
+    if (idle < Infinity) this.#alarm = window.setTimeout(() => this.#wake(), idle * 1000);
   }
 
   #wake() {

@@ -36,17 +36,17 @@ test("live moves on with the clock by whole pixels", () => {
   near(places(timeline).slice(1), [1000.12, 1000.12]);
 });
 
-test("what rests says how long it has nothing to do", () => {
+test("a timeline says how long it does not move by itself", () => {
   const { timeline, wall } = open();
   timeline.width = 600; // 0.1 s a pixel
   wall.now += 0.06;
-  near([timeline.rest], [0.04]);
+  near([timeline.idleSeconds], [0.04]);
   wall.now += 0.06;
-  assert.equal(timeline.rest, 0);
+  assert.equal(timeline.idleSeconds, 0);
   timeline.step(-1);
-  assert.equal(timeline.rest, Infinity);
+  assert.equal(timeline.idleSeconds, Infinity);
   timeline.toggle();
-  assert.equal(timeline.rest, 0);
+  assert.equal(timeline.idleSeconds, 0);
 });
 
 test("a cluster that ended opens whole with the playhead at its end", () => {
