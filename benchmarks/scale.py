@@ -42,7 +42,8 @@ READY = """() => {
     const { first, last } = context?.info ?? {};
     const isCovered = tiles.length > 0
       && tiles[0].start <= Math.max(view.start, first) && tiles.at(-1).stop >= Math.min(view.stop, last)
-      && tiles.every((tile, place) => place === 0 || tile.start <= tiles[place - 1].stop);
+      && tiles.every((tile, place) => place === 0 || tile.start <= tiles[place - 1].stop)
+      && document.querySelector(".task-stream")?.ariaBusy === null;
     if (isCovered) requestAnimationFrame(() => { window.drawn = performance.now(); });
     else requestAnimationFrame(look);
   };

@@ -41,6 +41,7 @@ export class Freshness extends EventTarget {
    * @param {string} [refused]
    */
   set(connected, refused = "") {
+    if (connected === this.#connected && refused === this.#refused) return;
     this.#connected = connected;
     this.#refused = refused;
     this.dispatchEvent(new Event("change"));

@@ -63,6 +63,8 @@ class TaskStream {
   #context;
   #surface;
   #painter;
+  #painted;
+  #forget = () => this.#painter.forget();
   #tooltip;
   #readout;
   #isPointed = false;
@@ -98,6 +100,9 @@ class TaskStream {
     element = this.#stage;
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
     this.#painter = new LanePainter(context);
+    const { model, selection, stragglers, attempts, stolen, lineage } = context;
+    this.#painted = [model, selection, stragglers, attempts, stolen, lineage];
+    for (const source of this.#painted) source.addEventListener("change", this.#forget);
     this.#scroller.className = "lane-scroller";
     this.#scroller.append(this.#spacer);
     element.append(this.#scroller);
@@ -118,6 +123,7 @@ class TaskStream {
 
   destroy() {
     this.hide();
+    for (const source of this.#painted) source.removeEventListener("change", this.#forget);
     this.#element.replaceChildren();
   }
 
@@ -145,10 +151,12 @@ class TaskStream {
    * @param {View} view
    */
   #goOn(view) {
-    if (!this.#painter.isWhole) return this.#redraw(true);
+    if (!this.#painter.isWhole) return this.#redraw();
     if (!this.#isMarkedLater) return;
     this.#isMarkedLater = false;
-    if (this.#findMarked(view)) this.#redraw();
+    if (!this.#findMarked(view)) return;
+    this.#painter.forget();
+    this.#redraw();
   }
 
   /**
@@ -200,21 +208,20 @@ class TaskStream {
     this.#redraw();
   }
 
-  /** @param {boolean} [goesOn] whether what was painted stays, and the rest is painted */
-  #redraw(goesOn = false) {
+  #redraw() {
     const view = this.#view;
     if (!view) return;
-    if (!goesOn) this.#painter.drop();
     this.cover(view); // other rows may be in sight
     const left = leftGutter();
     const colors = theme();
     const { context } = this.#surface;
     this.#surface.clear(left + view.width + RIGHT_GUTTER, this.#height);
     if (!this.#layout.rows.length) {
+      this.#painter.forget();
       const kept = this.#controls.labels.keep ? "no workers with this label in this window" : "no workers in this window";
       return label(context, kept, left, left + view.width, this.#height / 2, colors.muted);
     }
-    this.#paintLanes(view, left, goesOn);
+    this.#paintLanes(view, left);
     context.save();
     context.beginPath();
     context.rect(left, 0, view.width, this.#height);
@@ -264,20 +271,17 @@ class TaskStream {
   /**
    * @param {View} view
    * @param {number} left
-   * @param {boolean} goesOn
    */
-  #paintLanes(view, left, goesOn) {
+  #paintLanes(view, left) {
     const { ratio, context } = this.#surface;
     const [width, height] = [Math.round(view.width * ratio), Math.round(this.#height * ratio)];
-    if (width < 1 || height < 1) return;
+    if (width < 1 || height < 1) return this.#painter.forget();
     const window = { start: view.start, stop: view.stop, width, height, labelWidth: LABEL_WIDTH * ratio };
-    if (goesOn) {
-      this.#painter.paintRest(this.#tiles.all, window, LONGEST_PAINTING);
-    } else {
-      const rows = placedRows(this.#layout, this.#scroll, this.#height, ratio);
-      this.#painter.paint(rows, this.#tiles.all, window, rgb(theme().plot), this.#hasPainted ? Infinity : LONGEST_PAINTING);
-    }
+    const rows = placedRows(this.#layout, this.#scroll, this.#height, ratio);
+    const longest = this.#hasPainted && this.#painter.isWhole ? Infinity : LONGEST_PAINTING;
+    this.#painter.paint(rows, this.#tiles.all, window, rgb(theme().plot), longest);
     this.#hasPainted ||= this.#tiles.all.length > 0;
+    this.#stage.ariaBusy = this.#painter.isWhole ? null : "true";
     const { image } = this.#painter.pixels;
     if (image) context.putImageData(image, Math.round(left * ratio), 0);
   }

@@ -6,6 +6,8 @@
 import { Overview } from "../../charts/overview/overview.js";
 import { charts, marks } from "../../charts/registry.js";
 import { backgrounds, followColorChoice } from "../../charts/drawing/color_choice.js";
+import { LaneTiles } from "../../charts/task_stream/lanes/lane_tiles.js";
+import { taskStream } from "../../charts/task_stream/task_stream.js";
 import { TimeAxis } from "../../charts/time_axis/time_axis.js";
 import { DEFAULT_TAB } from "../../contract.js";
 import { Address, parsePlace } from "../../timeline/address.js";
@@ -58,7 +60,10 @@ export async function open(main, source) {
       const context = await loadContext(source);
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
-      const [address, panels] = buildPanels(layout, context);
+      const address = new Address(context);
+      address.open();
+      requestFirstRows(context, address, width);
+      const panels = buildPanels(layout, context, address);
       await nextTask();
       const page = new Page(layout, context, address, panels, width, main.dataset.mayWrite !== undefined);
       await nextTask();
@@ -78,20 +83,34 @@ function nextTask() {
 }
 
 /**
+ * Requests the rows of the task stream, which takes them over: building the panels takes as long as the answer.
+ * @param {Context} context
+ * @param {Address} address
+ * @param {number} width of the plots in px
+ */
+function requestFirstRows(context, address, width) {
+  const { timeline, tiles } = context;
+  timeline.width = width;
+  tiles.holdUntilDrawn();
+  if (!charts[address.tab].includes(taskStream) || !(address.charts?.includes(taskStream.name) ?? true)) return;
+  const { start, stop } = timeline;
+  new LaneTiles(context).cover({ start, stop, width, tiles: {} }, [], false);
+  tiles.sendDue();
+}
+
+/**
  * @param {ReturnType<typeof buildLayout>} layout
  * @param {Context} context
- * @returns {[Address, Panels]}
+ * @param {Address} address
  */
-function buildPanels(layout, context) {
+function buildPanels(layout, context, address) {
   const { info, source } = context;
-  const address = new Address(context);
-  address.open();
   const parts = [...info.parts, ...(source.notes ? ["notes"] : [])];
   /** @param {Chart[]} some */
   const shared = (some) => some.filter(({ part }) => !part || parts.includes(part));
   const panels = new Panels(layout, () => shared([...marks, ...charts[address.tab]]), context, address);
   new Tabs(address, () => panels.open());
-  return [address, panels];
+  return panels;
 }
 
 class Page {
@@ -125,7 +144,6 @@ class Page {
     this.address = address;
     this.panels = panels;
     panels.onChange = () => this.#mark("data");
-    context.tiles.holdUntilDrawn();
     this.#cover(width); // before the rest is built
     followColorChoice((backgrounds, isExact) => context.model.setColors(backgrounds, isExact));
     this.overview = new Overview(layout.overview, this.context);
@@ -205,10 +223,12 @@ class Page {
     if (this.keys.active) this.keys.advance(Math.min(elapsed, 0.1));
     const { timeline, tiles } = this.context;
     timeline.advance(elapsed, !tiles.isLoadingAt(timeline.playhead));
-    if (this.#drewFirstRows) {
-      this.#drewFirstRows = false; // what was just drawn is shown before anything else is done
-      this.#requestOthers();
-    } else if (this.#dirty.size && !this.#awaitsRows()) {
+    const drewFirstRows = this.#drewFirstRows;
+    this.#drewFirstRows = false;
+    if (drewFirstRows) this.#requestOthers();
+    if (this.panels.isPartial) {
+      this.panels.goOn(); // before anything else is drawn
+    } else if (!drewFirstRows && this.#dirty.size && !this.#awaitsRows()) {
       const dirty = this.#dirty;
       this.#dirty = new Set();
       try {

@@ -108,19 +108,42 @@ export class Panels {
         continue;
       }
       hasNew ||= !panel.drawn;
-      panel.drawn = true;
-      try {
-        panel.instance.draw(view);
-        if (panel.instance.isPartial) isWhole = false;
-        if (panel.chart.showsState) showInstant(panel, view);
-        else if (panel.instance.summary !== undefined) setText(panel.instant, panel.instance.summary);
-      } catch (error) {
-        panel.failed = true;
-        console.error(`the chart ${panel.chart.name} can't be drawn`, error);
-        panel.panel.append(element("p", "danger", `This chart can't be drawn: ${error}`));
-      }
+      this.#drawPanel(panel, view);
+      if (panel.instance.isPartial) isWhole = false;
     }
     return isWhole;
+  }
+
+  /**
+   * @param {Panel} panel
+   * @param {View} view
+   */
+  #drawPanel(panel, view) {
+    panel.drawn = true;
+    try {
+      panel.instance.draw(view);
+      if (panel.chart.showsState) showInstant(panel, view);
+      else if (panel.instance.summary !== undefined) setText(panel.instant, panel.instance.summary);
+    } catch (error) {
+      panel.failed = true;
+      console.error(`the chart ${panel.chart.name} can't be drawn`, error);
+      panel.panel.append(element("p", "danger", `This chart can't be drawn: ${error}`));
+    }
+  }
+
+  /** Whether a panel that was drawn left a part for the next frame. */
+  get isPartial() {
+    return this.#partial.length > 0;
+  }
+
+  /** Draws what the frame before has left of its panels. */
+  goOn() {
+    for (const panel of this.#partial) if (this.#view) this.#drawPanel(panel, this.#view);
+  }
+
+  /** @returns {Panel[]} those that were drawn in part */
+  get #partial() {
+    return [...this.#panels.values()].filter(({ inSight, failed, drawn, instance }) => inSight && !failed && drawn && instance.isPartial);
   }
 
   get #shown() {

@@ -55,6 +55,7 @@ export class Events extends EventTarget {
 
   /** @param {import("./notes.js").Note[]} notes shown among the events */
   setNotes(notes) {
+    if (!notes.length && !this.#notes.length) return;
     this.#notes = notes.map(({ time, stop, text, author }) => {
       const short = text.length > LONGEST_NOTE ? `${text.slice(0, LONGEST_NOTE)}…` : text;
       const message = author === null ? short : `${author}: ${short}`;

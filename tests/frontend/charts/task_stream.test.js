@@ -109,12 +109,36 @@ test("rows that are left for later frames are painted as in one", () => {
   const marks = { stolen: { of: () => null }, lineage: { relations: new Map() } };
   const [whole, parts] = [1, 2].map(() => new LanePainter({ model: model(), ...others, ...marks }));
   whole.paint(/** @type {any} */ (rows), [tileOf(data, 31)], window, [255, 255, 255]);
-  parts.paint(/** @type {any} */ (rows), [tileOf(data, 31)], window, [255, 255, 255], 0); // one row at a time
+  const tile = tileOf(data, 31);
+  const paintOne = () => parts.paint(/** @type {any} */ (rows), [tile], window, [255, 255, 255], 0);
+  paintOne();
   assert.deepEqual([whole.isWhole, parts.isWhole], [true, false]);
   assert.notDeepEqual(parts.pixels.image?.data, whole.pixels.image?.data);
-  for (let frame = 1; frame < rows.length; frame++) parts.paintRest([tileOf(data, 31)], window, 0);
+  for (let frame = 1; frame < rows.length; frame++) paintOne();
   assert.ok(parts.isWhole);
   assert.deepEqual(parts.pixels.image?.data, whole.pixels.image?.data);
+});
+
+test("what is painted is painted again once its window, tiles or colours are others", () => {
+  const selection = new Selection();
+  const marks = { stragglers: new Stragglers(), attempts: new Attempts(), stolen: { of: () => null }, lineage: { relations: new Map() } };
+  const painter = new LanePainter({ model: model(), selection, ...marks });
+  const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
+  const window = { start: FIRST, stop: FIRST + 50, width: 80, height: HEIGHT, labelWidth: 40 };
+  const [quarter, half] = [0.25, 0.5].map((duration) => tileOf(spans(shortTasks(50, duration)), 31));
+  const filled = (/** @type {import("../../../frontend/types.js").Tile} */ tile, stop = window.stop) => {
+    const before = painter.pixels.image?.data.slice();
+    painter.paint(rows, [tile], { ...window, stop }, [255, 255, 255]);
+    return before !== undefined && `${painter.pixels.image?.data}` !== `${before}`;
+  };
+  filled(quarter);
+  assert.equal(filled(quarter), false);
+  assert.ok(filled(half));
+  assert.ok(filled(half, window.stop + 50));
+  selection.hide([1]);
+  assert.equal(filled(half, window.stop + 50), false, "its colours are others only once that is said");
+  painter.forget();
+  assert.ok(filled(half, window.stop + 50));
 });
 
 test("bins wider than a pixel fill all the pixels that they cover", () => {

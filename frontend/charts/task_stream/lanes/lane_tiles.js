@@ -39,7 +39,7 @@ export class LaneTiles {
 
   /**
    * Takes the tiles of rows.
-   * @param {View} view
+   * @param {Pick<View, "start"|"stop"|"width"|"tiles">} view
    * @param {Row[]} rows in sight
    * @param {boolean} needsAll whether those of other rows are needed too
    */

@@ -8,7 +8,9 @@ import { Coverage } from "../../drawing/coverage.js";
 import { addBusy, visitBusy, visitSpans } from "./index.js";
 import { coloredPrefixes } from "./worker_sums.js";
 import { Pixels } from "../../drawing/pixels.js";
+import { Shown } from "../../drawing/shown.js";
 import { rgb } from "../../drawing/theme.js";
+import { contentOf } from "../../../timeline/tiles/tile_store.js";
 
 /** @typedef {import("../../../types.js").Tile} Tile */
 /** @typedef {import("../../../types.js").Block} Block */
@@ -46,6 +48,7 @@ export class LanePainter {
   /** @type {Bar[]} the widest bars, for their labels */
   labelled = [];
   #coverage = new Coverage();
+  #painted = new Shown();
   /** @type {LaneRow[]} that aren't painted yet */
   #rest = [];
   #model;
@@ -74,33 +77,27 @@ export class LanePainter {
     return this.#rest.length === 0;
   }
 
-  /** Leaves no rows for later. */
-  drop() {
+  /** What was painted is painted anew: marks or colours may be others. */
+  forget() {
+    this.#painted.forget();
     this.#rest = [];
   }
 
   /**
-   * Paints the rows into `pixels`.
+   * Paints the rows into `pixels`; what is there already stays.
    * @param {LaneRow[]} rows those in sight
    * @param {Tile[]} tiles
    * @param {Window} window
    * @param {[number, number, number]} background
-   * @param {number} [longest] ms after which the other rows are left to `paintRest`
+   * @param {number} [longest] ms after which the other rows are left to the next call
    */
   paint(rows, tiles, window, background, longest = Infinity) {
-    this.#prepareColors();
-    this.pixels.clear(window.width, window.height, background);
-    this.labelled = [];
-    this.#rest = rows.filter((row) => row.lanes.length);
-    this.paintRest(tiles, window, longest);
-  }
-
-  /**
-   * @param {Tile[]} tiles
-   * @param {Window} window
-   * @param {number} [longest] ms
-   */
-  paintRest(tiles, window, longest = Infinity) {
+    if (this.#painted.changes(JSON.stringify([rows, window, background]), contentOf(tiles))) {
+      this.#prepareColors();
+      this.pixels.clear(window.width, window.height, background);
+      this.labelled = [];
+      this.#rest = rows.filter((row) => row.lanes.length);
+    }
     const began = performance.now();
     let painted = 0;
     while (painted < this.#rest.length && (painted === 0 || performance.now() - began < longest)) {
