@@ -154,9 +154,9 @@ class Page {
     this.banners = new Banners(layout.banners, this.context);
     const writing = mayWrite ? createWriting(layout.header, this.context) : {};
     const searching = document.querySelector(".site-search") ? SEARCH_KEYS : [];
-    const dialog = createKeysDialog(layout.header, [...KEYS, ...(mayWrite ? WRITING_KEYS : []), ...searching]);
+    const openKeys = createKeysDialog(layout.header, [...KEYS, ...(mayWrite ? WRITING_KEYS : []), ...searching]);
     const path = { "[": () => followPath(this.context, -1), "]": () => followPath(this.context, 1) };
-    const dialogs = { "?": () => dialog.showModal(), ...path, ...writing };
+    const dialogs = { "?": openKeys, ...path, ...writing };
     this.keys = new Keys(timeline, this.context.events, this.context.selection, dialogs);
   }
 

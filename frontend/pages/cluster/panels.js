@@ -45,6 +45,7 @@ export class Panels {
     this.#context = context;
     this.#address = address;
     this.#observer = new IntersectionObserver((entries) => this.#observe(entries), { rootMargin: "100px" });
+    this.#menu.addEventListener("toggle", () => this.#fillMenu());
     places.header.append(this.#menu);
     context.model.addEventListener("change", () => {
       if (this.#there().length !== this.#charts.length) this.open();
@@ -203,7 +204,9 @@ export class Panels {
     this.onChange();
   }
 
+  /** Fills the menu of charts while it is open: its many elements would delay the page. */
   #fillMenu() {
+    if (!this.#menu.open) return;
     this.#items.replaceChildren();
     for (const chart of this.#charts) {
       const box = element("input", "");

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, Route
+from playwright.sync_api import Page, Route, expect
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -134,3 +134,35 @@ def test_a_page_on_which_nothing_moves_asks_for_no_frames(page: Page, opened: st
     page.keyboard.press(" ")
     page.wait_for_function("() => window.observatory.context.timeline.playing")
     page.wait_for_function("(start) => window.observatory.view.playhead > start", arg=START)
+
+
+def test_the_first_rows_are_requested_once_and_before_the_charts_are_built(page: Page, opened: str) -> None:
+    page.add_init_script(
+        """window.chartsWhenRequested = [];
+        const send = window.fetch;
+        window.fetch = (url, ...options) => {
+          if (String(url).includes("spans")) {
+            window.chartsWhenRequested.push(document.querySelectorAll("[data-chart]").length);
+          }
+          return send(url, ...options);
+        };"""
+    )
+    page.goto(opened)
+    page.wait_for_function(READY)
+    assert page.evaluate("() => window.chartsWhenRequested") == [0]
+
+
+def test_a_question_mark_lists_the_keys(page: Page, opened: str) -> None:
+    page.goto(opened)
+    page.wait_for_function(READY)
+    dialog = page.get_by_role("dialog")
+    for _ in range(2):
+        page.keyboard.press("?")
+        expect(dialog.get_by_text("Mouse and keys")).to_be_visible()
+        expect(dialog.locator("dt")).not_to_have_count(0)
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="Mouse and keys (?)").click()
+    expect(dialog).to_be_visible()
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
