@@ -52,6 +52,7 @@ export function tileOfLanes(tile, model) {
 }
 
 /**
+ * One loop without calls but one, as a browser runs it uncompiled on a page that was just opened.
  * @param {Block} sums of kind worker-busy
  * @param {Tile} tile
  * @param {Model} model
@@ -62,36 +63,43 @@ function busyOf(sums, tile, model) {
   if (known?.version === model.lanes.size) return known.block;
   const [worker, bin, prefix] = [sums.numbers("worker"), sums.numbers("bin"), sums.numbers("prefix")];
   const [busy, seconds, tasks] = [sums.numbers("busy"), sums.numbers("seconds"), sums.numbers("tasks")];
-  /** @type {number[][]} lane, bin, prefix, seconds, count, prefix whose colour it has */
-  const columns = [[], [], [], [], [], []];
-  const add = (/** @type {number[]} */ ...row) => row.forEach((value, column) => columns[column].push(value));
+  const firstLanes = new Map([...model.workers.keys()].map((id) => [id, model.lanesOf(id)[0]?.id]));
+  const most = 2 * sums.rows;
+  const [lanes, bins, prefixes, colored] = [new Uint32Array(most), new Uint32Array(most), new Uint32Array(most), new Uint32Array(most)];
+  const [took, count] = [new Float64Array(most), new Uint32Array(most)];
+  let rows = 0;
   for (let row = 0; row < sums.rows; row++) {
-    const [lane] = model.lanesOf(worker[row]);
-    if (!lane) continue;
-    add(lane.id, bin[row], prefix[row], seconds[row], Math.round(tasks[row]), prefix[row]);
+    const lane = firstLanes.get(worker[row]);
+    if (lane === undefined) continue;
     const rest = busy[row] - seconds[row];
-    if (rest > LEAST * busy[row]) add(lane.id, bin[row], OTHER_PREFIXES, rest, 0, prefix[row]);
+    const parts = rest > LEAST * busy[row] ? 2 : 1;
+    for (let part = 0; part < parts; part++) {
+      lanes[rows] = lane;
+      bins[rows] = bin[row];
+      colored[rows] = prefix[row];
+      prefixes[rows] = part === 0 ? prefix[row] : OTHER_PREFIXES;
+      took[rows] = part === 0 ? seconds[row] : rest;
+      count[rows] = part === 0 ? tasks[row] + 0.5 : 0;
+      rows += 1;
+    }
   }
-  const block = blockOf(columns, { index: (Number.isInteger(sums.meta.index) ? sums.meta.index : tile.index) / WIDE_BIN });
+  const index = (Number.isInteger(sums.meta.index) ? sums.meta.index : tile.index) / WIDE_BIN;
+  const columns = { lane: lanes, bin: bins, prefix: prefixes, seconds: took, count, colored };
+  const block = blockOf(columns, rows, index);
   made.set(sums, { version: model.lanes.size, block });
   return block;
 }
 
 /**
- * @param {number[][]} columns
- * @param {Record<string, any>} meta
+ * @param {Record<string, Uint32Array|Float64Array>} columns with room for more rows
+ * @param {number} rows
+ * @param {number} index
  * @returns {Block}
  */
-function blockOf([lane, bin, prefix, seconds, count, colored], meta) {
+function blockOf(columns, rows, index) {
+  const filled = Object.entries(columns).map(([name, values]) => [name, values.subarray(0, rows)]);
   /** @type {Record<string, import("../../../types.js").Numbers>} */
-  const numbers = {
-    lane: Uint32Array.from(lane),
-    bin: Uint32Array.from(bin),
-    prefix: Uint32Array.from(prefix),
-    action: new Uint8Array(lane.length).fill(COMPUTE),
-    seconds: Float64Array.from(seconds),
-    count: Uint32Array.from(count),
-  };
+  const numbers = { ...Object.fromEntries(filled), action: new Uint8Array(rows).fill(COMPUTE) };
   const none = { codes: new Uint32Array(0), values: [], at: () => "" };
-  return { kind: "busy", rows: lane.length, meta: { ...meta, colored: Uint32Array.from(colored) }, numbers: (name) => numbers[name], texts: () => none };
+  return { kind: "busy", rows, meta: { index, colored: numbers.colored }, numbers: (name) => numbers[name], texts: () => none };
 }
