@@ -114,7 +114,7 @@ test("rows that are left for later frames are painted as in one", () => {
   paintOne();
   assert.deepEqual([whole.isWhole, parts.isWhole], [true, false]);
   assert.notDeepEqual(parts.pixels.image?.data, whole.pixels.image?.data);
-  for (let frame = 1; frame < rows.length; frame++) paintOne();
+  for (let frame = 1; frame <= rows.length; frame++) paintOne(); // the first has found which rows of the tile are of which lane
   assert.ok(parts.isWhole);
   assert.deepEqual(parts.pixels.image?.data, whole.pixels.image?.data);
 });

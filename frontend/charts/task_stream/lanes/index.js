@@ -40,6 +40,18 @@ export function laneIndex(block, model) {
 }
 
 /**
+ * Makes the indices of a tile's blocks, which of many workers takes long.
+ * @param {Tile} tile
+ * @param {Model} model
+ * @returns {boolean} whether any was not there
+ */
+export function indexLanes(tile, model) {
+  const blocks = ["span", "busy"].flatMap((kind) => tile.blocks.get(kind) ?? []).filter((block) => !indices.has(block));
+  for (const block of blocks) laneIndex(block, model);
+  return blocks.length > 0;
+}
+
+/**
  * The rows in order of their lanes. They are sorted as numbers, without a call for each two: a browser runs that uncompiled.
  * @param {import("../../../types.js").Numbers} lanes ids
  * @param {number} rows their product with the greatest id is less than 2 ** 53

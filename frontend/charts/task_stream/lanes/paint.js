@@ -5,7 +5,7 @@
 
 import { ERRED_SLOT, FIRST_PREFIX_SLOT, OVERLAY_ALPHA, SLOT_COLORS, SLOT_MARKS, isOverlay } from "../actions.js";
 import { Coverage } from "../../drawing/coverage.js";
-import { addBusy, visitBusy, visitSpans } from "./index.js";
+import { addBusy, indexLanes, visitBusy, visitSpans } from "./index.js";
 import { coloredPrefixes } from "./worker_sums.js";
 import { Pixels } from "../../drawing/pixels.js";
 import { Shown } from "../../drawing/shown.js";
@@ -99,8 +99,10 @@ export class LanePainter {
       this.#rest = rows.filter((row) => row.lanes.length);
     }
     const began = performance.now();
+    const isLate = () => performance.now() - began >= longest;
+    for (const tile of tiles) if (indexLanes(tile, this.#model) && isLate()) return;
     let painted = 0;
-    while (painted < this.#rest.length && (painted === 0 || performance.now() - began < longest)) {
+    while (painted < this.#rest.length && (painted === 0 || !isLate())) {
       this.#paintRow(this.#rest[painted], tiles, window);
       painted += 1;
     }
