@@ -11,6 +11,8 @@ import { QUANTITIES } from "./quantities.js";
 /** @typedef {import("../../timeline/slots.js").Slot} Slot */
 /** @typedef {import("../../timeline/heat_options.js").QuantityName} QuantityName */
 /**
+ * The columns of a bin, with the share of it that lies in each.
+ * @typedef {{columns: number[], shares: number[]}} Spread
  * `values` are by row and column, NaN where nothing is known; `prefixes`, of durations, the prefix that was computed longest.
  * @typedef {{grid: Grid, values: Float64Array, prefixes: Uint32Array|null}} Cells
  */
@@ -53,10 +55,19 @@ function means(tiles, name, model, grid) {
   };
   for (const tile of tiles) {
     for (const block of tile.blocks.get("worker-value") ?? []) {
-      const [worker, mean, count] = [block.numbers("worker"), block.numbers("mean"), block.numbers("count")];
-      eachBin(block, tile, (at, from, to) => {
-        grid.each(from, to, (column, share) => add(grid.rowOf(worker[at]), column, mean[at], count[at] * share));
-      });
+      const [worker, bin] = [block.numbers("worker"), block.numbers("bin")];
+      const [mean, count] = [block.numbers("mean"), block.numbers("count")];
+      const columnsOf = columnsOfBins(block, tile, grid);
+      for (let at = 0; at < block.rows; at++) {
+        const row = grid.rowOf(worker[at]);
+        if (row < 0 || !Number.isFinite(mean[at])) continue;
+        const { columns, shares } = /** @type {Spread} */ (columnsOf.get(bin[at]));
+        for (let place = 0; place < columns.length; place++) {
+          const cell = row * grid.columns + columns[place];
+          sums[cell] += mean[at] * count[at] * shares[place];
+          counts[cell] += count[at] * shares[place];
+        }
+      }
     }
     for (const block of tile.blocks.get("bin") ?? []) {
       const [id, time, mean, count] = [block.numbers("series"), block.numbers("time"), block.numbers("mean"), block.numbers("count")];
@@ -67,7 +78,8 @@ function means(tiles, name, model, grid) {
       }
     }
   }
-  const values = sums.map((sum, cell) => (counts[cell] ? (factor * sum) / counts[cell] : NaN));
+  const values = grid.numbers().fill(NaN);
+  for (let cell = 0; cell < values.length; cell++) if (counts[cell]) values[cell] = (factor * sums[cell]) / counts[cell];
   hold(values, grid, REACH * Math.max(0, ...series.map(({ interval }) => interval)));
   return values;
 }
@@ -99,11 +111,8 @@ function amounts(tiles, areErrors, model, grid, until) {
   const sums = grid.numbers();
   for (const tile of tiles) {
     for (const block of tile.blocks.get("worker-busy") ?? []) {
-      const [worker, amount] = [block.numbers("worker"), block.numbers(areErrors ? "errors" : "busy")];
-      eachBin(block, tile, (at, from, to) => {
-        const row = grid.rowOf(worker[at]);
-        if (row >= 0) grid.each(from, to, (column, share) => (sums[row * grid.columns + column] += amount[at] * share));
-      });
+      const amount = block.numbers(areErrors ? "errors" : "busy");
+      eachBin(block, tile, grid, (at, row, column, share) => (sums[row * grid.columns + column] += amount[at] * share));
     }
     eachSpan(tile, model, grid, (row, block, at, from, to) => {
       if (!areErrors) return grid.each(from, to, (column, share) => (sums[row * grid.columns + column] += (to - from) * share));
@@ -144,13 +153,9 @@ function durations(tiles, model, grid) {
   };
   for (const tile of tiles) {
     for (const block of tile.blocks.get("worker-busy") ?? []) {
-      const [worker, prefix] = [block.numbers("worker"), block.numbers("prefix")];
-      const [seconds, tasks] = [block.numbers("seconds"), block.numbers("tasks")];
-      eachBin(block, tile, (at, from, to) => {
-        const row = grid.rowOf(worker[at]);
-        if (row < 0) return;
-        grid.each(from, to, (column, share) => add(prefix[at], row * grid.columns + column, seconds[at] * share, tasks[at] * share));
-      });
+      const [prefix, seconds, tasks] = [block.numbers("prefix"), block.numbers("seconds"), block.numbers("tasks")];
+      eachBin(block, tile, grid, (at, row, column, share) =>
+        add(prefix[at], row * grid.columns + column, seconds[at] * share, tasks[at] * share));
     }
     eachSpan(tile, model, grid, (row, block, at, from, to) => {
       const length = block.numbers("stop")[at] - block.numbers("start")[at];
@@ -186,21 +191,47 @@ export function weightedMedian(cells) {
 }
 
 /**
- * Calls `visit` for the rows of a block of each worker, with the part of the bin that the tile draws.
+ * Calls `visit` for the rows of a block of each worker and the columns of their bins.
  * @param {Block} block
  * @param {Tile} tile
- * @param {(at: number, from: number, to: number) => void} visit
+ * @param {Grid} grid
+ * @param {(at: number, row: number, column: number, share: number) => void} visit
  */
-function eachBin(block, tile, visit) {
-  const bins = block.numbers("bin");
+function eachBin(block, tile, grid, visit) {
+  const [worker, bin] = [block.numbers("worker"), block.numbers("bin")];
+  const columnsOf = columnsOfBins(block, tile, grid);
+  for (let at = 0; at < block.rows; at++) {
+    const row = grid.rowOf(worker[at]);
+    if (row < 0) continue;
+    const { columns, shares } = /** @type {Spread} */ (columnsOf.get(bin[at]));
+    for (let place = 0; place < columns.length; place++) visit(at, row, columns[place], shares[place]);
+  }
+}
+
+/**
+ * The columns of the part of each bin that the tile draws, once for all workers.
+ * @param {Block} block
+ * @param {Tile} tile
+ * @param {Grid} grid
+ * @returns {Map<number, Spread>} by bin
+ */
+function columnsOfBins(block, tile, grid) {
   const width = WIDE_BIN * tile.binWidth;
   const origin = (Number.isInteger(block.meta.index) ? block.meta.index : tile.index) * tileWidth(tile.level);
-  for (let at = 0; at < block.rows; at++) {
-    const start = origin + bins[at] * width;
+  /** @type {Map<number, Spread>} */
+  const found = new Map();
+  for (const bin of new Set(block.numbers("bin"))) {
+    /** @type {Spread} */
+    const spread = { columns: [], shares: [] };
+    const take = (/** @type {number} */ from, /** @type {number} */ to) =>
+      grid.each(from, to, (column, share) => (spread.columns.push(column), spread.shares.push(share)));
+    const start = origin + bin * width;
     // a clipped tile of a coarser level draws a part of it
-    if (start + width / 2 >= tile.start && start + width / 2 < tile.stop) visit(at, start, start + width);
-    else if (width > tile.stop - tile.start && start < tile.stop && start + width > tile.start) visit(at, tile.start, tile.stop);
+    if (start + width / 2 >= tile.start && start + width / 2 < tile.stop) take(start, start + width);
+    else if (width > tile.stop - tile.start && start < tile.stop && start + width > tile.start) take(tile.start, tile.stop);
+    found.set(bin, spread);
   }
+  return found;
 }
 
 /**

@@ -46,12 +46,12 @@ export function imageOf({ columns, values }, order, lines, top) {
   for (let line = 0; line < lines; line++) {
     const rows = rowsOfLine(order, line, lines);
     for (let column = 0; column < columns; column++) {
-      let most = NaN;
+      let most = -Infinity;
       for (const row of rows) {
         const value = values[row * columns + column];
-        if (!(value <= most)) most = Number.isNaN(value) ? most : value;
+        if (value > most) most = value; // NaN is not
       }
-      if (Number.isNaN(most)) continue;
+      if (most === -Infinity) continue;
       const shade = Math.round(Math.min(Math.max(most / top, 0), 1) * (SHADES - 1));
       pixels[line * canvas.width + column] = packed[shade];
     }
