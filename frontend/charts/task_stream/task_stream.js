@@ -63,7 +63,7 @@ class TaskStream {
   #context;
   #surface;
   #painter;
-  #painted;
+  #sources; // of what the painter reads beside rows, tiles and window
   #forget = () => this.#painter.forget();
   #tooltip;
   #readout;
@@ -101,8 +101,8 @@ class TaskStream {
     this.#surface = new Surface(element, "Task stream: what each thread of each worker did");
     this.#painter = new LanePainter(context);
     const { model, selection, stragglers, attempts, stolen, lineage } = context;
-    this.#painted = [model, selection, stragglers, attempts, stolen, lineage];
-    for (const source of this.#painted) source.addEventListener("change", this.#forget);
+    this.#sources = [model, selection, stragglers, attempts, stolen, lineage];
+    for (const source of this.#sources) source.addEventListener("change", this.#forget);
     this.#scroller.className = "lane-scroller";
     this.#scroller.append(this.#spacer);
     element.append(this.#scroller);
@@ -123,7 +123,7 @@ class TaskStream {
 
   destroy() {
     this.hide();
-    for (const source of this.#painted) source.removeEventListener("change", this.#forget);
+    for (const source of this.#sources) source.removeEventListener("change", this.#forget);
     this.#element.replaceChildren();
   }
 
