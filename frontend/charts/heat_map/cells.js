@@ -55,19 +55,8 @@ function means(tiles, name, model, grid) {
   };
   for (const tile of tiles) {
     for (const block of tile.blocks.get("worker-value") ?? []) {
-      const [worker, bin] = [block.numbers("worker"), block.numbers("bin")];
       const [mean, count] = [block.numbers("mean"), block.numbers("count")];
-      const columnsOf = columnsOfBins(block, tile, grid);
-      for (let at = 0; at < block.rows; at++) {
-        const row = grid.rowOf(worker[at]);
-        if (row < 0 || !Number.isFinite(mean[at])) continue;
-        const { columns, shares } = /** @type {Spread} */ (columnsOf.get(bin[at]));
-        for (let place = 0; place < columns.length; place++) {
-          const cell = row * grid.columns + columns[place];
-          sums[cell] += mean[at] * count[at] * shares[place];
-          counts[cell] += count[at] * shares[place];
-        }
-      }
+      eachBin(block, tile, grid, (at, row, column, share) => add(row, column, mean[at], count[at] * share));
     }
     for (const block of tile.blocks.get("bin") ?? []) {
       const [id, time, mean, count] = [block.numbers("series"), block.numbers("time"), block.numbers("mean"), block.numbers("count")];

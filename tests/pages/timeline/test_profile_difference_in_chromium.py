@@ -38,7 +38,7 @@ def halves(observed: Observed) -> Halves:
             samples[row["time"]] += row["count"]
     times = sorted(samples)
     stop = times[-1] + 0.01
-    # on a loaded machine samples are told long after the last task has ended
+    # on a loaded machine samples are reported long after the last task has ended
     computed = max(row["stop"] for row in observed.received.rows["span"])
     found = [_halves(samples, time - 0.01, stop) for time in times if time < computed]
     best = max(found, key=lambda one: min(one.before, one.after))

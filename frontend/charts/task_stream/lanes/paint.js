@@ -77,7 +77,7 @@ export class LanePainter {
     return this.#rest.length === 0;
   }
 
-  /** What was painted is painted anew: marks or colours may be others. */
+  /** Has the next `paint` paint all rows: marks or colours may be others. */
   forget() {
     this.#painted.forget();
     this.#rest = [];

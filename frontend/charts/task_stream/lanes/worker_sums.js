@@ -52,7 +52,7 @@ export function tileOfLanes(tile, model) {
 }
 
 /**
- * One loop without calls but one, as a browser runs it uncompiled on a page that was just opened.
+ * The loop makes one call a row: a browser runs it uncompiled on a page that was just opened.
  * @param {Block} sums of kind worker-busy
  * @param {Tile} tile
  * @param {Model} model
