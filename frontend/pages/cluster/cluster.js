@@ -38,6 +38,7 @@ const RETRY = 3000; // ms
 const STATUS_INTERVAL = 1000; // ms
 // ms that the first and the second drawing wait for the first rows: empty charts would delay them
 const [FIRST_AWAITED, SECOND_AWAITED] = [300, 1000];
+const LONGEST_HELD = 3000; // ms after the page was opened
 
 const main = document.getElementById("observatory");
 if (main?.dataset.url) void open(main, sourceOf(main));
@@ -222,7 +223,7 @@ class Page {
     this.#time = now;
     if (this.keys.active) this.keys.advance(Math.min(elapsed, 0.1));
     const { timeline, tiles } = this.context;
-    timeline.advance(elapsed, !tiles.isLoadingAt(timeline.playhead));
+    if (!this.#isHeld(timeline)) timeline.advance(elapsed, !tiles.isLoadingAt(timeline.playhead));
     const drewFirstRows = this.#drewFirstRows;
     this.#drewFirstRows = false;
     if (drewFirstRows) this.#requestOthers();
@@ -261,6 +262,14 @@ class Page {
     requestAnimationFrame((now) => this.#frame(now));
   }
 
+  /**
+   * Whether a live window stands still, because the page opens: moved on, its rows would be painted again in each frame.
+   * @param {Context["timeline"]} timeline
+   */
+  #isHeld({ live }) {
+    return live && !document.documentElement.dataset.ready && performance.now() - this.#opened < LONGEST_HELD;
+  }
+
   /** Whether drawing has to wait for the first rows, which are on their way. */
   #awaitsRows() {
     const awaited = this.frames > 0 ? SECOND_AWAITED : FIRST_AWAITED;
@@ -287,6 +296,7 @@ class Page {
   /** @param {Set<string>} dirty what changed since the frame before */
   #draw(dirty) {
     const began = performance.now();
+    const { dataset } = document.documentElement;
     const { playheadState, selection } = this.context;
     if (!this.view || dirty.has("window") || dirty.has("tiles") || dirty.has("data")) {
       const width = widthOf(this.layout.plots);
@@ -305,12 +315,12 @@ class Page {
     this.view = { ...this.view, hover: selection.hover, state, isStateCurrent: isCurrent };
     this.axis.draw(this.view, selection.hover, this.edge.draw());
     this.overview.point(selection.hover);
-    const isWhole = this.panels.draw(this.view, began, isStateNew);
+    const isRest = dirty.size === 1 && dirty.has("panels");
+    const isWhole = this.panels.draw(this.view, { began, isOpening: !dataset.ready, isRest, isStateNew });
     if (!isWhole) this.#mark("panels");
     this.layout.drawLines(this.view, leftGutter());
     this.frames += 1;
-    const { dataset } = document.documentElement;
-    if (!dataset.ready && isWhole && !this.context.tiles.loading && this.frames > 1) {
+    if (!dataset.ready && isWhole && this.context.tiles.settled && this.frames > 1) {
       dataset.ready = "1";
     }
   }

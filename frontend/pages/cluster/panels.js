@@ -10,9 +10,9 @@ import { formatTime } from "../../timeline/times.js";
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../timeline/address.js").Address} Address */
 /** @typedef {{chart: Chart, panel: HTMLElement, instant: HTMLElement, instance: ChartInstance, inSight: boolean,
- *   drawn: boolean, failed: boolean}} Panel */
+ *   drawn: boolean, waits: boolean, failed: boolean}} Panel */
 
-const LONGEST_FRAME = 50; // ms: in frames that took longer so far, one panel is drawn for the first time
+const LONGEST_FRAME = 50; // ms: in frames that took longer so far, panels that may wait are left for the next
 
 export class Panels {
   /** @type {Map<string, Panel>} by the chart's name */
@@ -88,31 +88,29 @@ export class Panels {
   }
 
   /**
-   * Draws the panels. The first drawing of a panel takes much longer than later ones, so that a frame has few of them.
+   * Draws the panels. While a page opens they take turns, so that no frame is long: those that waited are drawn first.
+   * Later only a panel's first drawing may wait, which takes much longer than others.
    * @param {View} view
-   * @param {number} began when the frame began, as performance.now()
-   * @param {boolean} isStateNew then those that show the state are drawn alone: of a large cluster, both take long
+   * @param {{began: number, isOpening: boolean, isRest: boolean, isStateNew: boolean}} frame when it began, as performance.now();
+   *   whether the page opens; whether nothing changed but that panels wait; whether the state is new and takes long to show:
+   *   then those that show it are drawn alone
    * @returns {boolean} whether all are drawn; false: some wait for the next frame
    */
-  draw(view, began, isStateNew) {
+  draw(view, { began, isOpening, isRest, isStateNew }) {
     this.#view = view;
-    let [isWhole, hasNew] = [true, false];
-    for (const panel of this.#panels.values()) {
-      // all that show the state are of one instant, in sight or not
-      if (panel.failed || !(panel.inSight || panel.chart.showsState)) continue;
-      if (isStateNew && !panel.chart.showsState) {
-        isWhole = false;
-        continue;
-      }
-      if (!panel.drawn && hasNew && performance.now() - began > LONGEST_FRAME) {
-        isWhole = false;
-        continue;
-      }
-      hasNew ||= !panel.drawn;
+    let hasDrawn = false;
+    // all that show the state are of one instant, in sight or not
+    const due = [...this.#panels.values()].filter(({ failed, inSight, chart }) => !failed && (inSight || chart.showsState));
+    const waiting = due.filter(({ waits }) => waits);
+    for (const panel of isRest ? waiting : [...waiting, ...due.filter(({ waits }) => !waits)]) {
+      const mayWait = isOpening || !panel.drawn;
+      const isLate = hasDrawn && performance.now() - began > LONGEST_FRAME;
+      panel.waits = (isStateNew && !panel.chart.showsState) || (mayWait && isLate);
+      if (panel.waits) continue;
       this.#drawPanel(panel, view);
-      if (panel.instance.isPartial) isWhole = false;
+      hasDrawn = true;
     }
-    return isWhole;
+    return !due.some(({ waits, instance }) => waits || instance.isPartial);
   }
 
   /**
@@ -186,7 +184,7 @@ export class Panels {
     header.append(chartMenu(chart, instance, body, () => this.#view));
     // what is below the others is out of sight before they are drawn: its tiles would slow theirs
     const inSight = chart.place !== "below";
-    const panel = { chart, panel: section, instant, instance, inSight, drawn: false, failed: false };
+    const panel = { chart, panel: section, instant, instance, inSight, drawn: false, waits: false, failed: false };
     this.#panels.set(chart.name, panel);
     this.#observer.observe(section);
     return panel;

@@ -78,9 +78,12 @@ export class Tiles extends EventTarget {
     return !this.#lacks((place) => place.near);
   }
 
-  /** True from when the first rows have arrived, or can't be had; or where no chart draws any. */
+  /** True from when the first rows have arrived, or can't be had; or where no chart draws any. Those that wait for the socket come later. */
   get hasBegun() {
-    return this.#hasBegun || !this.#lacks((place) => place.near && isUrgent(place));
+    if (this.#hasBegun) return true;
+    const first = [...this.#wanted.values()].flat().filter((place) => place.near && isUrgent(place));
+    const missing = first.filter((place) => this.#isMissing(place));
+    return !missing.length || (missing.length < first.length && missing.every((place) => this.#waitForSocket(place) > 0));
   }
 
   /** Requests no other tiles than those of the first rows, until `drawn` says that these are drawn. */
@@ -108,8 +111,12 @@ export class Tiles extends EventTarget {
 
   /** @param {(place: Place) => boolean} matters */
   #lacks(matters) {
-    const isMissing = (/** @type {Place} */ { key }) => !this.#store.get(key) && !this.#failures.has(key);
-    return [...this.#wanted.values()].some((places) => places.some((place) => matters(place) && isMissing(place)));
+    return [...this.#wanted.values()].some((places) => places.some((place) => matters(place) && this.#isMissing(place)));
+  }
+
+  /** @param {Place} place */
+  #isMissing({ key }) {
+    return !this.#store.get(key) && !this.#failures.has(key);
   }
 
   /**

@@ -92,7 +92,8 @@ export class LanePainter {
    * @param {number} [longest] ms after which the other rows are left to the next call
    */
   paint(rows, tiles, window, background, longest = Infinity) {
-    if (this.#painted.changes(JSON.stringify([rows, window, background]), contentOf(tiles))) {
+    const inSight = tiles.filter(({ start, stop }) => start < window.stop && window.start < stop);
+    if (this.#painted.changes(JSON.stringify([rows, window, background]), contentOf(inSight))) {
       this.#prepareColors();
       this.pixels.clear(window.width, window.height, background);
       this.labelled = [];
@@ -100,10 +101,10 @@ export class LanePainter {
     }
     const began = performance.now();
     const isLate = () => performance.now() - began >= longest;
-    for (const tile of tiles) if (indexLanes(tile, this.#model) && isLate()) return;
+    for (const tile of inSight) if (indexLanes(tile, this.#model) && isLate()) return;
     let painted = 0;
     while (painted < this.#rest.length && (painted === 0 || !isLate())) {
-      this.#paintRow(this.#rest[painted], tiles, window);
+      this.#paintRow(this.#rest[painted], inSight, window);
       painted += 1;
     }
     this.#rest = this.#rest.slice(painted);
