@@ -141,6 +141,26 @@ test("what is painted is painted again once its window, tiles or colours are oth
   assert.ok(filled(half, window.stop + 50));
 });
 
+test("a tile beside the window has nothing painted again", () => {
+  const painter = new LanePainter({
+    model: model(),
+    selection: new Selection(),
+    ...{ stragglers: new Stragglers(), attempts: new Attempts(), stolen: { of: () => null }, lineage: { relations: new Map() } },
+  });
+  const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
+  const window = { start: FIRST, stop: FIRST + 50, width: 80, height: HEIGHT, labelWidth: 40 };
+  const tile = tileOf(spans(shortTasks(50, 0.5)), 31);
+  const beside = { ...tile, start: window.stop + 1, stop: window.stop + 2 };
+  painter.paint(rows, [tile], window, [255, 255, 255]);
+  const clear = painter.pixels.clear.bind(painter.pixels);
+  let cleared = 0;
+  painter.pixels.clear = (...sizes) => (cleared++, clear(...sizes));
+  painter.paint(rows, [tile, beside], window, [255, 255, 255]);
+  assert.equal(cleared, 0);
+  painter.paint(rows, [tile, { ...beside, start: window.stop - 1 }], window, [255, 255, 255]);
+  assert.equal(cleared, 1);
+});
+
 test("bins wider than a pixel fill all the pixels that they cover", () => {
   const level = 20;
   const { index, width, first } = firstBin(level);

@@ -432,6 +432,27 @@ test("what isn't closed is fetched once the socket has begun, and what is closed
   assert.equal(server.requests.filter(isOpen).length, 1);
 });
 
+test("the first rows are there once those are that do not wait for the socket", async (t) => {
+  const { tiles, cover } = open(t, () => extent(7), { committed: FIRST + 3000, last: FIRST + 3000 });
+  tiles.holdUntilDrawn();
+  tiles.expectSocket(Infinity);
+  cover(0, 3600);
+  assert.equal(tiles.hasBegun, false, "nothing has arrived");
+  await until(() => tiles.hasBegun);
+  assert.equal(tiles.settled, false, "what is open still waits");
+  assert.ok(cover(0, 3600).length);
+});
+
+test("where all of the window waits for the socket, the first rows do so too", async (t) => {
+  const { tiles, cover } = open(t, () => extent(7), { committed: FIRST, last: FIRST });
+  tiles.expectSocket(Infinity);
+  cover(1, 2);
+  await pass(1000);
+  assert.equal(tiles.hasBegun, false);
+  tiles.begin(7, FIRST);
+  await until(() => tiles.hasBegun);
+});
+
 test("tiles of a cluster that has ended do not wait for the socket", async (t) => {
   const { tiles, cover } = open(t, () => extent(7), { committed: FIRST + 5, last: FIRST + 5, ended: FIRST + 5 });
   tiles.expectSocket(Infinity);
