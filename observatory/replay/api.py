@@ -8,7 +8,6 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from django.db import close_old_connections
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from ninja import Path, Query, Router
@@ -33,11 +32,12 @@ from observatory.replay.schemas import (
 )
 from observatory.replay.scope import Scope, Section, require
 from observatory.replay.state import state_at
-from observatory.replay.tiles.builder import Tile, cached_tiles, get_tile
+from observatory.replay.tiles.builder import Tile
 from observatory.replay.tiles.events import list_events
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
+from observatory.replay.tiles.requested_tiles import requested_tiles
 from observatory.replay.windows.api import (
     LATEST,
     After,
@@ -93,7 +93,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     ) -> HttpResponse:
         """One tile, as blocks. With `version`, the extent's, a closed tile is immutable."""
         scope = scope_of(request)
-        [tile] = _tiles(scope, [_parse_tile(scope, layer, level, index)])
+        [tile] = requested_tiles(scope, [_parse_tile(scope, layer, level, index)])
         return _response(request, tile.packed, _cache_control(scope, [tile], version), _gzipped)
 
     @router.get("/tiles", operation_id=f"{word}_tiles")
@@ -104,7 +104,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     ) -> HttpResponse:
         """Several tiles: of each its length in bytes (32 bits, little-endian) and its blocks, gzipped."""
         scope = scope_of(request)
-        found = _tiles(scope, [_parse_tile(scope, *name) for name in _parse_names(of)])
+        found = requested_tiles(scope, [_parse_tile(scope, *name) for name in _parse_names(of)])
         body = b"".join(struct.pack("<I", len(tile.packed)) + tile.packed for tile in found)
         return _response(request, body, _cache_control(scope, found, version), _binary)
 
@@ -200,19 +200,6 @@ def scope_of_cluster(request: HttpRequest) -> Scope:
 
 
 clusters = timeline_router("cluster", scope_of_cluster)
-
-
-def _tiles(scope: Scope, wanted: Sequence[tuple[Layer, TileId]]) -> list[Tile]:
-    """Read or build tiles, in the order of `wanted`."""
-    with read_connection() as connection:
-        found = cached_tiles(connection, scope, wanted)
-    if None in found:
-        close_old_connections()  # a build takes long, and others need Django's connection
-        with build_connection() as connection:
-            return [
-                tile or get_tile(connection, scope, *what) for tile, what in zip(found, wanted, strict=True)
-            ]
-    return [tile for tile in found if tile]
 
 
 def _parse_names(names: str) -> list[tuple[str, int, int]]:

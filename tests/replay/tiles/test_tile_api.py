@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import threading
 import time
 from contextlib import ExitStack
 from typing import Any
@@ -13,9 +14,8 @@ import pytest
 from django.test import Client
 
 from observatory.clusters.models import Cluster
-from observatory.replay import api
 from observatory.replay.scope import Scope
-from observatory.replay.tiles import builder
+from observatory.replay.tiles import builder, requested_tiles
 from observatory.replay.tiles.builder import BASE_LEVEL, Tile, get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MINIMUM_LEVEL, TileId
@@ -116,11 +116,13 @@ def test_while_tiles_are_built_cached_tiles_and_states_are_answered_and_no_other
         assert member.get(cached).content == expected
         assert member.get(f"/api/v1/clusters/{cluster.pk}/state?at={now + 5}").status_code == 200
 
+    held_by_the_request = django.db.connections["default"]
+
     def build(*what: Any) -> Tile:
-        assert django.db.connection.connection is None
+        assert held_by_the_request.connection is None
         return get_tile(*what)
 
-    monkeypatch.setattr(api, "get_tile", build)
+    monkeypatch.setattr(requested_tiles, "get_tile", build)
     assert member.get(_tile_url(cluster, "prefixes", now + 5)).status_code == 200
 
 
@@ -177,6 +179,39 @@ def test_tiles_that_are_requested_together_are_those_that_are_requested_one_by_o
     together = member.get(_together_url(cluster, *names), headers={"Accept-Encoding": "gzip"})
     assert "Content-Encoding" not in together
     assert unpacked(together.content) == one_by_one
+
+
+def test_tiles_that_are_requested_together_are_built_side_by_side_and_leave_a_connection_to_others(
+    member: Client, cluster: Cluster, writer: Writer, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(writer, cluster, now)
+    both = threading.Barrier(2)
+
+    def build(*what: Any) -> Tile:
+        both.wait(60)
+        with build_connection():  # the third
+            return get_tile(*what)
+
+    monkeypatch.setattr(requested_tiles, "get_tile", build)
+    names = _names(now + 5, "spans", "memory", "prefixes", "events")
+    assert len(unpacked(member.get(_together_url(cluster, *names)).content)) == 4
+
+
+def test_one_tile_that_cannot_be_built_fails_its_request(
+    member: Client, cluster: Cluster, writer: Writer, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(writer, cluster, now)
+
+    def build(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
+        if layer.name == "memory":
+            raise psycopg.OperationalError("gone")
+        return get_tile(connection, scope, layer, tile_id)
+
+    monkeypatch.setattr(requested_tiles, "get_tile", build)
+    member.raise_request_exception = False
+    names = _names(now + 5, "spans", "memory", "prefixes")
+    assert member.get(_together_url(cluster, *names)).status_code == 503
+    assert member.get(_together_url(cluster, *names[:1])).status_code == 200
 
 
 def test_tiles_that_are_requested_together_are_immutable_where_all_are_closed(

@@ -76,6 +76,7 @@ def test_a_tile_of_many_stacks_has_fewer_bins_but_the_same_counts(
     check_against_rows(built, direct, now, PROFILE, BASE_LEVEL + 3)
 
 
+@pytest.mark.parametrize("is_run_first", [False, True])
 def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
     cluster: Cluster,
     writer: Writer,
@@ -83,9 +84,12 @@ def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
     direct: psycopg.Connection,
     now: float,
     monkeypatch: pytest.MonkeyPatch,
+    is_run_first: bool,
 ) -> None:
     monkeypatch.setattr(builder, "MANY_SPANS", 100)
     writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
+    if is_run_first:
+        builder.build_window_tiles(direct, Scope(cluster, start=round(now * 1e6) - 1))
     build_cluster(direct, cluster)
     rows = direct.execute(
         "SELECT level, index, body FROM tile WHERE cluster_id = %s AND layer = 'spans' AND level <= %s",
