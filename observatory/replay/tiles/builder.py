@@ -12,6 +12,7 @@ import gzip
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import psycopg
 
@@ -72,9 +73,10 @@ class Tile:
 
 def get_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
     """Return a tile, cached or built now, clipped to the scope."""
+    rows = _Rows(connection, scope, layer, tile_id)
     if tile_id.level > BASE_LEVEL:
-        build_closed_tiles(connection, scope, layer, tile_id)
-    tile = _build(connection, scope, layer, tile_id)
+        _build_closed_tiles(rows, ahead=False)
+    tile = _build(rows)
     return tile if scope.is_whole else replace(tile, packed=clip_tile(tile.packed, scope))
 
 
@@ -108,6 +110,11 @@ def build_closed_tiles(
     `ahead`: nobody waits. Tiles are compressed harder, and built below BASE_LEVEL as well, where there are
     MANY_SPANS.
     """
+    return _build_closed_tiles(_Rows(connection, scope, layer, tile_id), ahead)
+
+
+def _build_closed_tiles(rows: _Rows, ahead: bool) -> int:
+    connection, scope, layer, tile_id = rows.connection, rows.scope, rows.layer, rows.tile_id
     extent = read_extent(connection, scope.cluster.pk)
     if extent is None or not _exists(layer, extent) or not _overlaps(tile_id, extent, scope):
         return 0
@@ -115,14 +122,13 @@ def build_closed_tiles(
         return 0
     if _is_in_hole(tile_id, holes(connection, scope.cluster.pk)):
         return 0
-    is_small = _is_small(connection, scope, layer, tile_id)
-    if is_small and tile_id.level < KEPT_LEVEL:
+    if rows.are_few and tile_id.level < KEPT_LEVEL:
         return 0
     built = 0
-    if not is_small and not _is_direct(connection, scope, layer, tile_id):
+    if not rows.are_few and not rows.are_read_directly:
         built += _build_children(connection, scope, layer, tile_id, ahead)
     if is_cacheable(layer, tile_id.level) and is_closed(tile_id, extent.committed, scope):
-        tile = _build(connection, scope, layer, tile_id, is_small, ahead=ahead)
+        tile = _build(rows, ahead)
         built += 1
         can_be_finer = ahead and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
         if can_be_finer and count_spans(tile.body) > MANY_SPANS:
@@ -140,7 +146,7 @@ def build_cluster_tiles(connection: psycopg.Connection, cluster: Cluster, layer:
     built = sum(build_closed_tiles(connection, scope, layer, tile_id, ahead=True) for tile_id in top)
     if not cluster.is_live:
         for tile_id in top:
-            _build(connection, scope, layer, tile_id, ahead=True)
+            _build(_Rows(connection, scope, layer, tile_id), ahead=True)
     return built
 
 
@@ -195,22 +201,13 @@ def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
     return min(tile_id.stop, scope.stop) / 1e6 < committed - SETTLING
 
 
-def _build(
-    connection: psycopg.Connection,
-    scope: Scope,
-    layer: Layer,
-    tile_id: TileId,
-    is_small: bool | None = None,
-    ahead: bool = False,
-) -> Tile:
-    """Return a tile, cached or built; `ahead` as for `build_closed_tiles`.
-
-    `is_small`: None where that isn't known yet.
-    """
+def _build(rows: _Rows, ahead: bool = False) -> Tile:
+    """Return a tile, cached or built; `ahead` as for `build_closed_tiles`."""
+    connection, scope, tile_id = rows.connection, rows.scope, rows.tile_id
     with timeline.snapshot(connection):
         extent = read_extent(connection, scope.cluster.pk) or empty_extent(scope.cluster)
         builder = _Builder(connection, scope, extent, ahead)
-        packed = builder.packed(layer, tile_id, is_small)
+        packed = builder.packed(rows)
     for (name, built), body in builder.built.items():
         where = (scope.cluster.pk, name, built.level, built.index)
         tile_cache.store_tile(connection, *where, extent.version, body)
@@ -221,6 +218,33 @@ def _build_children(
     connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, ahead: bool
 ) -> int:
     return sum(build_closed_tiles(connection, scope, layer, child, ahead) for child in tile_id.children)
+
+
+class _Rows:
+    """Whether a tile is built from its rows, which are counted when that matters, and once."""
+
+    def __init__(self, connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> None:
+        self.connection = connection
+        self.scope = scope
+        self.layer = layer
+        self.tile_id = tile_id
+
+    @cached_property
+    def are_few(self) -> bool:
+        """Whether it is built from them because they are few."""
+        most = FEW_SUMMED_ROWS if self.layer.is_sum else FEW_ROWS
+        return self.tile_id.level <= KEPT_LEVEL and self._are_at_most(most)
+
+    @cached_property
+    def are_read_directly(self) -> bool:
+        """Whether it is built from them though they aren't few."""
+        level = self.tile_id.level
+        if level <= BASE_LEVEL or not self.layer.is_each:
+            return level <= BASE_LEVEL
+        return level <= KEPT_LEVEL and self._are_at_most(DIRECT_ROWS)
+
+    def _are_at_most(self, most: int) -> bool:
+        return has_few_rows(self.connection, self.scope, self.layer, self.tile_id, most)
 
 
 class _Builder:
@@ -255,16 +279,16 @@ class _Builder:
             _merged.put(key, merged)
         return merged
 
-    def packed(self, layer: Layer, tile_id: TileId, is_small: bool | None = None) -> bytes:
+    def packed(self, rows: _Rows) -> bytes:
+        layer, tile_id = rows.layer, rows.tile_id
         cached = self.cached(layer, tile_id)
         if cached is not None:
             return cached
         has_records = _exists(layer, self.extent) and self._has_records(tile_id)
-        if is_small is None:
-            is_small = has_records and _is_small(self.connection, self.scope, layer, tile_id)
-        body = self.head + self._blocks(layer, tile_id, is_small)
+        are_few = has_records and rows.are_few
+        body = self.head + self._blocks(rows, are_few)
         is_final = is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live
-        is_worth_it = is_cacheable(layer, tile_id.level) and (tile_id.level >= KEPT_LEVEL or not is_small)
+        is_worth_it = is_cacheable(layer, tile_id.level) and (tile_id.level >= KEPT_LEVEL or not are_few)
         if is_final and has_records and is_worth_it:
             name = _cache_name(layer, self.scope, tile_id)
             is_ahead = self.ahead and tile_id.level >= BASE_LEVEL
@@ -279,15 +303,17 @@ class _Builder:
         found = tile_cache.read_tile(self.connection, *where, self.extent.version)
         return found if found is not None and self._is_current(found, tile_id) else None
 
-    def _blocks(self, layer: Layer, tile_id: TileId, is_small: bool) -> bytes:
+    def _blocks(self, rows: _Rows, are_few: bool) -> bytes:
+        layer, tile_id = rows.layer, rows.tile_id
         scope = Scope(self.scope.cluster) if self.scope.contains(tile_id) else self.scope
         start, stop = scope.clip(tile_id)
         if start == stop:
             return tile_from_children(layer, tile_id, (), scope.window)
-        if is_small or _is_direct(self.connection, scope, layer, tile_id):
+        if are_few or rows.are_read_directly:
             return tile_from_rows(self.connection, scope, layer, tile_id)
         below = [child for child in tile_id.children if self._has_records(child)]
-        return self._from_children(layer, tile_id, [(child, self.packed(layer, child)) for child in below])
+        of = (_Rows(self.connection, self.scope, layer, child) for child in below)
+        return self._from_children(layer, tile_id, [(rows.tile_id, self.packed(rows)) for rows in of])
 
     def _from_children(
         self, layer: Layer, tile_id: TileId, children: Sequence[tuple[TileId, bytes]]
@@ -305,19 +331,6 @@ class _Builder:
         if head.startswith(self.head):
             return True
         return is_closed(tile_id, next(decode(head)).meta["committed"], self.scope)
-
-
-def _is_small(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:
-    """Return whether a tile is built from its rows because they are few."""
-    most = FEW_SUMMED_ROWS if layer.is_sum else FEW_ROWS
-    return tile_id.level <= KEPT_LEVEL and has_few_rows(connection, scope, layer, tile_id, most)
-
-
-def _is_direct(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:
-    """Return whether a tile is built from its rows though they aren't few."""
-    if tile_id.level <= BASE_LEVEL or not layer.is_each:
-        return tile_id.level <= BASE_LEVEL
-    return tile_id.level <= KEPT_LEVEL and has_few_rows(connection, scope, layer, tile_id, DIRECT_ROWS)
 
 
 def _is_cached(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:
