@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -13,8 +14,10 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.tasks import build_cluster
+from observatory.replay.tiles import builder
 from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
 from observatory.replay.tiles.each_worker import WIDE_BINS, WorkerBusy, merge_busy
+from observatory.replay.tiles.from_rows import has_few_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.store.ingest.batches.batch import Batch
@@ -168,6 +171,29 @@ def test_a_window_has_its_own_part_of_a_bin(
         if one.action == Action.COMPUTE and one.start < now + 31 and one.stop > now + 11
     ]
     assert seconds == pytest.approx(sum(inside), rel=THREE_DIGITS)
+
+
+def test_the_rows_of_an_open_tile_are_counted_once_for_each_limit(
+    cluster: Cluster,
+    spans: list[Span],
+    direct: psycopg.Connection,
+    now: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits: list[int] = []
+
+    def count(*where: Any) -> bool:
+        limits.append(where[-1])
+        return has_few_rows(*where)
+
+    monkeypatch.setattr(builder, "has_few_rows", count)
+    level = BASE_LEVEL + 4
+    open_ = TileId.at(level, round((now + SECONDS) * 1e6))
+    monkeypatch.setattr(builder, "FEW_ROWS", 10)
+    for layer in ("spans.each", "memory.each"):
+        get_tile(direct, Scope(cluster), Layer.parse(layer), open_)
+        assert limits == [10, builder.DIRECT_ROWS]
+        limits.clear()
 
 
 def test_of_a_small_cluster_there_are_none(direct: psycopg.Connection, now: float, committed: None) -> None:
