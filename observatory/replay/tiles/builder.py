@@ -102,18 +102,12 @@ def cached_tiles(
     ]
 
 
-def build_closed_tiles(
-    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, ahead: bool = False
-) -> int:
-    """Build and cache the closed tiles at `tile_id` and below that aren't cached; returns their number.
+def _build_closed_tiles(rows: _Rows, ahead: bool) -> int:
+    """Build and cache the closed tiles of `rows` and below that aren't cached; returns their number.
 
     `ahead`: nobody waits. Tiles are compressed harder, and built below BASE_LEVEL as well, where there are
     MANY_SPANS.
     """
-    return _build_closed_tiles(_Rows(connection, scope, layer, tile_id), ahead)
-
-
-def _build_closed_tiles(rows: _Rows, ahead: bool) -> int:
     connection, scope, layer, tile_id = rows.connection, rows.scope, rows.layer, rows.tile_id
     extent = read_extent(connection, scope.cluster.pk)
     if extent is None or not _exists(layer, extent) or not _overlaps(tile_id, extent, scope):
@@ -126,13 +120,13 @@ def _build_closed_tiles(rows: _Rows, ahead: bool) -> int:
         return 0
     built = 0
     if not rows.are_few and not rows.are_read_directly:
-        built += _build_children(connection, scope, layer, tile_id, ahead)
+        built += _build_children(rows, ahead)
     if is_cacheable(layer, tile_id.level) and is_closed(tile_id, extent.committed, scope):
         tile = _build(rows, ahead)
         built += 1
         can_be_finer = ahead and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
         if can_be_finer and count_spans(tile.body) > MANY_SPANS:
-            built += _build_children(connection, scope, layer, tile_id, ahead)
+            built += _build_children(rows, ahead)
     return built
 
 
@@ -142,11 +136,12 @@ def build_cluster_tiles(connection: psycopg.Connection, cluster: Cluster, layer:
     extent = read_extent(connection, cluster.pk)
     if extent is None or not extent.first:
         return 0
-    top = covering_tile_ids(extent.first, extent.last)
-    built = sum(build_closed_tiles(connection, scope, layer, tile_id, ahead=True) for tile_id in top)
+    tile_ids = covering_tile_ids(extent.first, extent.last)
+    top = [_Rows(connection, scope, layer, tile_id) for tile_id in tile_ids]
+    built = sum(_build_closed_tiles(rows, ahead=True) for rows in top)
     if not cluster.is_live:
-        for tile_id in top:
-            _build(_Rows(connection, scope, layer, tile_id), ahead=True)
+        for rows in top:
+            _build(rows, ahead=True)
     return built
 
 
@@ -158,7 +153,7 @@ def build_window_tiles(connection: psycopg.Connection, scope: Scope) -> None:
     tile_ids = recorded_tile_ids(scope, extent)
     for layer in layers_for(extent.workers):
         for tile_id in tile_ids:
-            build_closed_tiles(connection, scope, layer, tile_id, ahead=True)
+            _build_closed_tiles(_Rows(connection, scope, layer, tile_id), ahead=True)
 
 
 def forget_other_windows(connection: psycopg.Connection, cluster: Cluster, kept: Iterable[Scope]) -> None:
@@ -202,7 +197,7 @@ def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
 
 
 def _build(rows: _Rows, ahead: bool = False) -> Tile:
-    """Return a tile, cached or built; `ahead` as for `build_closed_tiles`."""
+    """Return a tile, cached or built; `ahead` as for `_build_closed_tiles`."""
     connection, scope, tile_id = rows.connection, rows.scope, rows.tile_id
     with timeline.snapshot(connection):
         extent = read_extent(connection, scope.cluster.pk) or empty_extent(scope.cluster)
@@ -214,10 +209,8 @@ def _build(rows: _Rows, ahead: bool = False) -> Tile:
     return Tile(packed, extent.version, is_closed(tile_id, extent.committed, scope))
 
 
-def _build_children(
-    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, ahead: bool
-) -> int:
-    return sum(build_closed_tiles(connection, scope, layer, child, ahead) for child in tile_id.children)
+def _build_children(rows: _Rows, ahead: bool) -> int:
+    return sum(_build_closed_tiles(rows.of(child), ahead) for child in rows.tile_id.children)
 
 
 class _Rows:
@@ -242,6 +235,9 @@ class _Rows:
         if level <= BASE_LEVEL or not self.layer.is_each:
             return level <= BASE_LEVEL
         return level <= KEPT_LEVEL and self._are_at_most(DIRECT_ROWS)
+
+    def of(self, child: TileId) -> _Rows:
+        return _Rows(self.connection, self.scope, self.layer, child)
 
     def _are_at_most(self, most: int) -> bool:
         return has_few_rows(self.connection, self.scope, self.layer, self.tile_id, most)
@@ -312,8 +308,7 @@ class _Builder:
         if are_few or rows.are_read_directly:
             return tile_from_rows(self.connection, scope, layer, tile_id)
         below = [child for child in tile_id.children if self._has_records(child)]
-        of = (_Rows(self.connection, self.scope, layer, child) for child in below)
-        return self._from_children(layer, tile_id, [(rows.tile_id, self.packed(rows)) for rows in of])
+        return self._from_children(layer, tile_id, [(child, self.packed(rows.of(child))) for child in below])
 
     def _from_children(
         self, layer: Layer, tile_id: TileId, children: Sequence[tuple[TileId, bytes]]
