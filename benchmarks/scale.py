@@ -33,7 +33,9 @@ from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
 TASKS = int(os.environ.get("TASKS", "1000000"))
 SMALL = int(os.environ.get("SMALL", "10000"))
 REPORT = int(os.environ.get("REPORT", "100000"))
-ROUNDS, SEEKS, MOVING = 5, 40, 3.0
+ROUNDS, SEEKS, MOVING = 9, 40, 3.0
+SETTLING = 1_000
+"""ms before a page is opened: until then the one that was closed before, and a new process, take processor time"""
 # the task stream is drawn in the frame in which its tiles cover the window
 READY = """() => {
   const look = () => {
@@ -176,6 +178,7 @@ def open_page(
     session.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
     session.send("Network.enable")
     page.add_init_script(f"({ready})()")
+    page.wait_for_timeout(SETTLING)
     page.goto(url, wait_until="commit")
     page.wait_for_function("() => window.drawn", timeout=120_000)
     return float(page.evaluate("() => window.drawn")), int(sum(received)), page, context

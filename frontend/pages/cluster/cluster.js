@@ -57,7 +57,7 @@ export async function open(main, source) {
   for (;;) {
     const live = source.live === null ? null : new Live(source.live);
     try {
-      live?.connect();
+      if (main.dataset.hasEnded === undefined) live?.connect();
       const context = await loadContext(source);
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
@@ -124,6 +124,8 @@ class Page {
   #opened = performance.now();
   #drewFirstRows = false; // the frame before did
   #isFollowing = false;
+  /** @type {Live|null} that of an ended cluster, which hardly ever sends anything: connected once the page is drawn */
+  #late = null;
   /** @type {View["state"]} */
   #shownState = null;
   #revision = 0;
@@ -161,7 +163,7 @@ class Page {
     this.keys = new Keys(timeline, this.context.events, this.context.selection, dialogs);
   }
 
-  /** @param {Live|null} live connected; null: there is none */
+  /** @param {Live|null} live null: there is none */
   start(live) {
     const { timeline, tiles, selection, playheadState, events, model } = this.context;
     const { notes, alerts, freshness, info, lineage } = this.context;
@@ -200,6 +202,7 @@ class Page {
     const { info } = this.context;
     if (live) {
       live.listen();
+      this.#late = live.hasStarted ? null : live;
     } else if (info.ended === null || info.task_count === null) {
       followByAsking(this.context);
     }
@@ -322,6 +325,7 @@ class Page {
     this.frames += 1;
     if (!dataset.ready && isWhole && this.context.tiles.settled && this.frames > 1) {
       dataset.ready = "1";
+      this.#late?.connect();
     }
   }
 

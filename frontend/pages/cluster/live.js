@@ -21,9 +21,11 @@ export function followLive(live, context) {
   let catchingUp = false;
   let needsLanes = false;
   let hasBegun = false;
-  const until = performance.now() + LONGEST_CONNECTING;
-  tiles.expectSocket(until);
-  playheadState.expectSocket(until);
+  if (live.hasStarted) {
+    const until = performance.now() + LONGEST_CONNECTING;
+    tiles.expectSocket(until);
+    playheadState.expectSocket(until);
+  }
 
   live.addEventListener("begin", (event) => {
     const extent = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;

@@ -65,8 +65,8 @@ export function nearestFree(wanted, colors, backgrounds, taken, apart) {
   const own = { rgb: wanted, lab: toLab(wanted) };
   const all = standsOut(wanted, backgrounds) ? [own, ...colors] : colors;
   for (const least of [apart, CLOSER, 0]) {
-    const free = all.filter(({ lab }) => taken.every((other) => distance(lab, other) >= least));
-    if (free.length) return nearest(free, own.lab);
+    const found = nearest(all, own.lab, taken, least);
+    if (found) return found;
   }
   return own; // no colour stands out on these backgrounds
 }
@@ -74,7 +74,17 @@ export function nearestFree(wanted, colors, backgrounds, taken, apart) {
 /**
  * @param {readonly Color[]} colors
  * @param {Lab} lab
+ * @param {Lab[]} taken
+ * @param {number} least the distance from those taken
+ * @returns {Color|null} null: none is that far from them
  */
-function nearest(colors, lab) {
-  return colors.reduce((best, color) => (distance(color.lab, lab) < distance(best.lab, lab) ? color : best));
+function nearest(colors, lab, taken, least) {
+  let best = null;
+  let shortest = Infinity;
+  for (const color of colors) {
+    const away = distance(color.lab, lab);
+    if (away >= shortest || !taken.every((other) => distance(color.lab, other) >= least)) continue;
+    [best, shortest] = [color, away];
+  }
+  return best;
 }

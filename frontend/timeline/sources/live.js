@@ -31,6 +31,11 @@ export class Live extends EventTarget {
     this.#url = url;
   }
 
+  /** Whether `connect` was called. */
+  get hasStarted() {
+    return this.#socket !== null;
+  }
+
   /** Connects. What arrives is kept until `listen`, so that a page can connect before it is loaded. */
   connect() {
     const socket = new WebSocket(this.#url);

@@ -124,6 +124,7 @@ def cluster_page(request: HttpRequest, cluster_id: int) -> HttpResponse:
     source = {
         "url": f"{settings.SUB_PATH}/api/v1/clusters/{cluster.pk}",
         "live": f"{settings.SUB_PATH}/ws/clusters/{cluster.pk}/live",
+        "has_ended": cluster.ended is not None,
         "pages": reverse("cluster", args=[cluster.pk]),
         "notes": f"{settings.SUB_PATH}/api/v1/clusters/{cluster.pk}/notes",
         "new_rule": new_rule_url(cast(User, request.user), cluster),

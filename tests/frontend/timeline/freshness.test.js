@@ -48,12 +48,12 @@ test("live, idle, behind, disconnected and ended are told apart", () => {
   assert.equal(open({ ended: FIRST + 1000 }, 5000).status(idle), "ended");
 });
 
-/** A page that follows a socket. */
-function follow() {
+/** A page that follows a socket. @param {{hasStarted?: boolean}} [live] */
+function follow({ hasStarted = true } = {}) {
   const target = { id: 1, name: "t", stream: "stolen", last_error: "no answer" };
   const info = { ...INFO, sequence: 4, target };
-  const live = new EventTarget();
-  const noted = { set: [], states: [], bounds: 0, asked: /** @type {string[]} */ ([]) };
+  const live = Object.assign(new EventTarget(), { hasStarted });
+  const noted = { expected: 0, set: [], states: [], bounds: 0, asked: /** @type {string[]} */ ([]) };
   const context = {
     info,
     source: {
@@ -64,15 +64,15 @@ function follow() {
       },
     },
     model: { lanesVersion: "7-2-1-9", apply() {} },
-    tiles: { begin() {}, end() {}, append: () => false, setExtent() {}, expectSocket() {} },
+    tiles: { begin() {}, end() {}, append: () => false, setExtent() {}, expectSocket: () => (noted.expected += 1) },
     timeline: { setBounds: () => (noted.bounds += 1) },
-    playheadState: { receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)), complete() {}, forget() {}, expectSocket() {} },
+    playheadState: { receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)), complete() {}, forget() {}, expectSocket: () => (noted.expected += 1) },
     freshness: open({ committed: FIRST + 1000 }, 1000),
   };
   followLive(/** @type {any} */ (live), /** @type {any} */ (context));
   /** @param {string} name @param {any} [detail] */
   const send = (name, detail) => live.dispatchEvent(new CustomEvent(name, { detail }));
-  return { info, target, context, send, asked: noted.asked };
+  return { info, target, context, send, noted, asked: noted.asked };
 }
 
 const EXTENT = {
@@ -85,6 +85,11 @@ test("a frame updates everything that the extent says", () => {
   const { info, send } = follow();
   send("frame", [{ kind: "extent", meta: EXTENT }]);
   assert.deepEqual({ ...info, ...EXTENT }, info);
+});
+
+test("tiles and the state are expected from a socket that was started, not from one that will be later", () => {
+  assert.equal(follow().noted.expected, 2);
+  assert.equal(follow({ hasStarted: false }).noted.expected, 0);
 });
 
 test("the status of the target is current although no frame arrives", () => {

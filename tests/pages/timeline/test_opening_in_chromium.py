@@ -152,6 +152,24 @@ def test_the_first_rows_are_requested_once_and_before_the_charts_are_built(page:
     assert page.evaluate("() => window.chartsWhenRequested") == [0]
 
 
+@pytest.mark.parametrize(("is_live", "expected"), [(True, ""), (False, "1")])
+def test_the_socket_is_connected_at_once_and_that_of_an_ended_cluster_after_the_page_is_drawn(
+    page: Page, opened: str, world: World, is_live: bool, expected: str
+) -> None:
+    page.add_init_script(
+        """window.readyWhenConnected = [];
+        window.WebSocket = class extends window.WebSocket {
+          constructor(...options) {
+            super(...options);
+            window.readyWhenConnected.push(document.documentElement.dataset.ready ?? "");
+          }
+        };"""
+    )
+    page.goto(f"/clusters/{world.live.pk}/" if is_live else opened)
+    page.wait_for_function("() => window.readyWhenConnected.length > 0")
+    assert page.evaluate("() => window.readyWhenConnected[0]") == expected
+
+
 def test_a_question_mark_lists_the_keys(page: Page, opened: str) -> None:
     page.goto(opened)
     page.wait_for_function(READY)

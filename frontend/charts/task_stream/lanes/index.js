@@ -24,15 +24,20 @@ export function laneIndex(block, model) {
   const known = indices.get(block);
   if (known) return known;
   const lanes = block.numbers("lane");
-  const order = inOrder(lanes, block.rows);
+  /** @type {Map<number, number>} */
+  const counts = new Map();
+  for (let row = 0; row < block.rows; row++) counts.set(lanes[row], (counts.get(lanes[row]) ?? 0) + 1);
   /** @type {Map<number, [number, number]>} */
   const ranges = new Map();
-  for (let from = 0; from < order.length;) {
-    const lane = lanes[order[from]];
-    let to = from + 1;
-    while (to < order.length && lanes[order[to]] === lane) to++;
-    ranges.set(lane, [from, to]);
-    from = to;
+  let from = 0;
+  for (const [lane, count] of counts) {
+    ranges.set(lane, [from, from]);
+    from += count;
+  }
+  const order = new Uint32Array(block.rows);
+  for (let row = 0; row < block.rows; row++) {
+    const range = /** @type {[number, number]} */ (ranges.get(lanes[row]));
+    order[range[1]++] = row;
   }
   const index = { order, ranges, slots: slotsOf(block, model) };
   indices.set(block, index);
@@ -49,20 +54,6 @@ export function indexLanes(tile, model) {
   const blocks = ["span", "busy"].flatMap((kind) => tile.blocks.get(kind) ?? []).filter((block) => !indices.has(block));
   for (const block of blocks) laneIndex(block, model);
   return blocks.length > 0;
-}
-
-/**
- * The rows in order of their lanes. They are sorted as numbers, without a call for each two: a browser runs that uncompiled.
- * @param {import("../../../types.js").Numbers} lanes ids
- * @param {number} rows their product with the greatest id is less than 2 ** 53
- */
-function inOrder(lanes, rows) {
-  const keys = new Float64Array(rows);
-  for (let row = 0; row < rows; row++) keys[row] = lanes[row] * rows + row;
-  keys.sort();
-  const order = new Uint32Array(rows);
-  for (let place = 0; place < rows; place++) order[place] = keys[place] % rows;
-  return order;
 }
 
 /**

@@ -177,8 +177,8 @@ export class LanePainter {
     if (!overlays.length) return;
     const over = new Float64Array(coverage.columns);
     for (const slot of overlays) {
-      const places = coverage.placesOf(slot);
-      for (const [index, column] of coverage.columnsOf(slot).entries()) over[column] += coverage.sums[places[index]] * scale.share;
+      const [columns, places] = [coverage.columnsOf(slot), coverage.placesOf(slot)];
+      for (let index = 0; index < columns.length; index++) over[columns[index]] += coverage.sums[places[index]] * scale.share;
     }
     const bases = heights.map((height, column) => Math.max(0, Math.min(height, row.height - over[column])));
     for (const slot of overlays) paint(slot, bases);
