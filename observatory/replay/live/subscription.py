@@ -27,6 +27,8 @@ from observatory.wire.timeline_blocks import STATE, TARGET
 
 log = logging.getLogger(__name__)
 
+FIRST_STATE = 0.5
+"""seconds before the first state: meanwhile a page that opens loads the rows that it draws first"""
 STATE_INTERVAL = 1.0
 """seconds between two states"""
 PAUSE_FACTOR = 3.0
@@ -71,6 +73,7 @@ class ClusterSubscription:
             self._enqueue(message["data"])
 
     async def _make_states(self) -> None:
+        await asyncio.sleep(FIRST_STATE)
         while self.receivers:
             began = time.monotonic()
             try:
