@@ -35,7 +35,7 @@ SMALL = int(os.environ.get("SMALL", "10000"))
 REPORT = int(os.environ.get("REPORT", "100000"))
 ROUNDS, SEEKS, MOVING = 9, 40, 3.0
 SETTLING = 1_000
-"""ms before a page is opened: until then the one that was closed before, and a new process, take processor time"""
+"""ms before a page is opened: the one that was closed before, and a new process, still take processor time"""
 # the task stream is drawn in the frame in which its tiles cover the window
 READY = """() => {
   const look = () => {
