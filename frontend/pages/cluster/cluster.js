@@ -125,7 +125,7 @@ class Page {
   #drewFirstRows = false; // the frame before did
   #isFollowing = false;
   /** @type {Live|null} that of an ended cluster, which hardly ever sends anything: connected once the page is drawn */
-  #late = null;
+  #unconnected = null;
   /** @type {View["state"]} */
   #shownState = null;
   #revision = 0;
@@ -202,7 +202,7 @@ class Page {
     const { info } = this.context;
     if (live) {
       live.listen();
-      this.#late = live.hasStarted ? null : live;
+      this.#unconnected = live.hasStarted ? null : live;
     } else if (info.ended === null || info.task_count === null) {
       followByAsking(this.context);
     }
@@ -325,7 +325,7 @@ class Page {
     this.frames += 1;
     if (!dataset.ready && isWhole && this.context.tiles.settled && this.frames > 1) {
       dataset.ready = "1";
-      this.#late?.connect();
+      this.#unconnected?.connect();
     }
   }
 
