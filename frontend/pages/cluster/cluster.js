@@ -124,7 +124,7 @@ class Page {
   #opened = performance.now();
   #drewFirstRows = false; // the frame before did
   #isFollowing = false;
-  /** @type {Live|null} that of an ended cluster, which hardly ever sends anything: connected once the page is drawn */
+  /** @type {Live|null} of an ended cluster, which hardly ever sends anything: it is connected once the page is drawn */
   #unconnected = null;
   /** @type {View["state"]} */
   #shownState = null;

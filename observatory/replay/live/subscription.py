@@ -28,7 +28,7 @@ from observatory.wire.timeline_blocks import STATE, TARGET
 log = logging.getLogger(__name__)
 
 FIRST_STATE = 0.5
-"""seconds before the first state: meanwhile a page that opens loads the rows that it draws first"""
+"""seconds before the first state, so that computing it does not delay the rows that a page draws first"""
 STATE_INTERVAL = 1.0
 """seconds between two states"""
 PAUSE_FACTOR = 3.0

@@ -23,6 +23,25 @@ const indices = new WeakMap();
 export function laneIndex(block, model) {
   const known = indices.get(block);
   if (known) return known;
+  const index = { ...byLane(block), slots: slotsOf(block, model) };
+  indices.set(block, index);
+  return index;
+}
+
+/**
+ * Makes the indices of a tile's blocks, which of many workers takes long.
+ * @param {Tile} tile
+ * @param {Model} model
+ * @returns {boolean} whether any was not there
+ */
+export function indexLanes(tile, model) {
+  const blocks = ["span", "busy"].flatMap((kind) => tile.blocks.get(kind) ?? []).filter((block) => !indices.has(block));
+  for (const block of blocks) laneIndex(block, model);
+  return blocks.length > 0;
+}
+
+/** @param {Block} block @returns {Pick<LaneIndex, "order"|"ranges">} rows of a lane keep their order */
+function byLane(block) {
   const lanes = block.numbers("lane");
   /** @type {Map<number, number>} */
   const counts = new Map();
@@ -39,21 +58,7 @@ export function laneIndex(block, model) {
     const range = /** @type {[number, number]} */ (ranges.get(lanes[row]));
     order[range[1]++] = row;
   }
-  const index = { order, ranges, slots: slotsOf(block, model) };
-  indices.set(block, index);
-  return index;
-}
-
-/**
- * Makes the indices of a tile's blocks, which of many workers takes long.
- * @param {Tile} tile
- * @param {Model} model
- * @returns {boolean} whether any was not there
- */
-export function indexLanes(tile, model) {
-  const blocks = ["span", "busy"].flatMap((kind) => tile.blocks.get(kind) ?? []).filter((block) => !indices.has(block));
-  for (const block of blocks) laneIndex(block, model);
-  return blocks.length > 0;
+  return { order, ranges };
 }
 
 /**
