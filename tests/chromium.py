@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Playwright,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 WITHOUT_WINDOWS = "chromium-headless-shell"
@@ -29,30 +38,53 @@ TIMEOUT = 120_000
 expect.set_options(timeout=TIMEOUT)
 
 
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    """One for all modules of this process of pytest, because each takes two seconds of processor time.
+
+    It runs an event loop in this thread, and with this one other modules could run none: `chromium` sets it.
+    """
+    with sync_playwright() as playwright:
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield playwright
+        asyncio._set_running_loop(loop)
+
+
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """A module's: Playwright runs an event loop in this thread, which tests of coroutines can't share."""
+def chromium(playwright: Playwright) -> Iterator[Browser]:
+    """Chromium, and Playwright's event loop while the tests of a module use it."""
+    asyncio._set_running_loop(playwright._loop)
+    # in the thread of an event loop, Django would refuse to ask the database
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    browser = _launched(playwright)
+    if not browser.is_connected():
+        _launched.cache_clear()
+        browser = _launched(playwright)
+    yield browser
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+    asyncio._set_running_loop(None)
+
+
+@cache
+def _launched(playwright: Playwright) -> Browser:
     executable = next((found for name in (WITHOUT_WINDOWS, *NAMES) if (found := shutil.which(name))), None)
     if executable is None:
         if os.environ.get("CI"):
             pytest.fail("CI needs Chromium: apt-get install chromium")
         pytest.skip("Chromium isn't installed: apt-get install chromium")
-    # for the same reason, Django would refuse to ask the database
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=[*ARGUMENTS, ONE_PROCESS])
-        yield browser
-        browser.close()
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+    return playwright.chromium.launch(executable_path=executable, args=[*ARGUMENTS, ONE_PROCESS])
 
 
-def opened(chromium: Browser, url: str, **options: Any) -> BrowserContext:
-    """A context for all tests of a module, with a page at `url` that stays open.
+@cache
+def opened(chromium: Browser, url: str, width: int, height: int) -> BrowserContext:
+    """A context for all tests of this process that open pages below `url`, at which a page stays open.
 
     A context for each test takes a second of processor time, and another one to compile the page's scripts.
     It is closed with the browser.
     """
-    context = chromium.new_context(**options)
+    size: ViewportSize = {"width": width, "height": height}
+    context = chromium.new_context(base_url=url, viewport=size, timezone_id="UTC")
     context.set_default_timeout(TIMEOUT)
     context.new_page().goto(url)
     return context

@@ -69,7 +69,7 @@ class Server:
         self._server.server_close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def one_server() -> Iterator[Server]:
     server = Server()
     yield server
@@ -84,7 +84,7 @@ def server(one_server: Server) -> Server:
 
 @pytest.fixture(scope="module")
 def context(chromium: Browser, one_server: Server) -> BrowserContext:
-    return opened(chromium, one_server.url, viewport={"width": 1000, "height": 600}, timezone_id="UTC")
+    return opened(chromium, one_server.url, width=1000, height=600)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def complaints() -> list[str]:
 @pytest.fixture(scope="module")
 def context(chromium: Browser, live_server: Any) -> BrowserContext:
     a_static_file = f"{live_server.url}{settings.STATIC_URL}frontend/pages/site/theme.js"
-    return opened(chromium, a_static_file, base_url=live_server.url, viewport={"width": 1600, "height": 1000})
+    return opened(chromium, a_static_file, width=1600, height=1000)
 
 
 @pytest.fixture
