@@ -31,7 +31,7 @@ ARGUMENTS = [
     "--disable-component-update",
     "--no-first-run",
 ]
-ONE_PROCESS = "--process-per-site"
+ONE_PROCESS = "--renderer-process-limit=1"
 """a new page finds the process of an open one, and what this has compiled; benchmarks do without it"""
 TIMEOUT = 120_000
 """milliseconds: what takes a second on an idle machine may take a minute on a loaded one"""

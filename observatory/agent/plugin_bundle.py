@@ -7,6 +7,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import cloudpickle
@@ -71,8 +72,9 @@ def unpack(archive: bytes, module: str, name: str, settings: dict[str, Any]) -> 
     return getattr(found, name)(settings)
 
 
+@cache
 def archive() -> bytes:
-    """A zip file with the source of PACKAGES."""
+    """A zip file of some 140 kB with the source of PACKAGES, made once a process."""
     from observatory import __version__
 
     written = io.BytesIO()

@@ -20,12 +20,25 @@ from importlib import import_module
 from pathlib import Path
 
 import dask
+import distributed.utils
+import pytest
 from distributed import Client
 
 QUIET = {"DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "critical"}
 PROGRAMS = {"scheduler": "distributed.cli.dask_scheduler", "worker": "distributed.cli.dask_worker"}
 DASHBOARDS = ["distributed.dashboard.scheduler", "distributed.dashboard.worker"]
 FORKING = multiprocessing.get_context("forkserver")
+PRELOADED = [__name__, *PROGRAMS.values(), *DASHBOARDS, "numpy", "pandas"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_workers() -> Iterator[None]:
+    """Nannies of this process fork their workers, too."""
+    FORKING.set_forkserver_preload(PRELOADED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distributed.utils, "_forkserver_preload_set", True)  # it would set its own list
+        with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+            yield
 
 
 def free_port() -> int:
@@ -112,7 +125,6 @@ class Scheduler:
         return Client(self.address, timeout=120, set_as_default=False)
 
     def _run(self, kind: str, *arguments: str) -> Program:
-        FORKING.set_forkserver_preload([__name__, *PROGRAMS.values(), *DASHBOARDS])
         program = Program(kind, [*arguments], {**QUIET, **self.config}, self.log)
         program.start()
         return program

@@ -10,6 +10,7 @@ import sys
 from base64 import b64encode
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ class IdentityProvider:
     def entity_id(self) -> str:
         return f"{self.url}/metadata"
 
-    @property
+    @cached_property
     def metadata(self) -> str:
         return str(entity_descriptor(self._configuration("own", 5)))
 
