@@ -15,6 +15,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import observatory.agent
+from observatory.agent.worker import native_profiles
 from observatory.agent.worker.native_profiles import stacks
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
@@ -33,11 +34,18 @@ def observed(**workers: Any) -> Iterator[tuple[Client, FakeServer]]:
         Client(cluster) as client,
         fake_server() as received,
     ):
+        if workers.get("processes", True):
+            client.run(record_often)
         observatory.agent.register(
             client, url=received.url, token=TOKEN, flush_interval="100ms", native_profile=True
         )
         yield client, received
         assert received.refused == 0
+
+
+def record_often() -> None:
+    """In a worker: the first recording would otherwise begin after 10 to 20 seconds."""
+    native_profiles.PERIOD = 0.5
 
 
 def compress_until(path: str) -> int:
