@@ -22,6 +22,8 @@ from tests.runtime.machine import eventually
 pytestmark = pytest.mark.browser
 
 LIMIT = 400_000_000
+THREADS = 2
+"""of each worker"""
 SETTINGS = {f"distributed.worker.memory.{name}": False for name in ("target", "spill", "pause", "terminate")}
 LOG_RULE = "About to fail"
 PREPARE = """
@@ -67,7 +69,7 @@ def test_an_alert_is_notified_with_a_link_to_its_time(
     observatory: Observatory, page: Page, tmp_path: Path
 ) -> None:
     observatory.environment["OBSERVATORY_PUBLIC_URL"] = observatory.url
-    workers: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 2, "memory_limit": LIMIT}
+    workers: dict[str, Any] = {"n_workers": 2, "threads_per_worker": THREADS, "memory_limit": LIMIT}
     with receiving(WEBHOOK) as hook, taking_mail() as (mail, mail_port):
         observatory.start()
         address = f"mailto://127.0.0.1:{mail_port}?from=observatory@example.org&to=ops@example.org"
@@ -96,7 +98,8 @@ def test_an_alert_is_notified_with_a_link_to_its_time(
 
             spin = tmp_path / "spin"
             spin.touch()
-            spinning = client.map(hog_the_lock, [str(spin)] * 4, pure=False)
+            [one, _] = client.scheduler_info()["workers"]
+            spinning = client.map(hog_the_lock, [str(spin)] * THREADS, workers=[one], pure=False)
             lock = notification("GIL contention")
             spin.unlink()
             wait(spinning)

@@ -15,7 +15,7 @@ from tests.browser.recorder import Recorder, Recording
 
 pytestmark = pytest.mark.browser
 
-SCRAPED = 5
+SCRAPED = 2.5
 """seconds between two scrapes"""
 INSTANT = """async at => {
   const { timeline, playheadState } = window.observatory.context;
@@ -113,6 +113,7 @@ def test_a_run_is_shown_live_and_replayed_exactly_after_cluster_and_server_are_g
     dask, client, recording = cluster
     observatory.start()
     observatory.watch(dask.dashboard_link.removesuffix("/status"), "story")
+    assert observatory.rows(f"UPDATE clusters_target SET metrics_interval = {SCRAPED} RETURNING id")
     observatory.sign_in(page)
 
     page.goto(f"{observatory.url}/clusters/")
