@@ -35,6 +35,7 @@ def sum_slowly(seconds: float) -> int:
     total = 0
     while time.monotonic() < deadline:
         total += sum(range(1000))
+        time.sleep(0.005)  # it is sampled all the same
     return total
 
 
