@@ -54,16 +54,16 @@ def playwright() -> Iterator[Playwright]:
 @pytest.fixture(scope="module")
 def chromium(playwright: Playwright) -> Iterator[Browser]:
     """Chromium, and Playwright's event loop while the tests of a module use it."""
-    asyncio._set_running_loop(playwright._loop)
-    # in the thread of an event loop, Django would refuse to ask the database
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    browser = _launched(playwright)
-    if not browser.is_connected():
-        _launched.cache_clear()
-        browser = _launched(playwright)
-    yield browser
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-    asyncio._set_running_loop(None)
+    with pytest.MonkeyPatch.context() as patch:
+        # in the thread of an event loop, Django would refuse to ask the database
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        asyncio._set_running_loop(playwright._loop)
+        try:
+            if not _launched(playwright).is_connected():
+                _launched.cache_clear()
+            yield _launched(playwright)
+        finally:
+            asyncio._set_running_loop(None)
 
 
 @cache

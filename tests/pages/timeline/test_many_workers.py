@@ -65,8 +65,8 @@ def test_only_the_bands_of_the_rows_in_sight_are_asked_for(page: Page, large: st
     page.wait_for_function(READY)
     assert page.evaluate(SHOWN) == WORKERS
     assert of_spans(asked) == ["spans"]
-    page.locator(".lane-scroller").evaluate("element => element.scrollTo(0, element.scrollHeight)")
-    page.wait_for_function("() => window.observatory.context.tiles.loading")
+    with page.expect_response(lambda response: "spans.3" in layers_of(response.url)):
+        page.locator(".lane-scroller").evaluate("element => element.scrollTo(0, element.scrollHeight)")
     page.wait_for_function(READY)
     assert of_spans(asked) == ["spans", "spans.2", "spans.3"]
 
@@ -130,6 +130,7 @@ def test_what_is_new_at_the_playhead_draws_the_rows_again_only_if_it_orders_them
 ) -> None:
     page.goto(large)
     page.wait_for_function(READY)
+    page.wait_for_function("() => window.observatory.context.playheadState.state")
     page.route("**/state?*", lambda route: None)  # states that are requested here don't arrive
     # of five times the least: tiles that come late are drawn, too
     again = """async () => {
