@@ -22,12 +22,6 @@ os.environ.setdefault("DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT", "10 minut
 pytest_plugins = ["tests.chromium", "tests.collect.dask_processes", "tests.database", "tests.static_files"]
 
 
-def pytest_collection_finish() -> None:
-    """What collecting made stays: the garbage collector needn't go through it again (5 % of the time)."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _fast_password_hashes() -> Iterator[None]:
     """Django's hash of a password takes 0.4 s of processor time, by design."""
