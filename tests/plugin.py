@@ -20,7 +20,10 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Full collections are due when a quarter as many objects are new as the last one counted."""
+    """Counts what stays before setting it aside.
+
+    Python looks through all objects again only when there are a quarter as many new ones as it last counted.
+    """
     gc.collect()
     gc.freeze()
     gc.enable()

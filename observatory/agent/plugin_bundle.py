@@ -7,7 +7,6 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import cloudpickle
@@ -72,9 +71,8 @@ def unpack(archive: bytes, module: str, name: str, settings: dict[str, Any]) -> 
     return getattr(found, name)(settings)
 
 
-@cache
 def archive() -> bytes:
-    """A zip file of some 140 kB with the source of PACKAGES, made once a process."""
+    """A zip file with the source of PACKAGES."""
     from observatory import __version__
 
     written = io.BytesIO()

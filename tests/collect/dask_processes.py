@@ -36,7 +36,7 @@ def _forked_workers() -> Iterator[None]:
     """Nannies of this process fork their workers, too."""
     FORKING.set_forkserver_preload(PRELOADED)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distributed.utils, "_forkserver_preload_set", True)  # it would set its own list
+        patch.setattr(distributed.utils, "_forkserver_preload_set", True)  # Dask would set its list
         with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
             yield
 
