@@ -30,6 +30,8 @@ scheduler:
 worker: {{distributed: {{worker: {{memory: {{target: 0.55}}}}}}}}
 client: {{distributed: {{comm: {{timeouts: {{connect: 31s}}}}}}}}
 """
+WITHOUT_GIL_MONITOR = {"DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "false"}
+"""Its thread can wait for the GIL while Python ends, which then aborts the process: exit code -6"""
 EXEC = [sys.executable, "-m", "observatory", "exec"]
 
 
@@ -51,7 +53,7 @@ def started(folder: Path, *command: str, **variables: str) -> Iterator[subproces
         process = subprocess.Popen(
             [*EXEC, *command],
             cwd=folder,
-            env=environment(**variables),
+            env=environment(**WITHOUT_GIL_MONITOR, **variables),
             stdout=output,
             stderr=output,
             preexec_fn=die_with_parent(),
