@@ -27,6 +27,7 @@ def copy_migrated(data_dir: Path) -> None:
 
 
 def _collect_static() -> str:
+    services.SHARED.chmod(0o711)  # under root, what `up` starts runs as another account
     folder = services.SHARED / "static"
     _manage("collectstatic", "--noinput", "--verbosity", "0", OBSERVATORY_STATIC_ROOT=str(folder))
     return str(folder)

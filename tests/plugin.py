@@ -11,7 +11,7 @@ import pytest
 
 from tests import services
 
-pytest_plugins = ["tests.scheduling"]
+pytest_plugins = ["tests.reruns", "tests.scheduling"]
 
 
 def pytest_collection() -> None:
