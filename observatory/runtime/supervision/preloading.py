@@ -33,6 +33,7 @@ def preload() -> None:
     it leaves these alone.
     """
     use_allocator_settings()
+    gc.disable()
     tasks = import_module("observatory.config.celery").app
     tasks.loader.import_default_modules()
     tasks.finalize()
@@ -41,3 +42,4 @@ def preload() -> None:
         import_module(module)
     gc.collect()
     gc.freeze()
+    gc.enable()
