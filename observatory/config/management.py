@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import BaseCommand, ManagementUtility
+from django.core.management import execute_from_command_line
 
 from observatory.config.environment import use_data_dir
-
-
-class Utility(ManagementUtility):
-    """Django's; the garbage collector, which the start does without, runs while a command does."""
-
-    def fetch_command(self, subcommand: str) -> BaseCommand:
-        command = super().fetch_command(subcommand)
-        gc.enable()
-        return command
 
 
 def execute(program: str, arguments: Sequence[str]) -> None:
@@ -31,4 +21,4 @@ def execute(program: str, arguments: Sequence[str]) -> None:
         settings.DATA_DIR  # noqa: B018  (reads and checks the environment)
     except ImproperlyConfigured as error:
         sys.exit(f"Error: {error}")
-    Utility([program, *arguments]).execute()
+    execute_from_command_line([program, *arguments])

@@ -6,7 +6,6 @@ Importing this module needs neither Django nor Python 3.11, so that the command 
 from __future__ import annotations
 
 import ast
-import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,7 +77,6 @@ def run(program: str, arguments: Sequence[str]) -> None:
     if sys.version_info < LEAST_PYTHON:
         required = ".".join(map(str, LEAST_PYTHON))
         sys.exit(f"Error: this command needs Python {required} or newer; this is {sys.version.split()[0]}")
-    gc.disable()  # what is imported stays: to look for garbage in it takes a seventh of the start
     try:
         from observatory.config.management import execute
     except ModuleNotFoundError as error:

@@ -33,7 +33,6 @@ def preload() -> None:
     it leaves these alone.
     """
     use_allocator_settings()
-    gc.disable()
     tasks = import_module("observatory.config.celery").app
     tasks.loader.import_default_modules()
     tasks.finalize()
@@ -42,4 +41,3 @@ def preload() -> None:
         import_module(module)
     gc.collect()
     gc.freeze()
-    gc.enable()
