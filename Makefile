@@ -1,5 +1,6 @@
 # What CI and people run. Everything is set up by itself in .venv, from Python 3.11 or newer.
-# The system's Python before another one: pyenv compiles without optimizations, and all takes a third longer.
+# The system's Python before another one. pyenv's has no optimizations, and root's can only be run by root: what
+# `up` starts under root as another account would run, and be tested, as root.
 SUITABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell /usr/bin/python3 -c '$(SUITABLE)' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 VENV := .venv
