@@ -1,6 +1,5 @@
 # What CI and people run. Everything is set up by itself in .venv, from Python 3.11 or newer.
-# The system's Python first. One of pyenv in root's home can be run by root alone, but under root `up` runs its
-# programs as another account; and pyenv compiles without optimizations.
+# The system's Python first: CONTRIBUTING.md says why.
 SUITABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell /usr/bin/python3 -c '$(SUITABLE)' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 VENV := .venv

@@ -31,7 +31,7 @@ worker: {{distributed: {{worker: {{memory: {{target: 0.55}}}}}}}}
 client: {{distributed: {{comm: {{timeouts: {{connect: 31s}}}}}}}}
 """
 WITHOUT_GIL_MONITOR = {"DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "false"}
-"""Its thread can wait for the GIL while Python ends, which then aborts the process: exit code -6"""
+"""A process that ends while the monitor's thread waits for the GIL is aborted now and then (exit code -6)"""
 EXEC = [sys.executable, "-m", "observatory", "exec"]
 
 
