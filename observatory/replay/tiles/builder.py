@@ -21,7 +21,7 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.clipping import clip_tile
 from observatory.replay.tiles.extent_block import empty_extent, extent_block
 from observatory.replay.tiles.from_children import count_spans, tile_from_children
-from observatory.replay.tiles.from_rows import has_few_rows, tile_from_rows
+from observatory.replay.tiles.from_rows import Series, has_few_rows, series_of, tile_from_rows
 from observatory.replay.tiles.layers import Layer, band_count, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.merged_tiles import MergedTiles
@@ -73,9 +73,9 @@ class Tile:
 
 def get_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
     """Return a tile, cached or built now, clipped to the scope."""
-    rows = _Rows(connection, scope, layer, tile_id)
+    rows = _Rows(_Build(connection, scope, layer), tile_id)
     if tile_id.level > BASE_LEVEL:
-        _build_closed_tiles(rows, ahead=False)
+        _build_closed_tiles(rows)
     tile = _build(rows)
     return tile if scope.is_whole else replace(tile, packed=clip_tile(tile.packed, scope))
 
@@ -102,46 +102,42 @@ def cached_tiles(
     ]
 
 
-def _build_closed_tiles(rows: _Rows, ahead: bool) -> int:
+def _build_closed_tiles(rows: _Rows) -> int:
     """Build and cache the closed tiles of `rows` and below that aren't cached; returns their number.
 
-    `ahead`: nobody waits. Tiles are compressed harder, and built below BASE_LEVEL as well, where there are
-    MANY_SPANS.
+    Those that are built ahead are built below BASE_LEVEL as well, where there are MANY_SPANS.
     """
-    connection, scope, layer, tile_id = rows.connection, rows.scope, rows.layer, rows.tile_id
-    extent = read_extent(connection, scope.cluster.pk)
+    build, tile_id = rows.build, rows.tile_id
+    layer, scope, extent = build.layer, build.scope, build.extent
     if extent is None or not _exists(layer, extent) or not _overlaps(tile_id, extent, scope):
         return 0
-    if _is_cached(connection, scope, layer, tile_id):
-        return 0
-    if _is_in_hole(tile_id, holes(connection, scope.cluster.pk)):
+    if _is_cached(build.connection, scope, layer, tile_id) or _is_in_hole(tile_id, build.holes):
         return 0
     if rows.are_few and tile_id.level < KEPT_LEVEL:
         return 0
     built = 0
     if not rows.are_few and not rows.are_read_directly:
-        built += _build_children(rows, ahead)
+        built += _build_children(rows)
     if is_cacheable(layer, tile_id.level) and is_closed(tile_id, extent.committed, scope):
-        tile = _build(rows, ahead)
+        tile = _build(rows, is_missing=True)
         built += 1
-        can_be_finer = ahead and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
+        can_be_finer = build.ahead and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
         if can_be_finer and count_spans(tile.body) > MANY_SPANS:
-            built += _build_children(rows, ahead)
+            built += _build_children(rows)
     return built
 
 
 def build_cluster_tiles(connection: psycopg.Connection, cluster: Cluster, layer: Layer) -> int:
     """Build the closed tiles of the whole cluster, or all once it has ended; returns the number of closed."""
     scope = Scope(cluster)
-    extent = read_extent(connection, cluster.pk)
-    if extent is None or not extent.first:
+    build = _Build(connection, scope, layer, ahead=True)
+    if build.extent is None or not build.extent.first:
         return 0
-    tile_ids = covering_tile_ids(extent.first, extent.last)
-    top = [_Rows(connection, scope, layer, tile_id) for tile_id in tile_ids]
-    built = sum(_build_closed_tiles(rows, ahead=True) for rows in top)
+    top = [_Rows(build, tile_id) for tile_id in covering_tile_ids(build.extent.first, build.extent.last)]
+    built = sum(map(_build_closed_tiles, top))
     if not cluster.is_live:
         for rows in top:
-            _build(rows, ahead=True)
+            _build(rows)
     return built
 
 
@@ -152,8 +148,9 @@ def build_window_tiles(connection: psycopg.Connection, scope: Scope) -> None:
         return
     tile_ids = recorded_tile_ids(scope, extent)
     for layer in layers_for(extent.workers):
+        build = _Build(connection, scope, layer, ahead=True)
         for tile_id in tile_ids:
-            _build_closed_tiles(_Rows(connection, scope, layer, tile_id), ahead=True)
+            _build_closed_tiles(_Rows(build, tile_id))
 
 
 def forget_other_windows(connection: psycopg.Connection, cluster: Cluster, kept: Iterable[Scope]) -> None:
@@ -196,51 +193,85 @@ def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
     return min(tile_id.stop, scope.stop) / 1e6 < committed - SETTLING
 
 
-def _build(rows: _Rows, ahead: bool = False) -> Tile:
-    """Return a tile, cached or built; `ahead` as for `_build_closed_tiles`."""
-    connection, scope, tile_id = rows.connection, rows.scope, rows.tile_id
-    with timeline.snapshot(connection):
-        extent = read_extent(connection, scope.cluster.pk) or empty_extent(scope.cluster)
-        builder = _Builder(connection, scope, extent, ahead)
-        packed = builder.packed(rows)
+def _build(rows: _Rows, is_missing: bool = False) -> Tile:
+    """Return a tile, cached or built; `is_missing`: it isn't cached."""
+    build, scope, tile_id = rows.build, rows.build.scope, rows.tile_id
+    with timeline.snapshot(build.connection):
+        build.extent = read_extent(build.connection, scope.cluster.pk)
+        extent = build.extent or empty_extent(scope.cluster)
+        builder = _Builder(build.connection, scope, extent, build.ahead)
+        packed = builder.made(rows) if is_missing else builder.packed(rows)
     for (name, built), body in builder.built.items():
         where = (scope.cluster.pk, name, built.level, built.index)
-        tile_cache.store_tile(connection, *where, extent.version, body)
+        tile_cache.store_tile(build.connection, *where, extent.version, body)
     return Tile(packed, extent.version, is_closed(tile_id, extent.committed, scope))
 
 
-def _build_children(rows: _Rows, ahead: bool) -> int:
-    return sum(_build_closed_tiles(rows.of(child), ahead) for child in rows.tile_id.children)
+def _build_children(rows: _Rows) -> int:
+    return sum(_build_closed_tiles(rows.of(child)) for child in rows.tile_id.children)
+
+
+class _Build:
+    """What the tiles of a layer that are built together have in common, read once for all of them.
+
+    `ahead`: nobody waits. Tiles are compressed harder.
+    """
+
+    def __init__(
+        self, connection: psycopg.Connection, scope: Scope, layer: Layer, ahead: bool = False
+    ) -> None:
+        self.connection = connection
+        self.scope = scope
+        self.layer = layer
+        self.ahead = ahead
+        self._series: tuple[int, Series] | None = None
+
+    @cached_property
+    def extent(self) -> Extent | None:
+        """As it was when the last tile was built."""
+        return read_extent(self.connection, self.scope.cluster.pk)
+
+    @cached_property
+    def holes(self) -> list[tuple[float, float]]:
+        """As they were when the build began."""
+        return holes(self.connection, self.scope.cluster.pk)
+
+    @property
+    def series(self) -> Series:
+        """The series of the layer, read again after something was stored: samples can be of new ones."""
+        sequence = self.extent.sequence if self.extent else 0
+        if self._series is None or self._series[0] != sequence:
+            self._series = sequence, series_of(self.connection, self.scope, self.layer)
+        return self._series[1]
 
 
 class _Rows:
     """Whether a tile is built from its rows, which are counted when that matters, and once."""
 
-    def __init__(self, connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> None:
-        self.connection = connection
-        self.scope = scope
-        self.layer = layer
+    def __init__(self, build: _Build, tile_id: TileId) -> None:
+        self.build = build
         self.tile_id = tile_id
 
     @cached_property
     def are_few(self) -> bool:
         """Whether it is built from them because they are few."""
-        most = FEW_SUMMED_ROWS if self.layer.is_sum else FEW_ROWS
+        most = FEW_SUMMED_ROWS if self.build.layer.is_sum else FEW_ROWS
         return self.tile_id.level <= KEPT_LEVEL and self._are_at_most(most)
 
     @cached_property
     def are_read_directly(self) -> bool:
         """Whether it is built from them though they aren't few."""
         level = self.tile_id.level
-        if level <= BASE_LEVEL or not self.layer.is_each:
+        if level <= BASE_LEVEL or not self.build.layer.is_each:
             return level <= BASE_LEVEL
         return level <= KEPT_LEVEL and self._are_at_most(DIRECT_ROWS)
 
     def of(self, child: TileId) -> _Rows:
-        return _Rows(self.connection, self.scope, self.layer, child)
+        return _Rows(self.build, child)
 
     def _are_at_most(self, most: int) -> bool:
-        return has_few_rows(self.connection, self.scope, self.layer, self.tile_id, most)
+        build = self.build
+        return has_few_rows(build.connection, build.scope, build.layer, self.tile_id, build.series, most)
 
 
 class _Builder:
@@ -253,10 +284,13 @@ class _Builder:
         self.scope = scope
         self.extent = extent
         self.ahead = ahead
-        self.holes = holes(connection, scope.cluster.pk)
         self.head = extent_block(extent, scope.cluster)
         self.built: dict[tuple[str, TileId], bytes] = {}
         """tiles to be cached, by name and id"""
+
+    @cached_property
+    def holes(self) -> list[tuple[float, float]]:
+        return holes(self.connection, self.scope.cluster.pk)
 
     def cached(self, layer: Layer, tile_id: TileId) -> bytes | None:
         """A cached tile, unless it is outdated; of a level that isn't cached: built from two that are."""
@@ -276,10 +310,11 @@ class _Builder:
         return merged
 
     def packed(self, rows: _Rows) -> bytes:
-        layer, tile_id = rows.layer, rows.tile_id
-        cached = self.cached(layer, tile_id)
-        if cached is not None:
-            return cached
+        cached = self.cached(rows.build.layer, rows.tile_id)
+        return self.made(rows) if cached is None else cached
+
+    def made(self, rows: _Rows) -> bytes:
+        layer, tile_id = rows.build.layer, rows.tile_id
         has_records = _exists(layer, self.extent) and self._has_records(tile_id)
         are_few = has_records and rows.are_few
         body = self.head + self._blocks(rows, are_few)
@@ -300,13 +335,13 @@ class _Builder:
         return found if found is not None and self._is_current(found, tile_id) else None
 
     def _blocks(self, rows: _Rows, are_few: bool) -> bytes:
-        layer, tile_id = rows.layer, rows.tile_id
+        layer, tile_id = rows.build.layer, rows.tile_id
         scope = Scope(self.scope.cluster) if self.scope.contains(tile_id) else self.scope
         start, stop = scope.clip(tile_id)
         if start == stop:
             return tile_from_children(layer, tile_id, (), scope.window)
         if are_few or rows.are_read_directly:
-            return tile_from_rows(self.connection, scope, layer, tile_id)
+            return tile_from_rows(self.connection, scope, layer, tile_id, rows.build.series)
         below = [child for child in tile_id.children if self._has_records(child)]
         return self._from_children(layer, tile_id, [(child, self.packed(rows.of(child))) for child in below])
 

@@ -68,10 +68,16 @@ def series_of(connection: psycopg.Connection, scope: Scope, layer: Layer) -> lis
     return timeline.worker_series(connection, scope.cluster.pk, METRICS[layer.name])
 
 
-def from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
-    """Return the block of a tile, made from rows."""
+def from_rows(
+    connection: psycopg.Connection,
+    scope: Scope,
+    layer: Layer,
+    tile_id: TileId,
+    series: Sequence[timeline.WorkerSeries],
+) -> bytes:
+    """Return the block of a tile, made from rows; `series` are those of series_of."""
     if layer.name != SPANS:
-        return _encode(WORKER_VALUE, _values(connection, scope, layer, tile_id), tile_id)
+        return _encode(WORKER_VALUE, _values(connection, scope, tile_id, series), tile_id)
     rows = timeline.work(connection, scope.cluster.pk, *scope.clip(tile_id))
     return _encode(WORKER_BUSY, bin_work(rows, tile_id, scope.window), tile_id)
 
@@ -142,8 +148,9 @@ def merge_values(parts: Sequence[WorkerValues]) -> WorkerValues:
     return WorkerValues(worker[firsts], bins[firsts], np.add.reduceat(mean * count, firsts) / counts, counts)
 
 
-def _values(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> WorkerValues:
-    found = series_of(connection, scope, layer)
+def _values(
+    connection: psycopg.Connection, scope: Scope, tile_id: TileId, found: Sequence[timeline.WorkerSeries]
+) -> WorkerValues:
     start, stop = scope.clip(tile_id)
     series, time, value = drawn_samples(connection, scope, found, start, stop)
     inside = (time >= start) & (time < stop) & np.isfinite(value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import psycopg
@@ -38,11 +40,26 @@ BITS_OF_VALUES = 13
 FEW_STARTS = 1_000
 """start times of spans that are looked up one by one; for more, all spans of the window are read again"""
 
+Series = Sequence[timeline.LayerSeries] | Sequence[timeline.WorkerSeries]
+"""of a layer, of which one tells workers apart"""
 
-def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
-    """Return the blocks of a tile, without the extent block."""
+
+def series_of(connection: psycopg.Connection, scope: Scope, layer: Layer) -> Series:
+    """Return the series of a layer of samples, sorted by id; none of another layer."""
+    if layer.name not in LAYERS:
+        return []
     if layer.is_each:
-        return each_worker.from_rows(connection, scope, layer, tile_id)
+        return each_worker.series_of(connection, scope, layer)
+    return timeline.layer_series(connection, scope.cluster.pk, LAYERS[layer.name], layer.band)
+
+
+def tile_from_rows(
+    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, series: Series
+) -> bytes:
+    """Return the blocks of a tile, without the extent block; `series` are those of the layer."""
+    if layer.is_each:
+        of_workers = cast(Sequence[timeline.WorkerSeries], series)
+        return each_worker.from_rows(connection, scope, layer, tile_id, of_workers)
     if layer.is_sum:
         return sums.from_rows(connection, scope, layer, tile_id)
     if layer.name == SPANS:
@@ -53,11 +70,16 @@ def tile_from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, t
         return event_blocks_from_rows(connection, scope, tile_id)
     if layer.name == PROFILE:
         return _profile(connection, scope, tile_id)
-    return _series(connection, scope, layer, tile_id)
+    return _series(connection, scope, layer, tile_id, cast(Sequence[timeline.LayerSeries], series))
 
 
 def has_few_rows(
-    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, most: int
+    connection: psycopg.Connection,
+    scope: Scope,
+    layer: Layer,
+    tile_id: TileId,
+    series: Series,
+    most: int,
 ) -> bool:
     """Return whether `tile_from_rows` would read at most so many rows, without spans that started before."""
     window = (connection, scope.cluster.pk, *scope.clip(tile_id))
@@ -73,12 +95,7 @@ def has_few_rows(
         return not row_counts.has_more_events(*window, most)
     if layer.name == PROFILE:
         return not row_counts.has_more_profile_rows(*window, most)
-    found = (
-        each_worker.series_of(connection, scope, layer)
-        if layer.is_each
-        else timeline.layer_series(connection, scope.cluster.pk, LAYERS[layer.name], layer.band)
-    )
-    return not row_counts.has_more_samples(*window, [series.id for series in found], most)
+    return not row_counts.has_more_samples(*window, [one.id for one in series], most)
 
 
 def _spans(connection: psycopg.Connection, scope: Scope, band: int, tile_id: TileId) -> bytes:
@@ -127,10 +144,14 @@ def _profile(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> b
     return profile_block(merge_profile_bins([found], tile_id), tile_id)
 
 
-def _series(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
-    cluster = scope.cluster
+def _series(
+    connection: psycopg.Connection,
+    scope: Scope,
+    layer: Layer,
+    tile_id: TileId,
+    found: Sequence[timeline.LayerSeries],
+) -> bytes:
     start, stop = scope.clip(tile_id)
-    found = timeline.layer_series(connection, cluster.pk, LAYERS[layer.name], layer.band)
     numbers = np.array([series.id for series in found], np.int64)
     series, time, value = drawn_samples(connection, scope, found, start, stop)
     bins = bin_samples(series, time, value, tile_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
 import psycopg
 import pytest
@@ -12,7 +13,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.tiles import builder
 from observatory.replay.tiles.builder import BASE_LEVEL, FEW_ROWS, KEPT_LEVEL, get_tile
-from observatory.replay.tiles.from_rows import has_few_rows, tile_from_rows
+from observatory.replay.tiles.from_rows import has_few_rows
 from observatory.replay.tiles.layers import LAYER_NAMES, Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.store.ingest.batches.batch import Batch
@@ -22,6 +23,7 @@ from observatory.wire.layers import LAYERS, OF_WORKERS
 from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerSeen
 from tests.replay.committed import direct
 from tests.replay.conftest import CLOSED, make_cluster
+from tests.replay.tiles.tile_data import from_rows
 
 __all__ = ["direct"]
 
@@ -100,7 +102,7 @@ def test_a_tile_of_few_rows_is_that_of_its_rows(
         tile_id = TileId.at(level, round((now - 12 * 3_600 + 60) * 1e6))
         body = get_tile(direct, Scope(built), layer, tile_id).body
         if level <= KEPT_LEVEL:
-            assert body.endswith(tile_from_rows(direct, Scope(built), layer, tile_id))
+            assert body.endswith(from_rows(direct, Scope(built), layer, tile_id))
         else:
             assert len(body) > 1_000 or layer.name in ("events", "profile")
 
@@ -117,9 +119,9 @@ def test_the_rows_of_a_tile_that_is_cached_are_counted_once(
 ) -> None:
     counted: Counter[tuple[str, int, int]] = Counter()
 
-    def count(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, most: int) -> bool:
+    def count(connection: Any, scope: Scope, layer: Layer, tile_id: TileId, *more: Any) -> bool:
         counted[str(layer), tile_id.level, tile_id.index] += 1
-        return has_few_rows(connection, scope, layer, tile_id, most)
+        return has_few_rows(connection, scope, layer, tile_id, *more)
 
     monkeypatch.setattr(builder, "has_few_rows", count)
     direct.execute("DELETE FROM tile WHERE cluster_id = %s", [built.pk])

@@ -26,7 +26,8 @@ from observatory.store.maintenance import keyframes
 from observatory.store.queries import timeline
 from observatory.store.queries.sums.declared import SUM_LAYERS
 from observatory.wire.blocks import decode
-from observatory.wire.records import Action, Event, Span
+from observatory.wire.layers import LAYERS
+from observatory.wire.records import Action, Event, MetricType, Sample, Series, Span
 from tests.replay.conftest import CLOSED
 from tests.replay.tiles.tile_data import (
     PROFILE,
@@ -36,6 +37,7 @@ from tests.replay.tiles.tile_data import (
     check_against_rows,
     fill,
     finish,
+    from_rows,
     level_of,
     rows,
 )
@@ -64,7 +66,7 @@ def test_a_tile_of_many_stacks_has_fewer_bins_but_the_same_counts(
     built: Cluster, direct: psycopg.Connection, now: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tile_id = TileId.at(BASE_LEVEL + 3, round((now + 100) * 1e6))
-    [fine] = [block for block in decode(tile_from_rows(direct, Scope(built), PROFILE, tile_id)) if block.rows]
+    [fine] = [block for block in decode(from_rows(direct, Scope(built), PROFILE, tile_id)) if block.rows]
     monkeypatch.setattr("observatory.replay.tiles.profiles.MAXIMUM_ROWS", fine.rows // 2)
     direct.execute("DELETE FROM tile WHERE cluster_id = %s", [built.pk])
     coarse = {block.kind: block for block in decode(get_tile(direct, Scope(built), PROFILE, tile_id).body)}[
@@ -201,6 +203,36 @@ def test_a_late_profile_row_is_in_its_tile(
     build_cluster(direct, cluster)
     for level in (BASE_LEVEL, BASE_LEVEL + 5):
         assert seen(level) == before + 1_000
+
+
+def test_a_series_that_is_first_stored_while_tiles_are_built_is_in_those_built_after_it(
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    direct: psycopg.Connection,
+    now: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
+    series = Series(LAYERS["memory"][0], (("type", "late"),), WORKERS[0], MetricType.GAUGE)
+    late = [Sample(series, now + SECONDS - 10, 7.0)]
+
+    def store_and_read(*arguments: Any) -> bytes:
+        if late:
+            writer.write(Batch.of(cluster.pk, samples=[late.pop()]))
+        return tile_from_rows(*arguments)
+
+    monkeypatch.setattr(builder, "FEW_ROWS", 0)
+    monkeypatch.setattr(builder, "tile_from_rows", store_and_read)
+    builder.build_cluster_tiles(direct, cluster, Layer("memory"))
+    index = TileId.at(BASE_LEVEL, round((now + SECONDS - 10) * 1e6)).index
+    [(body,)] = direct.execute(
+        """SELECT body FROM tile JOIN extent USING (cluster_id, version)
+           WHERE cluster_id = %s AND layer = 'memory' AND level = %s AND index = %s""",
+        [cluster.pk, BASE_LEVEL, index],
+    ).fetchall()
+    [block] = [block for block in decode(gzip.decompress(body)) if block.kind == "bin"]
+    assert 7.0 in block.list("last")
 
 
 def test_building_a_cluster_without_changes_costs_one_query(

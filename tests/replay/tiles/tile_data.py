@@ -14,7 +14,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.tasks import build_cluster
 from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
-from observatory.replay.tiles.from_rows import tile_from_rows
+from observatory.replay.tiles.from_rows import series_of, tile_from_rows
 from observatory.replay.tiles.layers import Layer, layers_for
 from observatory.replay.tiles.levels import TileId
 from observatory.store.ingest.batches.batch import Batch
@@ -118,13 +118,15 @@ KEYS = {"busy": 4, "bin": 2, "event-count": 2}
 """columns that identify a row, of kinds whose other columns are numbers"""
 
 
+def from_rows(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bytes:
+    return tile_from_rows(connection, scope, layer, tile_id, series_of(connection, scope, layer))
+
+
 def check_against_rows(
     built: Cluster, direct: psycopg.Connection, now: float, layer: Layer, level: int
 ) -> None:
     for tile_id, blocks in level_of(direct, built, layer, level, now):
-        expected = {
-            block.kind: block for block in decode(tile_from_rows(direct, Scope(built), layer, tile_id))
-        }
+        expected = {block.kind: block for block in decode(from_rows(direct, Scope(built), layer, tile_id))}
         assert set(blocks) - {"extent"} == set(expected)
         for kind, block in expected.items():
             assert json.dumps(dict(blocks[kind].meta)) == json.dumps(dict(block.meta))

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from distributed.utils import color_of
 from psycopg import sql
 
 from observatory.store.texts import clean_name
+
+COLUMN_ARRAYS: dict[str, LiteralString] = {
+    "name": "%s::text[]",
+    "color": "%s::text[]",
+    "prefix_id": "%s::int[]",
+}
+"""a parameter with the values of a column, for each"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +102,15 @@ class Names:
         if missing:
             others = list(columns[missing[0]])
             statement = sql.SQL(
-                """INSERT INTO {table} ({columns}) VALUES ({values})
+                """INSERT INTO {table} (cluster_id, {columns}) SELECT %s, * FROM unnest({values})
                    ON CONFLICT (cluster_id, name) DO NOTHING"""
             ).format(
                 table=sql.Identifier(table),
-                columns=sql.SQL(", ").join(map(sql.Identifier, ["cluster_id", "name", *others])),
-                values=sql.SQL(", ").join([sql.Placeholder()] * (2 + len(others))),
+                columns=sql.SQL(", ").join(map(sql.Identifier, ["name", *others])),
+                values=sql.SQL(", ").join(sql.SQL(COLUMN_ARRAYS[column]) for column in ["name", *others]),
             )
-            rows = [[self.cluster, name, *columns[name].values()] for name in missing]
-            connection.cursor().executemany(statement, rows)
+            values = [[columns[name][column] for name in missing] for column in others]
+            connection.execute(statement, [self.cluster, missing, *values])
             ids |= self._read(connection, table, missing)
         for text in wanted:
             name = clean_name(text)
