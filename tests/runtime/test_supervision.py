@@ -14,6 +14,7 @@ import psutil
 import pytest
 from django.conf import settings
 
+from observatory import __version__
 from observatory.runtime.errors import StartupError
 from observatory.runtime.management.commands import up
 from observatory.runtime.supervision import logs as logs_module
@@ -164,6 +165,32 @@ def test_whole_new_lines_of_every_program_are_shown_to_who_asks(
         logs.follow()
     shown = [line.split(" ", 1)[1] for line in capsys.readouterr().out.splitlines()]
     assert shown == ["web       | one", "collector | three"]
+
+
+FORKED_OUTPUT = """
+import sys
+from observatory.runtime.errors import StartupError
+from observatory.runtime.supervision.management import forked_output
+try:
+    print(forked_output(sys.argv[1]))
+except StartupError as error:
+    print("failed:", error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("version", f"dask-observatory {__version__}"),
+        ("no_such", "failed: `no_such` failed: Type 'dask-observatory help' for usage."),
+    ],
+)
+def test_a_forked_command_returns_its_last_line_or_fails_with_it(command: str, line: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED_OUTPUT, command], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [line]
+    assert done.stderr == ""
 
 
 def test_what_is_started_and_ready_is_reported(logs: Logs) -> None:

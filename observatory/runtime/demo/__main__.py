@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import shutil
 import signal
 from pathlib import Path
@@ -45,13 +46,13 @@ def work_at(address: str) -> None:
 
 
 def work_on_own_cluster(folder: Path, url: str, once: bool) -> None:
-    """Start a cluster with the agent and work on it."""
+    """Start a cluster with the agent, whose token is in the environment, and work on it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     agent = {
         "OBSERVATORY_URL": url,
         "OBSERVATORY_NAME": "demo",
-        "OBSERVATORY_TOKEN": management.output("demo_token"),
+        "OBSERVATORY_TOKEN": os.environ.pop("OBSERVATORY_TOKEN"),  # of the scheduler alone
         "DASK_OBSERVATORY__SPOOL_DIRECTORY": str(folder / "spool"),
     }
     with DemoCluster(folder, agent) as cluster, cluster.client() as client:

@@ -1,10 +1,12 @@
-"""Management commands in processes of their own, which read the current settings."""
+"""Management commands in processes of their own, which have the current settings."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 from observatory.runtime.errors import StartupError
+from observatory.runtime.supervision.forking import Fork
 from observatory.runtime.supervision.subprocesses import die_with_parent, python, python_environment
 
 
@@ -25,6 +27,25 @@ def output(*arguments: str) -> str:
         preexec_fn=die_with_parent(),
     )
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["no reason given"]
-        raise StartupError(f"`{arguments[0]}` failed: {lines[-1]}")
+        raise _failed(arguments[0], done.stderr)
     return done.stdout.strip()
+
+
+def forked_output(*arguments: str) -> str:
+    """Run a management command in a fork, which has imported what this process has.
+
+    Returns the last line that it prints. Raises StartupError with this line.
+    """
+    with os.fdopen(os.memfd_create(arguments[0]), "r+b") as printed:
+        fork = Fork(arguments[0], command(*arguments), printed, {})
+        fork.wait()
+        printed.seek(0)
+        text = printed.read().decode(errors="replace").strip()
+    if fork.returncode or not text:
+        raise _failed(arguments[0], text)
+    return text.splitlines()[-1]
+
+
+def _failed(command: str, text: str) -> StartupError:
+    lines = text.strip().splitlines() or ["no reason given"]
+    return StartupError(f"`{command}` failed: {lines[-1]}")

@@ -18,9 +18,16 @@ ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 """options of Celery's workers, which have nothing to say to each other"""
 
 
-def once(name: str, *arguments: str) -> Program:
-    """A management command that ends by itself."""
-    return Program(name, management.command(*arguments), lambda: False, restarts=False)
+def migration() -> Program:
+    """A fork that ends by itself."""
+    command = management.command("migrate", "--skip-checks", "--verbosity", "0")
+    return Program("migrate", command, lambda: False, restarts=False, settings={})
+
+
+def static_files() -> Program:
+    """Collects them and ends. No fork: the library that bundles them has threads of its own."""
+    command = management.command("collectstatic", "--noinput", "--verbosity", "0")
+    return Program("static", command, lambda: False, restarts=False)
 
 
 def web(options: Options) -> Program:
@@ -57,15 +64,21 @@ def alerts(folder: DataFolder, options: Options) -> Program:
     )
 
 
-def demo(folder: DataFolder, options: Options) -> Program:
-    """Ready when its cluster works."""
+def demo(folder: DataFolder, options: Options, token: str) -> Program:
+    """Ready when its cluster works. `token`: of the cluster's agent."""
     demo_folder = folder.path / "demo"
     (demo_folder / READY).unlink(missing_ok=True)
     arguments = ["--folder", str(demo_folder), "--url", options.local_url]
     command = python("observatory.runtime.demo", *arguments, *(["--once"] if options.demo_once else []))
     is_ready = (demo_folder / READY).exists
     return Program(
-        "demo", command, is_ready, stop_timeout=30.0, restarts=not options.demo_once, stage=Stage.DEMO
+        "demo",
+        command,
+        is_ready,
+        stop_timeout=30.0,
+        restarts=not options.demo_once,
+        stage=Stage.DEMO,
+        environment={"OBSERVATORY_TOKEN": token},
     )
 
 

@@ -86,24 +86,23 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
     """Start all programs, independent ones at the same time. Returns the sign-in link."""
     for service in embedded_services(folder):
         supervisor.start(service)
-    migration = programs.once("migrate", "migrate", "--skip-checks", "--verbosity", "0")
-    supervisor.run(migration, meanwhile=preload)
+    supervisor.run(programs.migration(), meanwhile=preload)
     started = [
         programs.web(options),
         programs.collector(),
         programs.worker(options),
         programs.alerts(folder, options),
     ]
-    if options.has_demo:
-        started.append(programs.demo(folder, options))
     for program in started:
         supervisor.launch(program)
-    link = management.output("sign_in_link", options.public_url)
+    link = management.forked_output("sign_in_link", options.public_url)
     if options.has_demo:
+        started.append(programs.demo(folder, options, management.forked_output("demo_token")))
+        supervisor.launch(started[-1])
         link = f"{link}?{urlencode({'next': settings.SUB_PATH + DEMO_TIMELINE})}"
     for program in started:
         supervisor.wait_until_ready(program, 120)
     if not is_collected(Path(settings.STATIC_ROOT), settings.STATIC_VERSION):
         # takes long; until it is done the web process compresses what it sends
-        supervisor.launch(programs.once("static", "collectstatic", "--noinput", "--verbosity", "0"))
+        supervisor.launch(programs.static_files())
     return link
