@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -40,10 +45,25 @@ class World:
     def client(self, role: str) -> Client:
         """A signed-in client; the anonymous isn't."""
         if role not in self.clients:
-            self.clients[role] = Client()
-            if role != "anonymous":
-                self.clients[role].force_login(self.people[role])
+            self.clients[role] = Client() if role == "anonymous" else signed_in(self.people[role])
         return self.clients[role]
+
+
+def signed_in(user: User) -> Client:
+    """A client with a session of the user's. Django's `force_login` makes 17 queries, this one."""
+    client = Client()
+    content = {
+        SESSION_KEY: str(user.pk),
+        BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
+        HASH_SESSION_KEY: user.get_session_auth_hash(),
+    }
+    session = Session.objects.create(
+        session_key=secrets.token_hex(16),
+        session_data=SessionStore().encode(content),
+        expire_date=timezone.now() + timedelta(days=1),
+    )
+    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    return client
 
 
 @pytest.fixture

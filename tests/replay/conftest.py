@@ -13,6 +13,7 @@ from observatory.replay.tiles import builder
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
+from tests.world import signed_in
 
 LEVEL = 20
 TILE = (512 << LEVEL) / 1e6
@@ -61,20 +62,17 @@ def writer(cluster: Cluster) -> Iterator[Writer]:
 
 
 @pytest.fixture
-def member(client: Client, cluster: Cluster) -> Client:
+def member(cluster: Cluster) -> Client:
     """A client signed in as a member of the cluster's project."""
     user = User.objects.create_user("member")
     Membership.objects.create(project=cluster.project, user=user)
-    client.force_login(user)
-    return client
+    return signed_in(user)
 
 
 @pytest.fixture
 def stranger(cluster: Cluster) -> Client:
     """A client signed in as a user without access to the project."""
-    client = Client()
-    client.force_login(User.objects.create_user("stranger"))
-    return client
+    return signed_in(User.objects.create_user("stranger"))
 
 
 @pytest.fixture
