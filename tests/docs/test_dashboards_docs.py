@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from distributed.dashboard.scheduler import applications as of_scheduler
-from distributed.dashboard.worker import applications as of_workers
-
 from observatory.replay.tabs import TABS
 from observatory.wire.kinds import KINDS
 from observatory.wire.metrics import METRICS, TASKS_COMPUTED
@@ -29,6 +26,10 @@ def pages(heading: str) -> set[str]:
 
 
 def test_every_page_of_the_scheduler_and_of_workers_has_a_row() -> None:
+    # here, because they import Bokeh, and each process of pytest imports all modules of tests
+    from distributed.dashboard.scheduler import applications as of_scheduler
+    from distributed.dashboard.worker import applications as of_workers
+
     scheduler, worker = PAGES
     assert pages(scheduler) == set(of_scheduler)
     assert pages(worker) == set(of_workers)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import dask
-import dask.array
 import numpy
 from dask.utils import key_split
 from distributed import Client, Nanny, Scheduler, SpecCluster, wait
@@ -211,6 +210,8 @@ def _smoke_test(client: Client) -> float:
 
 
 def _shuffle(client: Client) -> None:
+    import dask.array  # here, because each process of pytest imports this module
+
     numbers = numpy.arange(ARRAY[0] * ARRAY[1]).reshape(ARRAY)
     rows = dask.array.from_array(numbers, chunks=(CHUNK, ARRAY[1]))
     columns = rows.rechunk((ARRAY[0], CHUNK))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -62,7 +63,10 @@ def spans(cluster: Cluster, direct: psycopg.Connection, now: float) -> list[Span
     seen = [WorkerSeen(worker, "", "h", 2, 1000, now) for worker in WORKERS]
     with Writer() as writer:
         writer.write(Batch.of(cluster.pk, seen, made, list(samples(now)), committed=now + SECONDS))
-    build_cluster(direct, cluster)
+    with pytest.MonkeyPatch.context() as patch:
+        each = [Layer.parse(f"{layer}.each") for layer in ("spans", "memory", "cpu", "gil")]
+        patch.setattr("observatory.replay.tasks.built_layers", lambda workers: each)
+        build_cluster(direct, cluster)
     return made
 
 
@@ -146,15 +150,21 @@ def test_on_each_level_the_mean_of_a_worker_is_that_of_its_samples(
             assert len(found) == len({row[:2] for row in found})
             for worker, bin, mean, count in found:
                 number = workers[worker]
-                start = tile_id.start / 1e6 + bin * 8 * tile_id.bin_width / 1e6
-                stop = start + 8 * tile_id.bin_width / 1e6
-                times = [at for at in range(SECONDS) if start <= now + at + 0.5 < stop]
+                times = _seconds_in(tile_id, bin, now)
                 if layer == "gil" and number % 2:
                     assert mean == pytest.approx(0.25, rel=THREE_DIGITS), "the counter's rate"
                     continue
                 assert count == len(times)
                 values = {"memory": number + sum(times) / len(times), "cpu": number, "gil": 0.9}
                 assert mean == pytest.approx(values[layer], rel=THREE_DIGITS)
+
+
+@cache
+def _seconds_in(tile_id: TileId, bin: int, now: float) -> list[int]:
+    """The seconds whose samples are in a bin."""
+    start = tile_id.start / 1e6 + bin * 8 * tile_id.bin_width / 1e6
+    stop = start + 8 * tile_id.bin_width / 1e6
+    return [at for at in range(SECONDS) if start <= now + at + 0.5 < stop]
 
 
 def test_a_window_has_its_own_part_of_a_bin(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -48,6 +49,18 @@ def filled(cluster: Cluster, writer: Writer, now: float) -> list[Span]:
     return fill(cluster, writer, now)
 
 
+@pytest.fixture
+def build_only(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Names the layers that a test looks at: building all of them takes seconds."""
+
+    def only(*names: str) -> None:
+        layers = [Layer.parse(name) for name in names]
+        for module, function in ((tasks, "built_layers"), (builder, "layers_for")):
+            monkeypatch.setattr(module, function, lambda workers: layers)
+
+    return only
+
+
 @pytest.fixture(params=STATES)
 def built(
     request: pytest.FixtureRequest,
@@ -57,7 +70,9 @@ def built(
     now: float,
     direct: psycopg.Connection,
     monkeypatch: pytest.MonkeyPatch,
+    build_only: Callable[..., None],
 ) -> Cluster:
+    build_only("profile")
     monkeypatch.setattr(keyframes, "MANY_TASKS", 100)
     return finish(request.param, cluster, writer, direct, now)
 
@@ -86,8 +101,10 @@ def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
     direct: psycopg.Connection,
     now: float,
     monkeypatch: pytest.MonkeyPatch,
+    build_only: Callable[..., None],
     is_run_first: bool,
 ) -> None:
+    build_only("spans")
     monkeypatch.setattr(builder, "MANY_SPANS", 100)
     writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     if is_run_first:
@@ -105,8 +122,14 @@ def test_finer_tiles_are_built_ahead_where_there_are_many_spans(
 
 
 def test_tiles_of_a_cluster_are_built_only_after_something_new(
-    cluster: Cluster, writer: Writer, filled: list[Span], now: float, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    now: float,
+    monkeypatch: pytest.MonkeyPatch,
+    build_only: Callable[..., None],
 ) -> None:
+    build_only("spans", "memory")
     built: list[Cluster] = []
     build = tasks.build_if_unlocked
     monkeypatch.setattr(tasks, "build_if_unlocked", lambda found: (built.append(found), build(found)))
@@ -166,8 +189,14 @@ def test_the_state_is_the_same_with_keyframes_and_without(
 
 
 def test_a_late_span_changes_the_tiles_and_later_states(
-    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    direct: psycopg.Connection,
+    now: float,
+    build_only: Callable[..., None],
 ) -> None:
+    build_only("spans", "spans.1", "prefixes")
     writer.write(Batch.of(cluster.pk, committed=now + CLOSED))
     build_cluster(direct, cluster)
     late = Span(WORKERS[0], 1, "late-1", "late", "late", Action.COMPUTE, now + 10, now + 12, 8, "int")
@@ -189,8 +218,15 @@ def test_a_late_span_changes_the_tiles_and_later_states(
 
 
 def test_a_late_profile_row_is_in_its_tile(
-    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    direct: psycopg.Connection,
+    now: float,
+    build_only: Callable[..., None],
 ) -> None:
+    build_only("profile")
+
     def seen(level: int) -> int:
         found = level_of(direct, cluster, PROFILE, level, now)
         return sum(count for _, blocks in found for (count,) in rows(blocks.get("profile"), "count"))
@@ -236,8 +272,15 @@ def test_a_series_that_is_first_stored_while_tiles_are_built_is_in_those_built_a
 
 
 def test_building_a_cluster_without_changes_costs_one_query(
-    cluster: Cluster, writer: Writer, filled: list[Span], direct: psycopg.Connection, now: float
+    cluster: Cluster,
+    writer: Writer,
+    filled: list[Span],
+    direct: psycopg.Connection,
+    now: float,
+    build_only: Callable[..., None],
 ) -> None:
+    build_only("spans", "memory")
+
     def looks() -> int:
         looked: list[str] = []
         execute = direct.execute
