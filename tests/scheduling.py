@@ -17,10 +17,10 @@ SHORT = 3.0
 
 
 class FromBothEnds(LoadFileScheduling):
-    """Half of the processes take the longest modules first, the others the shortest.
+    """Half of the processes take the longest modules first, the others the shortest that are listed.
 
     The longest ones start whole Observatories and clusters, and wait: two of them at a time leave the
-    processors time for the rest, and none is left over when everything else is done.
+    processors time for the rest. Those that aren't listed come last, so that all processes end together.
     """
 
     def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
@@ -30,7 +30,8 @@ class FromBothEnds(LoadFileScheduling):
     def _assign_work_unit(self, node: WorkerController) -> None:
         takes_longest = self.nodes.index(node) % 2 == 0
         choose = max if takes_longest else min
-        chosen = choose(self.workqueue, key=lambda scope: self._durations.get(scope, 0.0))
+        listed = [scope for scope in self.workqueue if scope in self._durations]
+        chosen = choose(listed or self.workqueue, key=lambda scope: self._durations.get(scope, 0.0))
         self.workqueue.move_to_end(chosen, last=False)
         super()._assign_work_unit(node)
 
