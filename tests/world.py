@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
@@ -71,11 +72,14 @@ def world(db: None) -> World:
     alpha = Project.objects.create(name="Alpha", slug="alpha")
     beta = Project.objects.create(name="Beta", slug="beta")
     names = ("owner", "editor", "viewer", "outsider", "nobody")
-    people = {name: User.objects.create_user(name) for name in names}
-    for role in ("owner", "editor", "viewer"):
-        Membership.objects.create(project=alpha, user=people[role], role=role)
-    Membership.objects.create(project=beta, user=people["outsider"], role=Membership.Role.OWNER)
-    people["superuser"] = User.objects.create_superuser("superuser")
+    made = [User(username=name, password=make_password(None)) for name in names]
+    made.append(User(username="superuser", password=made[0].password, is_superuser=True, is_staff=True))
+    people = {user.username: user for user in User.objects.bulk_create(made)}
+    roles = [(alpha, name, name) for name in ("owner", "editor", "viewer")]
+    Membership.objects.bulk_create(
+        Membership(project=project, user=people[name], role=role)
+        for project, name, role in [*roles, (beta, "outsider", Membership.Role.OWNER)]
+    )
     target = Target.objects.create(project=alpha, name="analysis", url="http://10.1.2.3:8787")
     live = make_cluster(alpha, 1, target=target, name="morning")
     run = Run.objects.create(

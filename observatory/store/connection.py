@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import psycopg
 from django.conf import settings
+from psycopg import sql
 from psycopg_pool import ConnectionPool
 
 from observatory.config.environment import CONNECTION_LIFETIME
@@ -74,8 +76,8 @@ def _connect(parameters: dict[str, Any]) -> psycopg.Connection:
 
 
 def _configure(connection: psycopg.Connection, session: dict[str, str]) -> None:
-    for name, value in session.items():
-        connection.execute("SELECT set_config(%s, %s, false)", [name, value])
+    calls = sql.SQL(", ").join([sql.SQL("set_config(%s, %s, false)")] * len(session))
+    connection.execute(sql.SQL("SELECT {}").format(calls), list(chain(*session.items())))
 
 
 def is_unavailable(error: BaseException | None) -> bool:

@@ -24,7 +24,7 @@ AXE = Path(__file__).resolve().parents[3] / "node_modules" / "axe-core" / "axe.m
 PLAYHEAD = "observatory.context.timeline.playhead"
 RUN = """async (rules) => {
   const only = rules ? { runOnly: { type: "rule", values: rules } } : {};
-  const { violations } = await axe.run(document, { resultTypes: ["violations"], ...only });
+  const { violations } = await axe.run(document, { resultTypes: ["violations"], preload: false, ...only });
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
