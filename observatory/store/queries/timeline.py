@@ -10,7 +10,6 @@ from typing import Any, LiteralString, NamedTuple
 
 import numpy.typing as npt
 import psycopg
-from psycopg import IsolationLevel
 from psycopg.rows import class_row
 
 from observatory.store.keys import decode_key
@@ -90,13 +89,9 @@ class SpanCount:
 @contextmanager
 def snapshot(connection: psycopg.Connection) -> Iterator[None]:
     """Read from one snapshot: the rows are those of the batches that the extent counts."""
-    connection.isolation_level, connection.read_only = IsolationLevel.REPEATABLE_READ, True
-    try:
-        with connection.transaction():
-            yield
-    finally:
-        if not connection.closed:
-            connection.isolation_level = connection.read_only = None
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield
 
 
 def worker_addresses(connection: psycopg.Connection, cluster: int) -> list[WorkerAddresses]:
