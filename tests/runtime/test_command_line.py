@@ -58,6 +58,16 @@ def test_a_command_of_django_works_as_well() -> None:
     assert "axes_reset" in manage("axes_reset", "--help").stdout
 
 
+def test_the_garbage_collector_runs_after_preloading() -> None:
+    code = """
+import gc
+from observatory.runtime.supervision.preloading import preload
+preload()
+print(gc.isenabled())
+"""
+    assert manage("shell", "--verbosity", "0", "--command", code).stdout == "True\n"
+
+
 def test_importing_it_imports_neither_django_nor_distributed() -> None:
     code = "import sys, observatory.runtime.command_line\nprint({'django', 'distributed'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -21,7 +21,7 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.clipping import clip_tile
 from observatory.replay.tiles.extent_block import empty_extent, extent_block
 from observatory.replay.tiles.from_children import count_spans, tile_from_children
-from observatory.replay.tiles.from_rows import Series, has_few_rows, series_of, tile_from_rows
+from observatory.replay.tiles.from_rows import DrawnSeries, has_few_rows, series_of, tile_from_rows
 from observatory.replay.tiles.layers import Layer, band_count, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.merged_tiles import MergedTiles
@@ -73,7 +73,7 @@ class Tile:
 
 def get_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
     """Return a tile, cached or built now, clipped to the scope."""
-    rows = _Rows(_Build(connection, scope, layer), tile_id)
+    rows = _Rows(_LayerBuild(connection, scope, layer), tile_id)
     if tile_id.level > BASE_LEVEL:
         _build_closed_tiles(rows)
     tile = _build(rows)
@@ -88,7 +88,7 @@ def cached_tiles(
         extent = read_extent(connection, scope.cluster.pk)
         if extent is None:
             return [None for _ in wanted]
-        builder = _Builder(connection, scope, extent)
+        builder = _TileBuilder(connection, scope, extent)
         found = [(tile_id, builder.cached(layer, tile_id)) for layer, tile_id in wanted]
     return [
         None
@@ -130,7 +130,7 @@ def _build_closed_tiles(rows: _Rows) -> int:
 def build_cluster_tiles(connection: psycopg.Connection, cluster: Cluster, layer: Layer) -> int:
     """Build the closed tiles of the whole cluster, or all once it has ended; returns the number of closed."""
     scope = Scope(cluster)
-    build = _Build(connection, scope, layer, ahead=True)
+    build = _LayerBuild(connection, scope, layer, ahead=True)
     if build.extent is None or not build.extent.first:
         return 0
     top = [_Rows(build, tile_id) for tile_id in covering_tile_ids(build.extent.first, build.extent.last)]
@@ -148,7 +148,7 @@ def build_window_tiles(connection: psycopg.Connection, scope: Scope) -> None:
         return
     tile_ids = recorded_tile_ids(scope, extent)
     for layer in layers_for(extent.workers):
-        build = _Build(connection, scope, layer, ahead=True)
+        build = _LayerBuild(connection, scope, layer, ahead=True)
         for tile_id in tile_ids:
             _build_closed_tiles(_Rows(build, tile_id))
 
@@ -199,8 +199,8 @@ def _build(rows: _Rows, is_missing: bool = False) -> Tile:
     with timeline.snapshot(build.connection):
         build.extent = read_extent(build.connection, scope.cluster.pk)
         extent = build.extent or empty_extent(scope.cluster)
-        builder = _Builder(build.connection, scope, extent, build.ahead)
-        packed = builder.made(rows) if is_missing else builder.packed(rows)
+        builder = _TileBuilder(build.connection, scope, extent, build.ahead)
+        packed = builder.build(rows) if is_missing else builder.packed(rows)
     for (name, built), body in builder.built.items():
         where = (scope.cluster.pk, name, built.level, built.index)
         tile_cache.store_tile(build.connection, *where, extent.version, body)
@@ -211,7 +211,7 @@ def _build_children(rows: _Rows) -> int:
     return sum(_build_closed_tiles(rows.of(child)) for child in rows.tile_id.children)
 
 
-class _Build:
+class _LayerBuild:
     """What the tiles of a layer that are built together have in common, read once for all of them.
 
     `ahead`: nobody waits. Tiles are compressed harder.
@@ -224,7 +224,7 @@ class _Build:
         self.scope = scope
         self.layer = layer
         self.ahead = ahead
-        self._series: tuple[int, Series] | None = None
+        self._series: tuple[int, DrawnSeries] | None = None
 
     @cached_property
     def extent(self) -> Extent | None:
@@ -237,7 +237,7 @@ class _Build:
         return holes(self.connection, self.scope.cluster.pk)
 
     @property
-    def series(self) -> Series:
+    def series(self) -> DrawnSeries:
         """The series of the layer, read again after something was stored: samples can be of new ones."""
         sequence = self.extent.sequence if self.extent else 0
         if self._series is None or self._series[0] != sequence:
@@ -248,7 +248,7 @@ class _Build:
 class _Rows:
     """Whether a tile is built from its rows, which are counted when that matters, and once."""
 
-    def __init__(self, build: _Build, tile_id: TileId) -> None:
+    def __init__(self, build: _LayerBuild, tile_id: TileId) -> None:
         self.build = build
         self.tile_id = tile_id
 
@@ -274,7 +274,7 @@ class _Rows:
         return has_few_rows(build.connection, build.scope, build.layer, self.tile_id, build.series, most)
 
 
-class _Builder:
+class _TileBuilder:
     """Builds a tile and those that it needs below it, in a snapshot; writes nothing."""
 
     def __init__(
@@ -311,9 +311,9 @@ class _Builder:
 
     def packed(self, rows: _Rows) -> bytes:
         cached = self.cached(rows.build.layer, rows.tile_id)
-        return self.made(rows) if cached is None else cached
+        return self.build(rows) if cached is None else cached
 
-    def made(self, rows: _Rows) -> bytes:
+    def build(self, rows: _Rows) -> bytes:
         layer, tile_id = rows.build.layer, rows.tile_id
         has_records = _exists(layer, self.extent) and self._has_records(tile_id)
         are_few = has_records and rows.are_few

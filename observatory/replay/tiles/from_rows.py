@@ -40,11 +40,11 @@ BITS_OF_VALUES = 13
 FEW_STARTS = 1_000
 """start times of spans that are looked up one by one; for more, all spans of the window are read again"""
 
-Series = Sequence[timeline.LayerSeries] | Sequence[timeline.WorkerSeries]
+DrawnSeries = Sequence[timeline.LayerSeries] | Sequence[timeline.WorkerSeries]
 """of a layer, of which one tells workers apart"""
 
 
-def series_of(connection: psycopg.Connection, scope: Scope, layer: Layer) -> Series:
+def series_of(connection: psycopg.Connection, scope: Scope, layer: Layer) -> DrawnSeries:
     """Return the series of a layer of samples, sorted by id; none of another layer."""
     if layer.name not in LAYERS:
         return []
@@ -54,7 +54,7 @@ def series_of(connection: psycopg.Connection, scope: Scope, layer: Layer) -> Ser
 
 
 def tile_from_rows(
-    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, series: Series
+    connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId, series: DrawnSeries
 ) -> bytes:
     """Return the blocks of a tile, without the extent block; `series` are those of the layer."""
     if layer.is_each:
@@ -78,7 +78,7 @@ def has_few_rows(
     scope: Scope,
     layer: Layer,
     tile_id: TileId,
-    series: Series,
+    series: DrawnSeries,
     most: int,
 ) -> bool:
     """Return whether `tile_from_rows` would read at most so many rows, without spans that started before."""

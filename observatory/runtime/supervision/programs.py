@@ -19,13 +19,13 @@ ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 
 
 def migration() -> Program:
-    """A fork that ends by itself."""
+    """Applies the migrations and ends."""
     command = management.command("migrate", "--skip-checks", "--verbosity", "0")
     return Program("migrate", command, lambda: False, restarts=False, settings={})
 
 
 def static_files() -> Program:
-    """Collects them and ends. No fork: the library that bundles them has threads of its own."""
+    """Collects the static files and ends. Not a fork: the library that bundles them has threads."""
     command = management.command("collectstatic", "--noinput", "--verbosity", "0")
     return Program("static", command, lambda: False, restarts=False)
 

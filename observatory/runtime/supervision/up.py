@@ -97,8 +97,9 @@ def start(supervisor: Supervisor, folder: DataFolder, options: Options) -> str:
         supervisor.launch(program)
     link = management.forked_output("sign_in_link", options.public_url)
     if options.has_demo:
-        started.append(programs.demo(folder, options, management.forked_output("demo_token")))
-        supervisor.launch(started[-1])
+        demo = programs.demo(folder, options, management.forked_output("demo_token"))
+        supervisor.launch(demo)
+        started.append(demo)
         link = f"{link}?{urlencode({'next': settings.SUB_PATH + DEMO_TIMELINE})}"
     for program in started:
         supervisor.wait_until_ready(program, 120)

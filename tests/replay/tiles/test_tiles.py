@@ -13,7 +13,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.tiles import builder
 from observatory.replay.tiles.builder import BASE_LEVEL, cached_tiles, get_tile
-from observatory.replay.tiles.from_rows import Series, has_few_rows, tile_from_rows
+from observatory.replay.tiles.from_rows import DrawnSeries, has_few_rows, tile_from_rows
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.store.ingest.writer import Writer
@@ -165,7 +165,9 @@ def test_the_built_tiles_of_a_whole_cluster_are_read_without_rows_unless_these_a
         bodies[layer] = [get_tile(direct, Scope(built), layer, tile_id).body for tile_id in top]
     read: list[TileId] = []
 
-    def count_and_read(connection: Any, scope: Scope, layer: Layer, tile_id: TileId, series: Series) -> bytes:
+    def count_and_read(
+        connection: Any, scope: Scope, layer: Layer, tile_id: TileId, series: DrawnSeries
+    ) -> bytes:
         if not has_few_rows(connection, scope, layer, tile_id, series, few_rows):
             read.append(tile_id)
         return tile_from_rows(connection, scope, layer, tile_id, series)
