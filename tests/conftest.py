@@ -19,7 +19,13 @@ hypothesis.settings.load_profile("observatory")
 # by default a LocalCluster gives up a worker whose nanny takes more than 15 seconds to restart it
 os.environ.setdefault("DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT", "10 minutes")
 
-pytest_plugins = ["tests.chromium", "tests.collect.dask_processes", "tests.database", "tests.static_files"]
+pytest_plugins = [
+    "tests.chromium",
+    "tests.collect.dask_processes",
+    "tests.connections",
+    "tests.database",
+    "tests.static_files",
+]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,9 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import dask
-import dask.array
-import dask.datasets
 from distributed import Client, LocalCluster
 
 import observatory.agent
@@ -55,6 +52,9 @@ def receiving() -> Iterator[tuple[str, list[bytes]]]:
 
 def work(client: Client) -> None:
     """Arrays and a shuffled dataframe: some ten thousand tasks of very different lengths."""
+    import dask.array  # tests that receive only would import it for nothing
+    import dask.datasets
+
     for _ in range(ARRAYS):
         array = dask.array.random.random((CHUNKS * 60, CHUNKS * 60), chunks=60)
         client.compute((array + array.T).std(axis=0).sum()).result()

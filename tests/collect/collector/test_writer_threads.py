@@ -31,6 +31,7 @@ async def sessions() -> set[int]:
     return {pid for (pid,) in await read(SESSIONS, "observatory")}
 
 
+@pytest.mark.usefixtures("new_connections")
 async def test_many_targets_have_few_connections_which_end_with_the_last_target() -> None:
     before = await sessions()
     writers = WriterThreads()

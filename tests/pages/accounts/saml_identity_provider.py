@@ -31,8 +31,6 @@ from saml2.xmldsig import DIGEST_SHA1, DIGEST_SHA256, SIG_RSA_SHA1, SIG_RSA_SHA2
 
 from tests.certificates import named
 
-GROUPS = "urn:oid:1.3.6.1.4.1.5923.1.5.1.1"
-"""isMemberOf"""
 OTHER = "https://other.example.org/saml"
 PEOPLE: dict[str, dict[str, Any]] = {
     "1": {"uid": "ann", "mail": "ann@example.org", "isMemberOf": ["dask", "others"]},

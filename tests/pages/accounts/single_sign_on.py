@@ -1,4 +1,4 @@
-"""allauth's tables, which are there only with single sign-on."""
+"""What the tests of SAML and OpenID Connect share."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from django.db import connection
 from tests.browser.observatory import ROOT
 from tests.web_process import database_url
 
+GROUPS = "urn:oid:1.3.6.1.4.1.5923.1.5.1.1"
+"""the attribute isMemberOf of a SAML answer"""
+
 
 @contextmanager
 def tables(variables: dict[str, str]) -> Iterator[None]:
+    """allauth's tables, which are there only with single sign-on."""
     environment = os.environ | variables | {"DATABASE_URL": database_url()}
     command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)

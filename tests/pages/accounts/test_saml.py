@@ -24,8 +24,7 @@ from playwright.sync_api import Browser
 from observatory.clusters.models import GroupRole, Membership
 from observatory.config.sign_in.saml import saml
 from tests.browser.observatory import ROOT, free_port
-from tests.pages.accounts.saml_identity_provider import GROUPS
-from tests.pages.accounts.single_sign_on import tables
+from tests.pages.accounts.single_sign_on import GROUPS, tables
 from tests.programs import Process, listens, program
 from tests.web_process import web_process
 from tests.world import World

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -27,8 +28,11 @@ from observatory.pages.accounts.single_sign_on.saml.metadata import (
     parsed,
 )
 from observatory.pages.accounts.single_sign_on.saml.toolkit import own_metadata
-from tests.pages.accounts.saml_identity_provider import GROUPS, IdentityProvider
+from tests.pages.accounts.single_sign_on import GROUPS
 from tests.programs import program
+
+if TYPE_CHECKING:
+    from tests.pages.accounts.saml_identity_provider import IdentityProvider  # takes a second
 
 SITE = "https://tools.example.org/dask"
 ISSUER = "https://idp.example.org"
@@ -67,6 +71,8 @@ OUTSIDE = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
 
 @pytest.fixture(scope="module")
 def idp(tmp_path_factory: pytest.TempPathFactory) -> IdentityProvider:
+    from tests.pages.accounts.saml_identity_provider import IdentityProvider
+
     folder = tmp_path_factory.mktemp("idp")
     return IdentityProvider(ISSUER, folder, program("xmlsec1", "xmlsec1"), own_metadata(SAML))
 
