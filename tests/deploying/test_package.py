@@ -32,6 +32,7 @@ EXTRA_OF = {
     "runtime/demo/": "demo",
 }
 """folders and modules whose libraries are in an extra of their own; those of the others are in `server`"""
+WITHOUT_DISTRIBUTION = {*sys.stdlib_module_names, "observatory"}
 USED_BY_OTHERS = {"gilknocker": "distributed measures contention for the GIL with it"}
 
 PROGRAMS = {"native-profile": "the agent runs py-spy"}
@@ -67,9 +68,15 @@ def group_of(path: Path) -> str:
     return next((extra for folder, extra in EXTRA_OF.items() if place.startswith(folder)), "server")
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All nodes of a module's syntax tree."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imports_of(path: Path) -> Iterator[str]:
     """The distributions that a module imports, at its top or in a function."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -77,13 +84,13 @@ def imports_of(path: Path) -> Iterator[str]:
             names = [node.module or ""]
         for name in names:
             module = name.partition(".")[0]
-            if module not in {*sys.stdlib_module_names, "observatory"}:
+            if module not in WITHOUT_DISTRIBUTION:
                 yield distribution_of()[module]
 
 
 def names_of(path: Path) -> Iterator[str]:
     """The distributions that a module names in strings, as the settings do."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             module = node.value.partition(".")[0]
             if module in distribution_of():
