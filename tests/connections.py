@@ -31,14 +31,14 @@ class _Reused(psycopg.Connection[Any]):
     key: tuple[Any, ...] = ()
 
     def close(self) -> None:
-        if not self.closed and self._is_reset():
+        if not self.closed and self._reset():
             _idle[self.key].append(self.pgconn)
             self.pgconn = _CLOSED
         else:
             super().close()
 
-    def _is_reset(self) -> bool:
-        """Whether the session is as new. Its locks, settings and prepared statements are gone then."""
+    def _reset(self) -> bool:
+        """Makes the session as new, without locks, settings and prepared statements; False if it can't."""
         is_ours = self.key[:1] == (os.getpid(),)
         if not is_ours or self.pgconn.transaction_status != pq.TransactionStatus.IDLE:
             return False
