@@ -18,6 +18,7 @@ from observatory.store import connection as store_connection
 
 _CLOSED = pq.PGconn.connect_start(b"host=/nowhere")
 _CLOSED.finish()
+"""what a closed connection has"""
 
 _connect_anew = store_connection._connect
 

@@ -55,7 +55,7 @@ def _counts(cluster: DemoCluster) -> dict[str, Any]:
 
 
 def test_contention_for_the_gil_is_measured(cluster: DemoCluster, client: Client) -> None:
-    work.wait(client.map(work.count_primes, range(4_000, 4_030), pure=False))
+    work.hog_the_gil(client, tasks=30)
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     contention = 0.0
     for worker in workers:

@@ -96,8 +96,8 @@ def shuffle_dataframe(client: Client) -> None:
     client.compute(frame.shuffle("name").groupby("name").x.mean()).result(TIMEOUT)
 
 
-def hog_the_gil(client: Client) -> None:
-    limits = [4_000 + number for number in range(150)]
+def hog_the_gil(client: Client, tasks: int = 150) -> None:
+    limits = [4_000 + number for number in range(tasks)]
     wait(client.map(count_primes, limits, pure=False), timeout=TIMEOUT)
 
 

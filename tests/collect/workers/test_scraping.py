@@ -56,7 +56,7 @@ async def test_one_broken_worker_endpoint_delays_no_other(monkeypatch: pytest.Mo
             await eventually(lambda: has_scrapes(healthy, before + 6))
             assert watcher.shared.counters.scrape_failures == failures
             pending.close()
-            black_hole.close()  # it is asked once more at once
+            black_hole.close()  # aiohttp sends the request once more at once
             await eventually(lambda: asyncio.sleep(0, watcher.shared.counters.scrape_failures > failures))
 
 

@@ -48,8 +48,11 @@ test("live, idle, behind, disconnected and ended are told apart", () => {
   assert.equal(open({ ended: FIRST + 1000 }, 5000).status(idle), "ended");
 });
 
-/** A page that follows a socket. @param {{hasStarted?: boolean}} [live] */
-function follow({ hasStarted = true } = {}) {
+/**
+ * A page that follows a socket; `answer` is that of the server, which takes its time.
+ * @param {{hasStarted?: boolean, answer?: () => Promise<never>}} [options]
+ */
+function follow({ hasStarted = true, answer = () => new Promise(() => {}) } = {}) {
   const target = { id: 1, name: "t", stream: "stolen", last_error: "no answer" };
   const info = { ...INFO, sequence: 4, target };
   const live = Object.assign(new EventTarget(), { hasStarted });
@@ -60,7 +63,7 @@ function follow({ hasStarted = true } = {}) {
       url: "",
       fetch: (/** @type {string} */ path) => {
         noted.asked.push(path);
-        return new Promise(() => {}); // the server takes its time
+        return answer();
       },
     },
     model: { lanesVersion: "7-2-1-9", apply() {} },
@@ -130,4 +133,15 @@ test("a page that is connected again to a store with less in it, as after a rest
   const { send, asked } = follow();
   for (const sequence of [4, 3]) send("begin", { ...FIRST_EXTENT, sequence });
   assert.deepEqual(asked, [""]);
+});
+
+test("a page that could not catch up tries again when it is connected again", async (t) => {
+  const warn = t.mock.method(console, "warn", () => {});
+  const { send, asked } = follow({ answer: () => Promise.reject(new Error("the server is away")) });
+  for (const sequence of [5, 6]) {
+    send("begin", { ...FIRST_EXTENT, sequence });
+    await new Promise(setImmediate);
+  }
+  assert.deepEqual(asked, ["", ""]);
+  assert.equal(warn.mock.callCount(), 2);
 });
