@@ -106,7 +106,7 @@ def page(
     after, skip = mark or (EPOCH, 0)
     rows = connection.execute(
         f"""{_query(kind, columns, wanted)} AND {kind.order} >= %(after)s
-            ORDER BY 1, hash_record_extended({kind.name}, 0) OFFSET %(skip)s LIMIT %(limit)s""",
+            ORDER BY 1, hash_record_extended({kind.name}.*, 0) OFFSET %(skip)s LIMIT %(limit)s""",
         {
             **_parameters(kind, cluster, start, stop, wanted),
             "after": after,
