@@ -98,10 +98,10 @@ def _shown(value: Any) -> str:
         return f"<{type(value).__name__}>"
 
 
-def decode_batch(data: Buffer) -> tuple[Head, dict[str, Block]]:
-    """The head and the blocks of records by kind. Raises BatchError."""
+def decode_batch(data: Buffer, memory: int | None = None) -> tuple[Head, dict[str, Block]]:
+    """The head and the blocks of records by kind. `memory`: as for `decode`. Raises BatchError."""
     try:
-        blocks = decode(data, may_share=False)
+        blocks = decode(data, may_share=False, memory=memory)
         first = next(blocks, None)
         if first is None or first.kind != HEAD:
             raise BatchError("the first block isn't the batch's head")

@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from observatory.wire.block_headers import structures
+
 MAGIC = b"DOB1"
 PREFIX = struct.Struct("<4sIII")
 TYPECODES = {"f64": "d", "f32": "f", "u32": "I", "i32": "i", "u8": "B", "i64": "q"}
@@ -138,10 +140,11 @@ def _distinct_texts(column: Column, rows: int) -> dict[str, Any]:
     return {"name": column.name, "type": column.type, "values": list(column.values)}
 
 
-def decode(data: Buffer, may_share: bool = True) -> Iterator[Block]:
+def decode(data: Buffer, may_share: bool = True, memory: int | None = None) -> Iterator[Block]:
     """The blocks in `data`; their columns are views of it. Raises BlockError if the bytes are no blocks.
 
     Without `may_share`, columns do not share bytes, so that their cost is bounded by the length of `data`.
+    `memory`: about the most bytes that the contents of all headers may take in memory.
     """
     view = memoryview(data).cast("B")
     position = 0
@@ -156,14 +159,16 @@ def decode(data: Buffer, may_share: bool = True) -> Iterator[Block]:
         end = columns_start + columns_length
         if end > len(view):
             raise BlockError(f"the block at byte {position} ends after its {len(view) - position} bytes")
-        yield _block(bytes(view[header_start:columns_start]), view[columns_start:end], may_share)
+        header = view[header_start:columns_start]
+        taken = _check_header(header, memory)
+        memory = None if memory is None else memory - taken
+        yield _block(header, view[columns_start:end], may_share)
         position = end
 
 
-def _block(header_bytes: bytes, columns: memoryview, may_share: bool) -> Block:
-    _check_header(header_bytes)
+def _block(header_bytes: memoryview, columns: memoryview, may_share: bool) -> Block:
     try:
-        header = json.loads(header_bytes)
+        header = json.loads(str(header_bytes, "utf-8", "surrogatepass"))
         kind, rows, described = header["kind"], header["rows"], header["columns"]
         if not isinstance(kind, str) or not isinstance(rows, int) or not 0 <= rows <= MAXIMUM_ROWS:
             raise BlockError("the block's header has no valid kind and rows")
@@ -179,15 +184,21 @@ def _block(header_bytes: bytes, columns: memoryview, may_share: bool) -> Block:
         raise BlockError(f"the block's header can't be read: {str(error)[:200]}") from None
 
 
-def _check_header(header: bytes) -> None:
-    """Bounds what parsing the header costs, before it is parsed. Raises BlockError."""
-    if len(header) <= MAXIMUM_CONTAINERS or header.count(b"[") + header.count(b"{") <= MAXIMUM_CONTAINERS:
-        return
-    # a column's texts may hold brackets: bytes between pairs of quotes do not count
-    unescaped = header.replace(b"\\\\", b"").replace(b'\\"', b"")
-    structure = b"".join(unescaped.split(b'"')[::2])
-    if structure.count(b"[") + structure.count(b"{") > MAXIMUM_CONTAINERS:
-        raise BlockError(f"the block's header has more than {MAXIMUM_CONTAINERS} objects and lists")
+def _check_header(header: memoryview, memory: int | None) -> int:
+    """Bounds what parsing the header costs, before it is parsed; returns about how much memory that takes.
+
+    Raises BlockError.
+    """
+    taken = 0
+    for structure in structures(header):
+        if structure.containers > MAXIMUM_CONTAINERS:
+            raise BlockError(f"the block's header has more than {MAXIMUM_CONTAINERS} objects and lists")
+        taken = structure.memory(len(header))
+        if memory is not None and taken > memory:
+            raise BlockError(
+                f"the blocks' headers have too many texts for {len(header)} bytes: send smaller batches"
+            )
+    return taken
 
 
 def _check_sizes(described: Sequence[Mapping[str, Any]], rows: int, length: int) -> None:

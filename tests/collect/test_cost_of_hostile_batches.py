@@ -8,7 +8,9 @@ import json
 import random
 import struct
 import time
+import tracemalloc
 import zlib
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from uuid import uuid4
@@ -18,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from observatory.collect.agents.batch import batch_of
-from observatory.collect.agents.body import WINDOW, BodyError, _unpack
-from observatory.collect.agents.ingest import Body, _decode
+from observatory.collect.agents.body import PART, UNPACKED, WINDOW, BodyError, unpack
+from observatory.collect.agents.ingest import FREE_MEMORY, MEMORY_PER_BYTE, Body, _decode
 from observatory.wire.batches import BatchError, encode_head, encode_rows
 from observatory.wire.blocks import MAGIC, PREFIX, Column, encode
 from observatory.wire.head import Head
@@ -97,7 +99,7 @@ def cost(compressed: bytes, encoding: str) -> float:
     """Seconds of CPU time until the batch is refused, or is ready to be stored."""
     start = time.thread_time()
     with contextlib.suppress(BodyError, BatchError):
-        read(_unpack(compressed, WINDOW[encoding]), len(compressed))
+        read(unpacked(compressed, encoding), len(compressed))
     return time.thread_time() - start
 
 
@@ -107,7 +109,13 @@ def assert_bounded(compressed: bytes, encoding: str = "deflate") -> None:
     assert min(cost(compressed, encoding) for _ in range(2)) < limit
 
 
-def read(body: bytes, sent: int) -> None:
+def unpacked(compressed: bytes, encoding: str) -> bytearray:
+    """As the server unpacks what it receives in parts. Raises BodyError."""
+    parts = deque(compressed[start : start + PART] for start in range(0, len(compressed), PART))
+    return unpack(parts, WINDOW[encoding])
+
+
+def read(body: bytes | bytearray, sent: int) -> None:
     """Raises BodyError or BatchError."""
     head, blocks = _decode(Body(body, sent))
     batch_of(1, head, blocks)
@@ -134,6 +142,90 @@ def test_records_of_very_many_days_are_refused() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_small_hostile_batch_costs_little(name: str) -> None:
     assert_bounded(zlib.compress(encode_head(HEAD) + HOSTILE[name](), 9))
+
+
+def peak(compressed: bytes, encoding: str = "deflate") -> tuple[int, int]:
+    """The most bytes of memory that reading the body takes, and its unpacked size."""
+    size = 0
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(BodyError, BatchError):
+            body = unpacked(compressed, encoding)
+            size = len(body)
+            read(body, len(compressed))
+        return tracemalloc.get_traced_memory()[1], size
+    finally:
+        tracemalloc.stop()
+
+
+def assert_frugal(body: bytes) -> None:
+    ballast = block(b'{"kind": "ballast", "rows": 0, "columns": []}', NOISE)
+    taken, size = peak(zlib.compress(encode_head(HEAD) + ballast + body, 9))
+    assert size, "it was refused before it was read"
+    assert taken < max(FREE_MEMORY, MEMORY_PER_BYTE * size) + ALLOWED
+
+
+NOISE = random.Random(1).randbytes(520_000)
+"""does not compress: bodies that unpack to more than 64 times their size are refused at once"""
+ALLOWED = 1 << 20
+"""bytes: of what every request takes"""
+MANY = 30 << 20
+
+
+def of_texts(texts: bytes) -> bytes:
+    """A column of very many texts."""
+    return block(
+        b'{"kind": "log", "rows": 1, "columns": [{"name": "a", "type": "text", "values": [' + texts + b"]}]}"
+    )
+
+
+GREEDY: dict[str, Callable[[], bytes]] = {
+    "brackets in texts": lambda: in_meta(b'"[",' * (MANY // 4)),
+    "empty texts": lambda: in_meta(b'"",' * (MANY // 3)),
+    "short texts": lambda: of_texts(b",".join(b'"%06x"' % number for number in range(MANY // 9))),
+    "escaped texts": lambda: in_meta(rb'"\\"",' * (MANY // 6)),
+    "a text with a wide character": lambda: in_meta(b'"' + b"x" * MANY + rb'\ud83d\ude00",'),
+    "wide characters": lambda: in_meta(b'"' + b"x" * MANY + "\U0001f600".encode() + b'",'),
+    "names in an object": lambda: in_meta(
+        b"{" + b",".join(b'"%06x":0' % number for number in range(MANY // 11)) + b"},"
+    ),
+    "numbers": lambda: in_meta(b",".join(b"%d.5" % number for number in range(MANY // 10)) + b","),
+    "backslashes": lambda: in_meta(b'"' + b"\\" * MANY + b'",'),
+    "a text without an end": lambda: block(b'{"kind": "' + b"[" * MANY),
+    "texts of many kinds": lambda: b"".join(
+        block(
+            b'{"kind": "k%d", "rows": 0, "columns": [], "meta": {"a": [' % kind
+            + b",".join(b'"%06x"' % number for number in range(100_000))
+            + b"]}}"
+        )
+        for kind in range(25)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_reading_a_greedy_body_takes_at_most_three_times_its_size(name: str) -> None:
+    assert_frugal(GREEDY[name]())
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_reading_a_hostile_body_takes_at_most_three_times_its_size(name: str) -> None:
+    assert_frugal(HOSTILE[name]()[:MANY])
+
+
+def test_a_body_that_unpacks_to_the_limit_takes_little_more_than_that() -> None:
+    taken, _ = peak(zlib.compress(NOISE + bytes(UNPACKED - len(NOISE) - 99), 9))
+    assert UNPACKED < taken < 1.2 * UNPACKED + ALLOWED
+
+
+@pytest.mark.parametrize("size", [1 << 10, 1 << 20, 4 << 20])
+def test_an_honest_batch_of_any_size_is_not_refused_for_its_texts(size: int) -> None:
+    """Four MiB with the keys of an agent's rows, a wide character among them."""
+    names = ["x-\U0001f600", *(f"x-{number:024}" for number in range(size // 80))]
+    rows = [(NOW, name, "processing", "memory", "tcp://1", name) for name in names]
+    body = encode_head(HEAD) + encode_rows(KINDS["transition"], rows)
+    _, blocks = _decode(Body(body, len(body)))
+    assert blocks["transition"].rows == len(names)
 
 
 def test_many_gzip_members_cost_little() -> None:
@@ -181,6 +273,6 @@ def test_an_honest_batch_of_an_agents_greatest_size_is_taken() -> None:
     body = encode_head(replace(HEAD, sequence=2)) + encode_rows(KINDS["error"], errors)
     compressed = gzip.compress(body, 1)
     assert len(body) > 64 * len(compressed)
-    head, blocks = _decode(Body(_unpack(compressed, WINDOW["gzip"]), len(compressed)))
+    head, blocks = _decode(Body(unpacked(compressed, "gzip"), len(compressed)))
     assert (head.sequence, blocks["error"].rows) == (2, 45)
     assert asdict(head) == asdict(replace(HEAD, sequence=2))

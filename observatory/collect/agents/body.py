@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import deque
 from dataclasses import dataclass
 
 from django.http import HttpRequest
@@ -29,7 +30,7 @@ class BodyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    data: bytes
+    data: bytes | bytearray
     """unpacked"""
     sent: int
     """bytes as they were received"""
@@ -43,36 +44,56 @@ def read_body(request: HttpRequest) -> Body:
     length = request.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > COMPRESSED:
         raise _too_large(COMPRESSED, "sent")
-    data = bytearray()
+    parts: deque[bytes] = deque()
+    sent = 0
     while part := request.read(PART):
-        data += part
-        if len(data) > COMPRESSED:
+        parts.append(part)
+        sent += len(part)
+        if sent > COMPRESSED:
             raise _too_large(COMPRESSED, "sent")
     if encoding == "identity":
-        return Body(bytes(data), len(data))
+        return Body(_joined(parts), sent)
     try:
-        return Body(_unpack(bytes(data), WINDOW[encoding]), len(data))
+        return Body(unpack(parts, WINDOW[encoding]), sent)
     except zlib.error as error:
         raise BodyError(400, f"the body isn't {encoding}: {error}") from None
 
 
-def _unpack(data: bytes, window: int) -> bytes:
-    """gzip may come in several members, one behind the other."""
-    limit = min(UNPACKED, max(FREE, MAXIMUM_RATIO * len(data)))
+def _joined(parts: deque[bytes]) -> bytearray:
+    """Each part is freed as it is taken."""
+    joined = bytearray()
+    while parts:
+        joined += parts.popleft()
+    return joined
+
+
+def unpack(parts: deque[bytes], window: int) -> bytearray:
+    """Unpacks the parts and frees each of them; gzip may come in several members, one behind the other.
+
+    Raises BodyError, and zlib.error for what isn't compressed.
+    """
+    limit = min(UNPACKED, max(FREE, MAXIMUM_RATIO * sum(map(len, parts))))
     unpacked = bytearray()
-    for _ in range(MAXIMUM_MEMBERS):
-        member = zlib.decompressobj(window)
-        unpacked += member.decompress(data, limit + 1 - len(unpacked))
-        if len(unpacked) > UNPACKED:
-            raise _too_large(UNPACKED, "unpacked")
-        if len(unpacked) > limit:
-            raise BodyError(413, f"the body unpacks to more than {MAXIMUM_RATIO} times its size")
-        if not member.eof:
-            raise BodyError(400, "the body ends too early")
-        data = member.unused_data
-        if not data:
-            return bytes(unpacked)
-    raise BodyError(400, f"the body has more than {MAXIMUM_MEMBERS} gzip members")
+    member, members = zlib.decompressobj(window), 1
+    while parts:
+        data = parts.popleft()
+        while data:
+            if member.eof:
+                member, members = zlib.decompressobj(window), members + 1
+                if members > MAXIMUM_MEMBERS:
+                    raise BodyError(400, f"the body has more than {MAXIMUM_MEMBERS} gzip members")
+            found = member.decompress(data, PART)
+            while found:
+                unpacked += found
+                if len(unpacked) > UNPACKED:
+                    raise _too_large(UNPACKED, "unpacked")
+                if len(unpacked) > limit:
+                    raise BodyError(413, f"the body unpacks to more than {MAXIMUM_RATIO} times its size")
+                found = member.decompress(member.unconsumed_tail, PART)
+            data = member.unused_data
+    if not member.eof:
+        raise BodyError(400, "the body ends too early")
+    return unpacked
 
 
 def _too_large(limit: int, what: str) -> BodyError:

@@ -52,6 +52,9 @@ FREE_CONTAINERS, CONTAINERS_PER_BYTE = 20_000, 4
 """JSON objects and lists; real records have one in three bytes"""
 FREE_CHARACTERS, CHARACTERS_PER_BYTE = 64_000_000, 1_000
 """of the records' texts as they are stored; an agent's batch has a tenth of it"""
+FREE_MEMORY, MEMORY_PER_BYTE = 40 * 2**20, 3
+"""bytes of memory that reading a batch may take: so many, or so many for each byte of its unpacked body (that
+byte is one of them); an agent's batch has at most some 5 MiB"""
 
 Reason = IngestRefusal.Reason
 
@@ -147,7 +150,8 @@ def _is_disk_full(error: Exception) -> bool:
 
 def _decode(body: Body) -> tuple[Head, dict[str, Block]]:
     """Raises BatchError, and BodyError for a small body with more records than storing it may cost."""
-    head, blocks = decode_batch(body.data)
+    unpacked = len(body.data)
+    head, blocks = decode_batch(body.data, max(FREE_MEMORY, MEMORY_PER_BYTE * unpacked) - unpacked)
     rows = sum(block.rows for block in blocks.values())
     if rows > FREE_ROWS + ROWS_PER_BYTE * body.sent:
         raise BodyError(413, f"{rows} records in {body.sent} bytes are too many: send smaller batches")

@@ -56,23 +56,32 @@ def records_of_block(block: Block) -> tuple[Records, int]:
     kind = KINDS.get(block.kind)
     if kind is None:
         raise BatchError(f"there is no kind of record {block.kind[:50]!r}")
+    _check_columns(kind, block)
     columns: dict[str, Values] = {}
     good = np.ones(block.rows, np.bool_)
     for field in kind.fields:
-        columns[field.name], valid = _read(kind, field, block)
+        columns[field.name], valid = _read(field, block)
         if valid is not None:
             good &= valid
     records = Records(kind, columns).where(good)
     return records, block.rows - len(records)
 
 
-def _read(kind: Kind, field: Field, block: Block) -> tuple[Values, Array | None]:
+def _check_columns(kind: Kind, block: Block) -> None:
+    """Raises BatchError if a column is missing or of another type, before any is read."""
+    for field in kind.fields:
+        column = block.columns.get(field.name)
+        if column is None and field.is_optional:
+            continue
+        if column is None or column.type != field.type.column:
+            raise BatchError(f"{kind.name} has no column {field.name} of type {field.type.column}")
+
+
+def _read(field: Field, block: Block) -> tuple[Values, Array | None]:
     """The column's values, and which of them are valid; None: all."""
     column = block.columns.get(field.name)
-    if column is None and field.is_optional:
+    if column is None:
         return lacking(block.rows), None
-    if column is None or column.type != field.type.column:
-        raise BatchError(f"{kind.name} has no column {field.name} of type {field.type.column}")
     if column.values is None:
         numbers = np.frombuffer(column.data, np.dtype(NUMPY[field.type.column]).newbyteorder("<"), block.rows)
         if field.type is Type.TIME:
