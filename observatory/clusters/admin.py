@@ -1,22 +1,18 @@
-"""Admin of projects, clusters, tokens and users. collect/ has the admin of targets."""
+"""Admin of projects, clusters and tokens. accounts/ has the admin of users, collect/ that of targets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from axes import admin as axes
-from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib import admin, messages
-from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
-from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import now
 from unfold.admin import ModelAdmin, TabularInline
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from observatory.clusters import access
+from observatory.clusters.accounts import admin as accounts  # noqa: F401 - registers its models
 from observatory.clusters.models import AccessToken, Cluster, GroupRole, IngestToken, Membership, Project
 from observatory.clusters.tokens import ingest_tokens
 
@@ -26,17 +22,13 @@ if TYPE_CHECKING:
     IngestTokenAdminBase = admin.ModelAdmin[IngestToken]
     ProjectAdminBase = admin.ModelAdmin[Project]
     ClusterAdminBase = admin.ModelAdmin[Cluster]
-    DjangoUserAdminBase = DjangoUserAdmin[User]
     MembershipInlineBase = admin.TabularInline[Membership, Project]
 else:
     AccessTokenAdminBase = IngestTokenAdminBase = ProjectAdminBase = ClusterAdminBase = ModelAdmin
     GroupRoleAdminBase = ModelAdmin
     MembershipInlineBase = TabularInline
-    DjangoUserAdminBase = DjangoUserAdmin
 
 admin.site.index_title = "Administration"
-for model in (User, Group, AccessAttempt, AccessLog, AccessFailureLog):
-    admin.site.unregister(model)  # registered again below, with the theme
 
 
 class MembershipInline(MembershipInlineBase):
@@ -179,30 +171,3 @@ class ClusterAdmin(ClusterAdminBase):
         if not super().has_delete_permission(request, obj):
             return False
         return obj is None or (not obj.is_live and access.may_manage(cast(User, request.user), obj.project))
-
-
-@admin.register(User)
-class UserAdmin(DjangoUserAdminBase, ModelAdmin):
-    form = UserChangeForm
-    add_form = UserCreationForm
-    change_password_form = AdminPasswordChangeForm
-
-
-@admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
-    pass
-
-
-@admin.register(AccessAttempt)
-class AccessAttemptAdmin(axes.AccessAttemptAdmin, ModelAdmin):
-    pass
-
-
-@admin.register(AccessLog)
-class AccessLogAdmin(axes.AccessLogAdmin, ModelAdmin):
-    pass
-
-
-@admin.register(AccessFailureLog)
-class AccessFailureLogAdmin(axes.AccessFailureLogAdmin, ModelAdmin):
-    pass
