@@ -6,7 +6,8 @@
  * @typedef {{columns: string[], rows: Cell[][], note?: string}} Table
  */
 
-const FORMULA = /^[=+\-@\t\r]/; // a spreadsheet would compute what begins like this
+// a spreadsheet would compute what begins like this; some take the full-width forms as well
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 const QUOTED = /[",\r\n]/;
 
 /**

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""first characters of formulas in spreadsheets"""
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""first characters of formulas in spreadsheets, some of which take the full-width forms of = + - @ as well"""
 
 
 def csv_lines(rows: Iterable[Sequence[Any]]) -> str:

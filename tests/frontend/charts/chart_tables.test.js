@@ -15,11 +15,11 @@ import { FIRST, busy, decoded, spans } from "../make.js";
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
 test("a cell of CSV is quoted where it must be, and no text is a formula", () => {
-  const rows = [["a,b", 'say "no"', "two\nlines", "=1+1", "-cmd", "@x", HOSTILE, -1.5, null]];
+  const rows = [["a,b", 'say "no"', "two\nlines", "=1+1", "-cmd", "@x", "＝1", HOSTILE, -1.5, null]];
   const columns = rows[0].map((_, place) => `c${place}`);
   assert.equal(
     csvOf({ columns, rows }),
-    `c0,c1,c2,c3,c4,c5,c6,c7,c8\r\n"a,b","say ""no""","two\nlines",'=1+1,'-cmd,'@x,${HOSTILE},-1.5,\r\n`,
+    `c0,c1,c2,c3,c4,c5,c6,c7,c8,c9\r\n"a,b","say ""no""","two\nlines",'=1+1,'-cmd,'@x,'＝1,${HOSTILE},-1.5,\r\n`,
   );
 });
 

@@ -80,7 +80,7 @@ def test_a_file_that_does_not_hold_all_rows_says_so(monkeypatch: pytest.MonkeyPa
     assert "more" not in csv_response("x", ["number"], [[1], [-2], [3]]).content.decode()
 
 
-@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=1", "\r=1"])
+@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠x"])
 def test_no_text_begins_as_a_formula_does(text: str) -> None:
     [row] = csv.reader(io.StringIO(csv_response("x", [text, "a-b"], []).content.decode(), newline=""))
     assert row == [f"'{text}", "a-b"]
