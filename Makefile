@@ -3,16 +3,21 @@
 SUITABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell /usr/bin/python3 -c '$(SUITABLE)' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 VENV := .venv
+# where Debian has nginx and pgbouncer; not on the PATH of ordinary users
+export PATH := $(PATH):/usr/sbin
 RUN := $(VENV)/bin/python
 # twice quiet: old versions of pip warn of each index that lacks a library
 PIP = $(RUN) -m pip install --quiet --quiet --disable-pip-version-check
 PORT ?= 8000
 # of tests: more than processors, for many of the tests wait
 PROCESSES ?= 4
+# Debian's servers that tests start, and how a module of tests that does so is recognised
+SERVERS := nginx pgbouncer redis-server xmlsec1
+OF_SERVERS := tests\.(nginx|pooler|sentinels|runtime\.machines)|saml_identity_provider
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
-.PHONY: demo run test test-long lint contract docs site bench requirements screenshot film pictures snapshot browser servers wheel
+.PHONY: demo run test test-long test-root test-without-servers lint contract docs site bench requirements screenshot film pictures snapshot browser servers wheel
 
 demo: $(VENV)/installed
 	@echo "Starting Dask Observatory with a demo cluster …"
@@ -24,6 +29,17 @@ run: $(VENV)/installed
 test: $(VENV)/installed-dev node_modules/installed browser servers
 	npm test --silent
 	$(PYTEST)
+
+# What needs root, or does something else under root.
+test-root: $(VENV)/installed-dev browser servers
+	$(PYTEST) -m root
+
+# The modules that need Debian's servers, where none of them is on the PATH: such tests are skipped.
+test-without-servers: $(VENV)/installed-dev
+	@links=$$(mktemp -d) && trap 'rm -rf "$$links"' EXIT \
+		&& { ln -s /usr/sbin/* /usr/bin/* "$$links" 2>/dev/null || true; } \
+		&& rm -f $(SERVERS:%=$$links/%) \
+		&& CI= PATH="$$links" $(PYTEST) $$(grep -rlE '$(OF_SERVERS)' tests --include='test_*.py')
 
 test-long: $(VENV)/installed-dev browser servers
 	$(PYTEST) -m long
@@ -94,7 +110,7 @@ browser:
 # Debian's servers that tests run in front of Observatory, and in place of its embedded ones, and the program
 # with which the identity provider of tests signs.
 servers:
-	@PATH="$$PATH:/usr/sbin"; missing=; \
+	@missing=; \
 		for each in nginx:nginx-light pgbouncer:pgbouncer redis-server:redis-server xmlsec1:xmlsec1; do \
 			command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; \
 		done; \

@@ -37,6 +37,7 @@ def pooler(folder: Path, database: Mapping[str, Any], size: int = 20) -> Iterato
 
     It runs as the services' account, which alone reaches the embedded PostgreSQL's socket.
     """
+    command = [program("pgbouncer", "pgbouncer"), "--quiet", "pgbouncer.ini"]
     given = {name: str(database[name]) for name in ("host", "port", "user", "password") if database.get(name)}
     host = given.get("host", "")
     own = (Path(host) if host.startswith("/") else folder) / "pgbouncer"
@@ -56,7 +57,6 @@ def pooler(folder: Path, database: Mapping[str, Any], size: int = 20) -> Iterato
     for file, text in files.items():
         (own / file).write_text(text)
         account.own(own / file)
-    command = [program("pgbouncer", "pgbouncer"), "--quiet", "pgbouncer.ini"]
     process = Process(command, own / "log", lambda: listens(port), cwd=own, **account.process_options())
     try:
         process.start()

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 import observatory.agent
 from tests.browser.observatory import Observatory
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.root]
 
 LIMIT = 300_000_000
 DIED = 3

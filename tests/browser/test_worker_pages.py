@@ -12,7 +12,7 @@ from playwright.sync_api import Page, WebSocket, expect
 from tests.browser.observatory import Observatory
 from tests.collect.dask_processes import scheduler
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.root]
 
 
 def test_bokeh_draws_a_living_worker_in_the_sandbox_and_a_dead_one_has_an_explanation(

@@ -69,6 +69,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.root
 def test_up_on_a_full_disk_ends_with_one_line(small_disk: Path) -> None:
     done = manage("up", "--data-dir", str(small_disk / "data"), "--port", str(free_port()))
     assert done.returncode == 1
@@ -78,6 +79,7 @@ def test_up_on_a_full_disk_ends_with_one_line(small_disk: Path) -> None:
     assert "choose another folder with --data-dir" in line
 
 
+@pytest.mark.root
 def test_a_log_that_cannot_be_copied_is_emptied(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "MAXIMUM_BYTES", 600_000)
     kept = Logs(small_disk, verbose=False)
@@ -160,6 +162,7 @@ def valkey_on_a_full_disk(small_disk: Path) -> Iterator[str]:
     server.wait()
 
 
+@pytest.mark.root
 @pytest.mark.django_db
 def test_the_doctor_says_in_one_line_that_valkeys_disk_is_full(
     client: Client, settings: Any, valkey_on_a_full_disk: str

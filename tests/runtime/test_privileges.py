@@ -16,7 +16,10 @@ from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.supervision.privileges import obstacle
 from tests.runtime.machine import free_port, manage
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to give up")
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root has privileges to give up"),
+]
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ print(postgres_programs(folder) / "initdb", valkey_program(folder))
 """
 
 
+@pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the services as another account")
 def test_programs_that_the_account_cannot_read_are_copied_once_to_where_it_can(tmp_path: Path) -> None:
     closed, data_dir = tmp_path / "closed", Path(f"/tmp/observatory-test-{os.getpid()}")

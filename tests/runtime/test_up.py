@@ -32,6 +32,8 @@ from tests.runtime.machine import (
 )
 from tests.runtime.unprivileged import can_read_observatory, runnable_python
 
+pytestmark = pytest.mark.root
+
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Machine]:

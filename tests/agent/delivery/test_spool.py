@@ -55,6 +55,7 @@ def test_only_this_user_can_read_it_and_it_doesnt_hold_the_token(tmp_path: Path)
         assert b"s3cret-token" not in path.read_bytes()
 
 
+@pytest.mark.root
 def test_a_spool_in_somebody_elses_folder_is_refused(tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can make a folder somebody else's")
