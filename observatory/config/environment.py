@@ -21,6 +21,8 @@ PLAIN_PATH = re.compile(r"[\w/.+-]+", re.ASCII)
 """paths that need no escaping in a URL and as libpq's host"""
 PUBLIC_URL = re.compile(r"https?://[^\s/?#@]+(/[\w~-][\w.~-]*)*", re.ASCII)
 HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
+SHORTEST_KEY = 32
+FEWEST_CHARACTERS_OF_KEY = 8
 SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
 PACKAGE_DIR = Path(__file__).resolve().parent.parent
 CHECKOUT = PACKAGE_DIR.parent if (PACKAGE_DIR.parent / "manage.py").exists() else None
@@ -154,9 +156,14 @@ def run_dir(data_dir: Path) -> Path:
 
 
 def secret_key(data_dir: Path) -> str | None:
-    """OBSERVATORY_SECRET_KEY, or the data folder's; None without one."""
+    """OBSERVATORY_SECRET_KEY, or the data folder's; None without one. Who knows it can sign in as anybody."""
     given = os.environ.get("OBSERVATORY_SECRET_KEY")
     if given:
+        if len(given) < SHORTEST_KEY or len(set(given)) < FEWEST_CHARACTERS_OF_KEY:
+            raise ImproperlyConfigured(
+                f"OBSERVATORY_SECRET_KEY can be guessed: it must have at least {SHORTEST_KEY} characters, "
+                f"{FEWEST_CHARACTERS_OF_KEY} of them different. `openssl rand -hex 32` makes one"
+            )
         return given
     try:
         return (data_dir / "secret_key").read_text().strip() or None

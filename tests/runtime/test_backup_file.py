@@ -93,10 +93,11 @@ def test_a_backup_in_a_newer_format_is_refused(make: Make) -> None:
 
 
 def test_a_key_of_the_environment_must_be_the_backups(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OBSERVATORY_SECRET_KEY", "another")
+    another = "another key, of 32 characters or more"
+    monkeypatch.setenv("OBSERVATORY_SECRET_KEY", another)
     said = refusal(make())
     assert said.startswith("OBSERVATORY_SECRET_KEY is not the backup's")
-    assert "another" not in said
+    assert another not in said
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
