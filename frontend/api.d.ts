@@ -4170,6 +4170,8 @@ export interface components {
             tags: {
                 [key: string]: string;
             };
+            /** Process */
+            process: number | null;
         };
         /**
          * PrefixProgress

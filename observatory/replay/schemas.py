@@ -103,6 +103,8 @@ class TimelineWorker(Schema):
     tags: dict[str, str]
     """what workers can be grouped and filtered by: each resource (“resource GPU”), and labels, release,
     machine, Python and job as an agent reports them; none through a public link"""
+    process: int | None
+    """workers with the same number share a process; null: no other worker is known to share it"""
 
 
 class TimelineLane(Schema):

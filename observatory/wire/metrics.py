@@ -52,6 +52,8 @@ class Metric:
     """labels whose values don't add up: they overlap or are different things. Values of other labels do"""
     is_fraction: bool = False
     """a plain number that isn't a count"""
+    of_process: bool = False
+    """a worker's metric that all workers in one process report alike, but for their own memory"""
 
     @property
     def help(self) -> str:
@@ -98,22 +100,22 @@ TASKS_COMPUTED = "observatory_cluster_tasks_computed_total"
 
 # fmt: off
 _OBSERVATORY = (
-    Metric("observatory_worker_memory_bytes", "bytes", "Memory of a worker: its process; within it the results that Dask manages and the unmanaged rest; results spilled to disk.", MEMORY, layer="memory", kinds=("type",)),
+    Metric("observatory_worker_memory_bytes", "bytes", "Memory of a worker: its process; within it the results that Dask manages and the unmanaged rest; results spilled to disk.", MEMORY, layer="memory", kinds=("type",), of_process=True),
     Metric("observatory_cluster_memory_bytes", "bytes", "Memory of all workers together.", MEMORY, layer="cluster-memory", kinds=("type",)),
     Metric("observatory_cluster_memory_limit_bytes", "bytes", "Memory limits of all workers together.", layer="cluster-memory"),
-    Metric("observatory_worker_cpu_percent", "percent", "CPU use of a worker's process; 100 is one core.", layer="cpu"),
-    Metric("observatory_worker_gil_contention_ratio", "ratio", "Share of time in which a worker's threads wait for the GIL.", layer="gil", source=Source.GILKNOCKER),
-    Metric("observatory_worker_event_loop_interval_seconds", "seconds", "Mean time between two ticks of a worker's event loop; 0.02 when nothing blocks it.", layer="event-loop"),
-    Metric("observatory_worker_host_network_bytes_per_second", "bytes/s", "Network traffic of a worker's machine, all processes together.", READ_WRITE, layer="network"),
-    Metric("observatory_worker_host_disk_bytes_per_second", "bytes/s", "Disk traffic of a worker's machine, all processes together.", READ_WRITE, layer="disk"),
+    Metric("observatory_worker_cpu_percent", "percent", "CPU use of a worker's process; 100 is one core.", layer="cpu", of_process=True),
+    Metric("observatory_worker_gil_contention_ratio", "ratio", "Share of time in which a worker's threads wait for the GIL.", layer="gil", source=Source.GILKNOCKER, of_process=True),
+    Metric("observatory_worker_event_loop_interval_seconds", "seconds", "Mean time between two ticks of a worker's event loop; 0.02 when nothing blocks it.", layer="event-loop", of_process=True),
+    Metric("observatory_worker_host_network_bytes_per_second", "bytes/s", "Network traffic of a worker's machine, all processes together.", READ_WRITE, layer="network", of_process=True),
+    Metric("observatory_worker_host_disk_bytes_per_second", "bytes/s", "Disk traffic of a worker's machine, all processes together.", READ_WRITE, layer="disk", of_process=True),
     Metric("observatory_worker_transfer_bytes", "bytes", "Results in transit to or from other workers.", IN_OUT),
     Metric("observatory_worker_tasks", "", "Tasks on a worker by their state there.", {"state": ON_WORKER}, kinds=("state",)),
-    Metric("observatory_worker_file_descriptors", "", "Open files and connections of a worker's process.", layer="descriptors"),
-    Metric("observatory_worker_unmanaged_recent_bytes", "bytes", "Unmanaged memory of a worker that it has had for less than 30 seconds; the rest is old.", source=Source.AGENT),
-    Metric("observatory_worker_gpu_memory_bytes", "bytes", "Memory of a worker's GPU.", GPU, layer="gpu", source=Source.GPU, kinds=("type",)),
-    Metric("observatory_worker_gpu_utilization_percent", "percent", "Share of time in which a worker's GPU was busy.", layer="gpu", source=Source.GPU),
-    Metric("observatory_worker_rmm_memory_bytes", "bytes", "GPU memory that RMM, RAPIDS' memory manager, has allocated, and its pool.", GPU, layer="gpu", source=Source.RMM, kinds=("type",)),
-    Metric("observatory_worker_disk_ratio", "ratio", "How full the disk is that a worker spills to; 1 is full.", layer="disk", source=Source.AGENT),
+    Metric("observatory_worker_file_descriptors", "", "Open files and connections of a worker's process.", layer="descriptors", of_process=True),
+    Metric("observatory_worker_unmanaged_recent_bytes", "bytes", "Unmanaged memory of a worker that it has had for less than 30 seconds; the rest is old.", source=Source.AGENT, of_process=True),
+    Metric("observatory_worker_gpu_memory_bytes", "bytes", "Memory of a worker's GPU.", GPU, layer="gpu", source=Source.GPU, kinds=("type",), of_process=True),
+    Metric("observatory_worker_gpu_utilization_percent", "percent", "Share of time in which a worker's GPU was busy.", layer="gpu", source=Source.GPU, of_process=True),
+    Metric("observatory_worker_rmm_memory_bytes", "bytes", "GPU memory that RMM, RAPIDS' memory manager, has allocated, and its pool.", GPU, layer="gpu", source=Source.RMM, kinds=("type",), of_process=True),
+    Metric("observatory_worker_disk_ratio", "ratio", "How full the disk is that a worker spills to; 1 is full.", layer="disk", source=Source.AGENT, of_process=True),
     Metric("observatory_worker_processing_tasks", "", "Tasks assigned to a worker.", source=Source.AGENT),
     Metric("observatory_worker_occupancy_seconds", "seconds", "How long the scheduler expects a worker to be busy with its assigned tasks.", source=Source.AGENT),
     Metric("observatory_cluster_tasks", "", "Tasks that the scheduler knows, by state.", STATES, layer="states", kinds=("state",)),
@@ -149,7 +151,7 @@ _DASK = (
     Metric("dask_scheduler_workers", "", "Workers by state.", {"state": ("idle", "partially_saturated", "saturated", "paused", "retiring")}, kinds=("state",)),
     Metric("dask_scheduler_workers_added_total", "", "Workers that have joined.", NO_LABELS, COUNTER),
     Metric("dask_scheduler_workers_removed_total", "", "Workers that have left.", NO_LABELS, COUNTER),
-    Metric("dask_worker_gil_contention_seconds_total", "seconds", "Time in which a worker's threads waited for the GIL.", NO_LABELS, COUNTER, "gil", Source.GILKNOCKER),
+    Metric("dask_worker_gil_contention_seconds_total", "seconds", "Time in which a worker's threads waited for the GIL.", NO_LABELS, COUNTER, "gil", Source.GILKNOCKER, of_process=True),
     Metric("dask_scheduler_gil_contention_seconds_total", "seconds", "Time in which the scheduler's threads waited for the GIL.", NO_LABELS, COUNTER, "gil", Source.GILKNOCKER),
     Metric("dask_scheduler_gc_collection_seconds_total", "seconds", "Time that the scheduler spent in garbage collection.", NO_LABELS, COUNTER),
     Metric("dask_scheduler_last_time_total", "", "Time of the last measurement of the scheduler's system monitor, in seconds since 1970.", NO_LABELS, COUNTER, is_fraction=True),
@@ -172,10 +174,10 @@ _DASK = (
     Metric("dask_semaphore_release_total", "", "Leases that were released.", SEMAPHORE, COUNTER),
     Metric("dask_semaphore_average_pending_lease_time_s", "", "Recent mean time to wait for a lease, in seconds.", SEMAPHORE, layer="semaphores", is_fraction=True),
     Metric("dask_worker_tasks", "", "Tasks on a worker by their state there.", {"state": (*ON_WORKER, "disk")}, kinds=("state",)),
-    Metric("dask_worker_gc_collection_seconds_total", "seconds", "Time that a worker spent in garbage collection.", NO_LABELS, COUNTER),
+    Metric("dask_worker_gc_collection_seconds_total", "seconds", "Time that a worker spent in garbage collection.", NO_LABELS, COUNTER, of_process=True),
     Metric("dask_worker_threads", "", "Threads of a worker."),
     Metric("dask_worker_latency_seconds", "seconds", "Round trip of a heartbeat to the scheduler."),
-    Metric("dask_worker_memory_bytes", "bytes", "Memory of a worker: managed results, the rest of its process, and results on disk.", {"type": ("managed", "unmanaged", "spilled")}, kinds=("type",)),
+    Metric("dask_worker_memory_bytes", "bytes", "Memory of a worker: managed results, the rest of its process, and results on disk.", {"type": ("managed", "unmanaged", "spilled")}, kinds=("type",), of_process=True),
     Metric("dask_worker_transfer_incoming_bytes", "bytes", "Results that a worker is receiving."),
     Metric("dask_worker_transfer_incoming_count", "", "Transfers that a worker is receiving."),
     Metric("dask_worker_transfer_incoming_count_total", "", "Transfers that a worker has received.", NO_LABELS, COUNTER),

@@ -17,16 +17,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import dask
 import distributed.utils
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster, wait
 
 QUIET = {"DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "critical"}
 PROGRAMS = {"scheduler": "distributed.cli.dask_scheduler", "worker": "distributed.cli.dask_worker"}
 DASHBOARDS = ["distributed.dashboard.scheduler", "distributed.dashboard.worker"]
+RESULT_SIZE = 20_000_000
+"""bytes"""
 FORKING = multiprocessing.get_context("forkserver")
 PRELOADED = [__name__, *PROGRAMS.values(), *DASHBOARDS, "numpy", "pandas"]
 
@@ -154,3 +157,42 @@ def scheduler(
         yield running
     finally:
         running.stop()
+
+
+@contextmanager
+def one_process(protocol: str, workers: int = 3) -> Iterator[str]:
+    """The dashboard of a LocalCluster(processes=False) with a result of 20 MB on each worker."""
+    ours, theirs = FORKING.Pipe()
+    port = free_port()
+    process = FORKING.Process(target=_one_process, args=(theirs, protocol, workers, port))
+    process.start()
+    try:
+        assert ours.poll(180), "the cluster didn't start"
+        ours.recv()
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.join()
+
+
+def _one_process(parent: Connection, protocol: str, workers: int, port: int) -> None:
+    os.environ.update(QUIET)
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=False,
+            protocol=protocol,
+            memory_limit="1GB",
+            dashboard_address=f"127.0.0.1:{port}",
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        results = [
+            client.submit(bytes, RESULT_SIZE, workers=[worker], pure=False)
+            for worker in client.scheduler_info(n_workers=-1)["workers"]
+        ]
+        wait(results)
+        parent.send("started")
+        while True:
+            time.sleep(60)

@@ -145,6 +145,7 @@ class WorkerDetail {
     const facts = [
       worker.address,
       worker.host && `on ${worker.host}`,
+      sharing(worker, this.#context.model.workersBetween(view.playhead, view.playhead + 1e-3)),
       formatCountOf(worker.nthreads, "thread"),
       writtenLabels(worker),
       worker.memory_limit ? `limit ${formatBytes(worker.memory_limit)}` : "no memory limit",
@@ -236,6 +237,16 @@ class WorkerDetail {
       { name: "seconds", title: "in all", unit: "s", value: ({ start, stop }) => stop - start, text: ({ start, stop }) => formatDuration(stop - start) },
     ];
   }
+}
+
+/**
+ * @param {Worker} worker
+ * @param {Worker[]} others
+ * @returns {string} "" if it has a process of its own
+ */
+function sharing(worker, others) {
+  const together = others.filter(({ id, process }) => id !== worker.id && process !== null && process === worker.process).length;
+  return together ? `shares its process, with its memory and CPU, with ${formatCountOf(together, "other worker")}` : "";
 }
 
 /** @param {Context} context */

@@ -21,8 +21,10 @@ from observatory.agent.scheduler.fine_performance import FinePerformance
 from observatory.agent.scheduler.semaphores import Semaphores
 from observatory.agent.scheduler.shuffles import Shuffles
 from observatory.agent.worker.event_loop import METRIC as EVENT_LOOP_INTERVAL
+from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.profiles import Profiles
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
+from observatory.wire.processes import WorkerMemory, process_of_address
 from observatory.wire.records import TASK_STATES, MetricType
 
 GAUGE, COUNTER = int(MetricType.GAUGE), int(MetricType.COUNTER)
@@ -61,8 +63,7 @@ class Sampler:
         self._series: dict[tuple[Any, ...], str] = {}
         self._heartbeats: dict[str, float] = {}
         """Arrival of each worker's last heartbeat."""
-        self._memory_by_type: dict[str, dict[str, int]] = {}
-        """Bytes by type of memory in each worker's last heartbeat."""
+        self._worker_memory = WorkerMemory()
         self._executing: dict[str, int] = {}
         """Tasks that each worker computed at its last heartbeat."""
         self._counters: dict[str, float] = {}
@@ -116,7 +117,7 @@ class Sampler:
         """Forgets a worker that left."""
         self._heartbeats.pop(worker, None)
         self._clocks.forget(worker)
-        self._memory_by_type.pop(worker, None)
+        self._worker_memory.forget(worker)
         self._executing.pop(worker, None)
         self._series = {key: series for key, series in self._series.items() if key[1] != worker}
 
@@ -216,10 +217,11 @@ class Sampler:
             return
         self._heartbeats[address] = worker.last_seen
         self._clocks.look(address, worker)
-        self._memory_by_type[address] = dict(memory(worker))
+        process = process_of(address, worker.metrics)
+        nbytes = self._worker_memory.update(address, process, dict(memory(worker)))
         self._executing[address] = (worker.metrics.get("task_counts") or {}).get("executing", 0)
         self._bandwidth.add_heartbeat(worker.metrics)
-        for metric, labels, value in heartbeat(worker):
+        for metric, labels, value in heartbeat(worker, nbytes):
             self._add(worker.last_seen or now, metric, value, labels, address)
 
     def _sample_slow(self, now: float) -> None:
@@ -260,9 +262,9 @@ class Sampler:
                     self._add(now, "dask_scheduler_prefix_state_totals_total", count, labels, type=COUNTER)
 
     def _sample_cluster_memory(self, now: float) -> None:
+        total = self._worker_memory.total()
         for type in MEMORY:
-            value = sum(by_type[type] for by_type in self._memory_by_type.values())
-            self._add(now, "observatory_cluster_memory_bytes", value, {"type": type})
+            self._add(now, "observatory_cluster_memory_bytes", total.get(type, 0.0), {"type": type})
         limit = sum(worker.memory_limit or 0 for worker in self.scheduler.workers.values())
         self._add(now, "observatory_cluster_memory_limit_bytes", limit)
 
@@ -274,10 +276,16 @@ class Sampler:
                 self._add_counter(now, f"observatory_stealing_{unit}", value, {"level": str(level)})
 
 
-def heartbeat(worker: Any) -> Iterator[tuple[str, dict[str, str], Any]]:
-    """(metric, labels, value) of a worker's last heartbeat (WorkerState.metrics)."""
+def process_of(address: str, metrics: Mapping[str, Any]) -> str:
+    """The process of a worker, which its plugin names in its heartbeats."""
+    named = metrics.get(PROCESS_NAME)
+    return named if isinstance(named, str) else process_of_address(address)
+
+
+def heartbeat(worker: Any, memory: Mapping[str, float]) -> Iterator[tuple[str, dict[str, str], Any]]:
+    """(metric, labels, value) of a worker's last heartbeat (WorkerState.metrics). `memory`: bytes by type."""
     metrics = worker.metrics
-    for kind, nbytes in memory(worker):
+    for kind, nbytes in memory.items():
         yield "observatory_worker_memory_bytes", {"type": kind}, nbytes
     yield "observatory_worker_cpu_percent", {}, metrics.get("cpu")
     yield "observatory_worker_gil_contention_ratio", {}, metrics.get("gil_contention")

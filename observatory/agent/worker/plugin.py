@@ -20,11 +20,14 @@ from observatory.agent.worker.event_loop import METRIC, EventLoopInterval
 from observatory.agent.worker.failures import Failures
 from observatory.agent.worker.message_sender import MessageSender
 from observatory.agent.worker.native_profiles import NativeProfiles
+from observatory.agent.worker.process import METRIC as PROCESS_NAME
+from observatory.agent.worker.process import name_of_process
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.retirement import Retirement, add_route
 from observatory.agent.worker.transfers import Transfers
 from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
 from observatory.wire.event_kinds import NATIVE_PROFILE_REFUSED
+from observatory.wire.processes import PROCESS
 
 FLUSH = "observatory_flush"
 URGENT = logging.WARNING
@@ -64,6 +67,7 @@ class WorkerAgent(WorkerPlugin):
         worker.handlers[FLUSH] = self.message_sender.flush
         if hasattr(worker, "_tick_counter"):
             worker.metrics[METRIC] = EventLoopInterval(worker)
+        worker.metrics[PROCESS_NAME] = name_of_process
         digest = self.settings.get("retire_digest")
         self.retirement = Retirement(worker, digest) if digest else None
         if self.retirement is not None:
@@ -78,6 +82,7 @@ class WorkerAgent(WorkerPlugin):
         handler.leave(self.listener)
         worker.handlers.pop(FLUSH, None)
         worker.metrics.pop(METRIC, None)
+        worker.metrics.pop(PROCESS_NAME, None)
         if self.native_profiles is not None:
             await asyncio.to_thread(self.native_profiles.stop)
         await self.message_sender.stop()
@@ -118,7 +123,7 @@ class WorkerAgent(WorkerPlugin):
         self.wal.append("event", row)
 
     def _record_worker(self) -> None:
-        worker, detail = self.worker, describe()
+        worker, detail = self.worker, {**describe(), PROCESS: name_of_process()}
         if worker.nanny:  # otherwise the process may be a client's, or have begun long before the worker
             detail["process_started"] = self._on_scheduler_clock(time() - process_age())
         resources = getattr(worker.state, "total_resources", None) or {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,15 @@ from observatory.collect.workers.membership import Membership, Record
 from observatory.wire.clocks import TOLERANCE, UNCORRECTED_ACTIONS
 from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.event_kinds import RECORDS_DROPPED
+from observatory.wire.processes import OF_SCHEDULER, process_of_address
 from observatory.wire.records import Event, Series, Span, WorkerGone, clean_text, is_time
 
 MAXIMUM_DESCRIBED = 2_000
 """Most metrics of a cluster whose help text is kept."""
 LONGEST_HELP = 500
+OF_WORKER = "dask_worker_"
+OF_SCHEDULER_ALONE = ("dask_scheduler_", "dask_stealing_", "dask_semaphore_")
+"""the prefixes of Dask's own metrics"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,9 @@ class Observation:
         self.clock = clock
         self.series_limit = limit
         self.membership = Membership(self._member)
-        self.heartbeats = Heartbeats(self.sample)
+        self.heartbeats = Heartbeats(self.sample, self.membership.process_of)
+        self.scheduler_process = OF_SCHEDULER
+        """The process of the scheduler, as workers that share it name theirs."""
         self.stolen_stream = StolenStreamDetector()
         self.erred = erred
         self.parsers: dict[str, Parser] = {}
@@ -130,6 +136,7 @@ class Observation:
     def add_poll(self, identity: Identity | None, counts: Counts, requested: float, now: float) -> None:
         """Adds the answers to a poll. `requested`: when it was sent (monotonic)."""
         if identity is not None:
+            self.scheduler_process = process_of_address(identity.address) or OF_SCHEDULER
             self.membership.update(identity, requested, now)
             self.heartbeats.add_identity(identity)
             limit = sum(worker.memory_limit for worker in identity.workers.values())
@@ -192,7 +199,7 @@ class Observation:
     def add_scheduler_metrics(self, page: Page, requested: float, now: float) -> None:
         """Adds a scrape of the scheduler. `requested`: when it was sent (monotonic)."""
         self.was_unreachable = False
-        self._samples(page, now)
+        self._samples(page, now, lambda metric: not metric.startswith(OF_WORKER))
         self.heartbeats.add_scheduler_metrics(_values(page), now)
         totals = totals_of(page)
         self.process_start = totals.process_start or self.process_start
@@ -205,19 +212,44 @@ class Observation:
         self.suspicious = totals.suspicious
 
     def add_worker_metrics(self, address: str, page: Page, now: float, is_stored: bool) -> None:
-        """Adds a scrape of a worker. `is_stored`: not only what replaces its heartbeats is stored."""
+        """Adds a scrape of a worker. `is_stored`: not only what replaces its heartbeats is stored.
+
+        A page has all metrics of its process, which other workers or a scheduler can share. What isn't the
+        worker's own is stored once: of the scheduler, or else of the first of the workers.
+        """
         if address in self.membership.members:
+            has_scheduler = any(series.metric.startswith(OF_SCHEDULER_ALONE) for series, _, _ in page.samples)
+            # a task can start a scheduler in its worker, too
+            if has_scheduler and totals_of(page).process_start == self.process_start is not None:
+                self.membership.shares_process(address, self.scheduler_process, now)
             if is_stored:
-                self._samples(page, now)
+                is_unknown = has_scheduler and self.process_start is None
+                reports = not is_unknown and self._reports_process(address)
+                self._samples(page, now, lambda metric: _is_of_worker(metric, reports))
             self.heartbeats.add_worker_metrics(address, _values(page), now)
 
-    def _samples(self, page: Page, now: float) -> None:
+    def _reports_process(self, address: str) -> bool:
+        """Whether the metrics of a worker's process are stored as the worker's."""
+        if self.membership.process_of(address) == self.scheduler_process:
+            return False
+        return self.membership.is_first_of_process(address)
+
+    def _samples(self, page: Page, now: float, is_stored: Callable[[str], bool]) -> None:
+        """Adds the samples of a page. `is_stored`: whether those of a metric are."""
         for metric, text in page.helps.items():
             if metric not in self.metrics_with_help and len(self.metrics_with_help) < MAXIMUM_DESCRIBED:
                 self.metrics_with_help.add(metric)
                 self.new_help[metric] = clean_text(text, LONGEST_HELP)
         for series, value, timestamp in page.samples:
-            self.sample(series, timestamp if timestamp is not None and is_time(timestamp) else now, value)
+            if is_stored(series.metric):
+                self.sample(series, timestamp if timestamp is not None and is_time(timestamp) else now, value)
+
+
+def _is_of_worker(metric: str, reports_process: bool) -> bool:
+    """Whether a metric of a worker's page is stored as the worker's."""
+    if metric.startswith(OF_WORKER):
+        return True
+    return reports_process and not metric.startswith(OF_SCHEDULER_ALONE)
 
 
 def _values(page: Page) -> Iterator[tuple[Series, float]]:

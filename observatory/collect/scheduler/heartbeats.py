@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from observatory.collect.scheduler.identity import Counts, Identity, WorkerIdentity
 from observatory.wire.clocks import HEARTBEAT_LATENCY
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
+from observatory.wire.processes import WorkerMemory, process_of_address
 from observatory.wire.records import MetricType, Series
 
 Emit = Callable[[Series, float, float], None]
@@ -90,7 +91,6 @@ class HeartbeatState:
     """Least seconds between measurement and arrival; corrects the worker's clock."""
     complete_at: float = -STALE
     """When the last complete heartbeat arrived (monotonic)."""
-    memory: dict[str, float] = field(default_factory=dict)
     executing: float = 0.0
     """Tasks that it computes."""
     counters: LoadCounters = field(default_factory=lambda: LoadCounters("worker"))
@@ -99,8 +99,11 @@ class HeartbeatState:
 class Heartbeats:
     """Calls emit(series, time, value) for each sample. Times are on the scheduler's clock."""
 
-    def __init__(self, emit: Emit) -> None:
+    def __init__(self, emit: Emit, process_of: Callable[[str], str] = process_of_address) -> None:
+        """`process_of`: the process of a worker, by its address; "" if no other worker shares it."""
         self.emit = emit
+        self.process_of = process_of
+        self.memory = WorkerMemory()
         self.states: dict[str, HeartbeatState] = {}
         self.series: defaultdict[str, dict[Name, Series]] = defaultdict(dict)
         """By the address of the worker; "" for the scheduler's."""
@@ -116,6 +119,7 @@ class Heartbeats:
     def forget(self, address: str) -> None:
         """Forgets a worker that left."""
         self.states.pop(address, None)
+        self.memory.forget(address)
         self.series.pop(address, None)
 
     def clock_delay(self, address: str) -> float:
@@ -143,9 +147,10 @@ class Heartbeats:
             if abs(measured - state.measured) < SAME:
                 return
             state.measured = measured
+        reported = {name[2]: value for name, value in heartbeat.values.items() if name[0] == MEMORY}
+        memory = self.memory.update(worker.address, self.process_of(worker.address), reported)
         for name, value in heartbeat.values.items():
-            if name[0] == MEMORY:
-                state.memory[name[2]] = value
+            value = memory[name[2]] if name[0] == MEMORY else value
             self._emit(worker.address, name, measured, value)
 
     def needs_metrics(self, address: str) -> bool:
@@ -168,8 +173,8 @@ class Heartbeats:
             elif series.metric == "dask_worker_memory_bytes":
                 kind = dict(series.labels).get("type", "")
                 if kind in {"managed", "unmanaged", "spilled"}:
-                    state.memory[kind] = value
-                    self._emit(address, (MEMORY, "type", kind), now, value)
+                    memory = self.memory.update(address, self.process_of(address), {kind: value})
+                    self._emit(address, (MEMORY, "type", kind), now, memory[kind])
             elif series.metric == "dask_worker_tasks" and dict(series.labels).get("state") == "executing":
                 state.executing = value
             elif series.metric == "process_open_fds":
@@ -207,10 +212,7 @@ class Heartbeats:
 
     def add_sums(self, limit: int, now: float) -> None:
         """Adds sums over the workers: memory and busy threads. `limit`: of their memory, in bytes."""
-        total: Counter[str] = Counter()
-        for state in self.states.values():
-            total.update(state.memory)
-        for kind, value in total.items():
+        for kind, value in self.memory.total().items():
             self._emit("", ("observatory_cluster_memory_bytes", "type", kind), now, value)
         self._emit("", ("observatory_cluster_memory_limit_bytes", "", ""), now, limit)
         busy = sum(state.executing for state in self.states.values())

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from observatory.wire.processes import PROCESS, process_of_address
 from observatory.wire.records import WorkerSeen, clean_text, is_time
 
 logger = logging.getLogger(__name__)
@@ -69,6 +70,8 @@ class WorkerIdentity:
     """When its last heartbeat arrived, on the scheduler's clock."""
     resources: Mapping[str, float] = field(default_factory=dict)
     heartbeat: Heartbeat | None = None
+    process: str = ""
+    """Workers with the same text share a process; "" when it is not known, or the worker's own."""
 
     def seen(self, time: float) -> WorkerSeen:
         """The record of this worker."""
@@ -84,6 +87,7 @@ class WorkerIdentity:
             {
                 **({"nanny": self.nanny} if self.nanny else {}),
                 **({"dashboard": self.port} if self.port else {}),
+                **({PROCESS: self.process} if self.process else {}),
             },
         )
 
@@ -164,6 +168,7 @@ def read_worker(address: Any, page: Any, problems: Problems) -> WorkerIdentity |
         last_seen=last_seen,
         resources=read_resources(resources, problems) if isinstance(resources, dict) else {},
         heartbeat=read_heartbeat(metrics, page, problems) if isinstance(metrics, dict) else None,
+        process=process_of_address(address),
     )
 
 

@@ -22,6 +22,7 @@ from observatory.collect.scheduler.identity import (
     Problems,
     WorkerIdentity,
 )
+from observatory.wire.processes import process_of_address
 from observatory.wire.records import clean_text
 
 SCHEDULER = re.compile(r"^Scheduler\s+(\S{1,300})$")
@@ -111,6 +112,7 @@ def read_row(row: list[Cell], now: float) -> WorkerIdentity | None:
         port=int(dashboard[1]) if dashboard else 0,
         last_seen=last_seen,
         heartbeat=None if memory is None else Heartbeat(last_seen, {PROCESS_MEMORY: memory}),
+        process=process_of_address(address),
     )
 
 

@@ -13,10 +13,11 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from observatory.collect.scheduler.identity import MAXIMUM_WORKERS, Identity, WorkerIdentity
 from observatory.wire.event_kinds import CLUSTER_ENDED
+from observatory.wire.processes import process_of_address
 from observatory.wire.records import Event, WorkerGone, WorkerSeen
 
 SETTLING = 5.0
@@ -67,7 +68,8 @@ class Membership:
 
     def resume(self, address: str, now: float) -> None:
         """Adds a worker whose lifetime an earlier observation left open."""
-        worker = WorkerIdentity(address, "", "", 0, 0, "", "", "", 0, now)
+        process = process_of_address(address)
+        worker = WorkerIdentity(address, "", "", 0, 0, "", "", "", 0, now, process=process)
         self.members[address] = Member(worker, -math.inf)
         self.complete = True
 
@@ -118,6 +120,25 @@ class Membership:
         else:
             member.worker = merged
 
+    def process_of(self, address: str) -> str:
+        """The process of a worker, if it is known that others share it; else ""."""
+        member = self.members.get(address)
+        return member.worker.process if member is not None else ""
+
+    def is_first_of_process(self, address: str) -> bool:
+        """Whether no worker that joined earlier runs in the same process."""
+        process = self.process_of(address)
+        if not process:
+            return True
+        return address == next(each for each in self.members if self.process_of(each) == process)
+
+    def shares_process(self, address: str, process: str, now: float) -> None:
+        """A worker's metrics showed in which process it runs."""
+        member = self.members.get(address)
+        if member is not None and not member.worker.process:
+            member.worker = replace(member.worker, process=process)
+            self.emit(member.worker.seen(now))
+
     def _rejoin(self, worker: WorkerIdentity) -> None:
         """A worker's nanny became known after it joined: settles the lost worker that it replaces."""
         self._settle_replaced(worker, ("nanny", worker.nanny))
@@ -135,7 +156,8 @@ class Membership:
         if address in self.departures:
             self._settle(self.departures[address], lost=True)
         host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
-        self._add(WorkerIdentity(address, "", host, 0, 0, "", "", "", 0, now), now)
+        process = process_of_address(address)
+        self._add(WorkerIdentity(address, "", host, 0, 0, "", "", "", 0, now, process=process), now)
         return True
 
     def left(self, address: str, when: float) -> bool:
@@ -216,6 +238,7 @@ def merge(known: WorkerIdentity, new: WorkerIdentity) -> WorkerIdentity:
         last_seen=new.last_seen,
         resources=new.resources or known.resources,
         heartbeat=new.heartbeat,
+        process=new.process or known.process,
     )
 
 

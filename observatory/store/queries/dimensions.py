@@ -8,6 +8,7 @@ from typing import Any, LiteralString
 
 import psycopg
 
+from observatory.store.worker_processes import process_number
 from observatory.store.worker_slots import SLOT
 from observatory.store.worker_tags import tags_of
 
@@ -38,7 +39,9 @@ def read_dimensions(connection: psycopg.Connection, cluster: int, metrics: Seque
         [cluster],
     )
     for worker in workers:
-        worker["tags"] = tags_of(worker.pop("resources"), worker.pop("detail"))
+        detail = worker.pop("detail")
+        worker["tags"] = tags_of(worker.pop("resources"), detail)
+        worker["process"] = process_number(detail)
     series = _items(
         connection,
         """SELECT metric, labels, array_agg(id) AS ids, array_agg(worker_id) AS workers

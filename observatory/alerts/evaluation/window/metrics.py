@@ -1,7 +1,8 @@
 """Evaluates conditions on metrics: the value and the truth of each subject over a window.
 
 **Subjects** are each series, each worker with series of the metric, or the whole cluster. The series of a
-subject that have data at an instant are aggregated. Without any, the subject has no data.
+subject that have data at an instant are aggregated. Without any, the subject has no data. A sum has the
+memory or CPU of a process once, however many workers share it.
 
 **Missing metrics.** If the comparison is ABSENT, a subject is TRUE without data, whatever the rule
 says about it, and FALSE with data.
@@ -22,7 +23,7 @@ staleness period before its data counts as missing.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,7 @@ from observatory.alerts.evaluation.window.samples import (
     ENDLESS,
     MetricSamples,
     SampleRanges,
+    Series,
     ceil_to_second,
     valid_ranges,
 )
@@ -58,6 +60,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.alerts.silences.matchers import match_all
 from observatory.store.queries.alerts.series import WorkerLifetime
+from observatory.wire.processes import is_of_process
 
 COMPARE: dict[Comparison, Callable[[Floats, float], Array]] = {
     Comparison.ABOVE: operator.gt,
@@ -129,7 +132,8 @@ def _aggregated(data: WindowData, selector: Selector, by: By, condition: MetricC
     subjects, group = _grouped(data, samples, by)
     if len(samples.series) == len(subjects):
         return SubjectValues(subjects, _single(ranges, group, len(subjects)))
-    return SubjectValues(subjects, _several(ranges, group, len(subjects), condition))
+    processes = _processes(data, samples)
+    return SubjectValues(subjects, _several(ranges, group, len(subjects), condition, processes))
 
 
 def _grouped(data: WindowData, samples: MetricSamples, by: By) -> tuple[tuple[Subject, ...], Integers]:
@@ -156,8 +160,13 @@ def _single(ranges: SampleRanges, group: Integers, groups: int) -> Steps:
     return Steps(keys[order], values[order])
 
 
-def _several(ranges: SampleRanges, group: Integers, groups: int, condition: MetricCondition) -> Steps:
-    """Aggregates the series of each group that have data, at each instant at which one of them changes."""
+def _several(
+    ranges: SampleRanges, group: Integers, groups: int, condition: MetricCondition, processes: Integers
+) -> Steps:
+    """Aggregates the series of each group that have data, at each instant at which one of them changes.
+
+    `processes`: the number of each series' process, of which a sum has one.
+    """
     grouped = group[ranges.of] >= 0
     ranges = ranges.where(grouped)
     instants = merged_keys(*_instants(ranges, group, groups))
@@ -174,8 +183,32 @@ def _several(ranges: SampleRanges, group: Integers, groups: int, condition: Metr
     known = np.zeros(len(row), bool)
     if len(keys):
         known = (last >= 0) & (ranges.of[last] == series) & (ranges.until[last] > times)
+    if condition.aggregate == Aggregate.SUM and processes.size and processes.max() + 1 < processes.size:
+        known[known] = _is_first(row[known] * processes.size + processes[series[known]])
     values = aggregated(ranges.values[last[known]], row[known], len(instants), condition)
     return Steps(instants, values)
+
+
+def _processes(data: WindowData, samples: MetricSamples) -> Integers:
+    """A number for each series: series with the same value of one process have the same."""
+    numbers: dict[Hashable, int] = {}
+    return np.array(
+        [numbers.setdefault(_process(data, series), len(numbers)) for series in samples.series], np.int64
+    )
+
+
+def _process(data: WindowData, series: Series) -> Hashable:
+    stored = series.stored
+    if stored.worker is None or not is_of_process(stored.metric, stored.labels):
+        return stored.id
+    return data.workers[stored.worker].process, *sorted(stored.labels.items())
+
+
+def _is_first(keys: Integers) -> Array:
+    """Where each key is for the first time."""
+    is_first = np.zeros(len(keys), bool)
+    is_first[np.unique(keys, return_index=True)[1]] = True
+    return is_first
 
 
 def _instants(ranges: SampleRanges, group: Integers, groups: int) -> tuple[Integers, Integers, Integers]:

@@ -15,6 +15,7 @@ import psycopg
 from observatory.store.ingest.batches.records import Array, Coded, Times
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
 from observatory.store.times import from_seconds
+from observatory.store.worker_processes import process_number
 from observatory.store.worker_slots import slot_of
 from observatory.store.worker_tags import tags_of
 from observatory.wire.event_kinds import CLUSTER_ENDED
@@ -63,6 +64,7 @@ class Lifetime:
 
     def item(self) -> dict[str, Any]:
         """As docs/architecture/http.md shows a worker."""
+        detail = json.loads(self.detail)
         return {
             "id": self.id,
             "address": self.address,
@@ -76,7 +78,8 @@ class Lifetime:
             "end_reason": self.end_reason,
             "status": self.status,
             "position": self.position,
-            "tags": tags_of(json.loads(self.resources), json.loads(self.detail)),
+            "tags": tags_of(json.loads(self.resources), detail),
+            "process": process_number(detail),
         }
 
     def update(self, seen: WorkerSeen) -> bool:

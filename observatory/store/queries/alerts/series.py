@@ -13,6 +13,7 @@ import psycopg
 from observatory.store.queries.fetch import fetch_columns, fetch_packed_columns
 from observatory.store.queries.labels import decode_labels
 from observatory.store.times import from_microseconds
+from observatory.store.worker_processes import PROCESS
 
 Array = npt.NDArray[Any]
 
@@ -31,6 +32,8 @@ class WorkerLifetime:
     """bytes; 0: none"""
     started: int
     ended: int | None
+    process: str
+    """workers with the same text share a process"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,9 @@ def workers_within(
 ) -> list[WorkerLifetime]:
     """The workers whose lifetime overlaps [start, stop) (microseconds), by id."""
     rows = connection.execute(
-        """SELECT id, coalesce(nullif(name, ''), address), nthreads, memory_limit,
-               (extract(epoch FROM started) * 1000000)::bigint, (extract(epoch FROM ended) * 1000000)::bigint
+        f"""SELECT id, coalesce(nullif(name, ''), address), nthreads, memory_limit,
+               (extract(epoch FROM started) * 1000000)::bigint, (extract(epoch FROM ended) * 1000000)::bigint,
+               {PROCESS}
            FROM worker WHERE cluster_id = %s AND started < %s AND (ended IS NULL OR ended > %s)
            ORDER BY id""",
         [cluster, from_microseconds(stop), from_microseconds(start)],

@@ -13,6 +13,7 @@ from observatory.store.queries.state import prefix_counts
 from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED
 from observatory.store.queries.windows.row_counts import STARTS
 from observatory.store.times import to_microseconds
+from observatory.store.worker_processes import PROCESS
 from observatory.wire.event_kinds import EVENT_KINDS, Gap
 from observatory.wire.metrics import computed_tasks
 from observatory.wire.records import Action
@@ -51,7 +52,7 @@ class WindowTotals:
     memory_seconds: float
     """bytes of the workers' memory limits times the seconds that they existed in the window"""
     peak_memory: float | None
-    """maximum over time of the workers' summed process memory (bytes); None: no samples"""
+    """maximum over time of the memory of the workers' processes, summed (bytes); None: no samples"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,17 +177,18 @@ def count_errors(connection: psycopg.Connection, cluster: int, start: datetime, 
 
 
 def _peak_memory(connection: psycopg.Connection, window: dict[str, Any]) -> float | None:
-    """Return the maximum over bins of five seconds of the workers' summed peaks."""
+    """Return the maximum over bins of five seconds of the processes' summed peaks."""
     row = connection.execute(
-        """SELECT max(total) FROM (
+        f"""SELECT max(total) FROM (
                SELECT sum(peak) AS total FROM (
-                   SELECT date_bin('5 seconds', time, 'epoch') AS bin, series_id, max(value) AS peak
-                   FROM sample JOIN series ON series.id = series_id
+                   SELECT date_bin('5 seconds', time, 'epoch') AS bin, {PROCESS} AS process,
+                       max(value) AS peak
+                   FROM sample JOIN series ON series.id = series_id JOIN worker ON worker.id = worker_id
                    WHERE sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
                      AND series.cluster_id = %(cluster)s AND metric = %(metric)s
-                     AND labels @> '{"type": "process"}' AND value < 'Infinity'
-                   GROUP BY bin, series_id
-               ) AS by_worker GROUP BY bin
+                     AND labels @> '{{"type": "process"}}' AND value < 'Infinity'
+                   GROUP BY bin, process
+               ) AS by_process GROUP BY bin
            ) AS by_bin""",
         {**window, "metric": MEMORY},
     ).fetchone()
