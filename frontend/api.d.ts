@@ -2934,6 +2934,11 @@ export interface components {
             refused: number;
             /** Already */
             already: boolean;
+            /**
+             * Detail
+             * @default
+             */
+            detail?: string;
         };
         /** ComparedFact */
         ComparedFact: {
@@ -6387,6 +6392,15 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

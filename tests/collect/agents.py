@@ -36,6 +36,8 @@ class Agent:
     since: float = field(default_factory=lambda: float(int(time.time()) - 100))
     sequence: int = 0
     answer: dict[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """of the answer"""
 
     def head(self, **changes: Any) -> Head:
         address = "tcp://10.0.0.9:8786"
@@ -58,7 +60,7 @@ class Agent:
             content_type="application/octet-stream",
             headers={"Authorization": f"Bearer {self.secret}", "Content-Encoding": encoding},
         )
-        self.answer = json.loads(response.content)
+        self.answer, self.headers = json.loads(response.content), response.headers
         return response.status_code
 
     def send(self, rows: Rows, **changes: Any) -> int:

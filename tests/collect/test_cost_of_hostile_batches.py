@@ -133,12 +133,6 @@ def test_a_long_text_in_each_of_many_records_is_refused() -> None:
     assert "the records' texts have 891" in refusal(encode_rows(KINDS["error"], errors))
 
 
-def test_records_of_very_many_days_are_refused() -> None:
-    """Each day takes a partition of the table."""
-    transitions = [(NOW - 86_400 * day, "key", "waiting", "processing", "tcp://1", "") for day in range(401)]
-    assert "need 401 partitions" in refusal(encode_rows(KINDS["transition"], transitions))
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_small_hostile_batch_costs_little(name: str) -> None:
     assert_bounded(zlib.compress(encode_head(HEAD) + HOSTILE[name](), 9))

@@ -14,7 +14,6 @@ import numpy as np
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import records_of_block
 from observatory.store.ingest.batches.records import Array, Records, joined, records_of_rows
-from observatory.wire.batches import BatchError
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import dropped_detail
 from observatory.wire.event_kinds import EVENT_KINDS, RECORDS_DROPPED
@@ -44,10 +43,6 @@ MAXIMUM_LABELS = 50
 MAXIMUM_LABEL = 500
 CACHED_SERIES = 50_000
 """series whose text is read once: those of two thousand workers"""
-MAXIMUM_PARTITIONS = 400
-"""days with records, summed over the kinds"""
-DAY = 86_400
-"""seconds"""
 
 
 def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Batch, int]:
@@ -55,7 +50,6 @@ def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Bat
     read = {name: records_of_block(block) for name, block in blocks.items()}
     refused = sum(count for _, count in read.values())
     found = {name: some for name, (some, _) in read.items() if len(some)}
-    _check_days(found)
     before = sum(map(len, found.values()))
     workers = _workers(found.pop("worker", None))
     gone = _gone(found.pop("gone", None))
@@ -83,13 +77,6 @@ def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Bat
         ),
         refused + before - after,
     )
-
-
-def _check_days(found: Mapping[str, Records]) -> None:
-    """Raises BatchError for too many days: each table has a partition a day."""
-    partitions = sum(len(np.unique(records.times // DAY)) for records in found.values())
-    if partitions > MAXIMUM_PARTITIONS:
-        raise BatchError(f"the records lie on too many days: they need {partitions} partitions")
 
 
 def _errors(errors: Records | None) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,22 +14,25 @@ from dataclasses import replace
 import numpy as np
 import psycopg
 from django.db import Error as DatabaseError
+from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
-from observatory.clusters.models import Cluster, IngestRefusal, IngestToken
+from observatory.clusters.models import Cluster, IngestRefusal, IngestToken, Project
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.collect.agents import metrics
 from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import Body, BodyError, read_body
+from observatory.collect.agents.shares import Busy, Shares
 from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import json_containers, stored_characters
 from observatory.store.ingest.batches.records import joined, records_of_rows
 from observatory.store.ingest.intervals import Intervals
+from observatory.store.ingest.new_days import TimeLimit, TooManyNewDays
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.resumption import known_series
@@ -44,7 +49,15 @@ WRITERS = 4
 SERIES = 200_000
 """of one cluster"""
 MAXIMUM_CLUSTERS = 500
-RETRY_AFTER = "2"
+RETRY_AFTER = 2
+"""seconds"""
+MAXIMUM_WAITING = 32
+"""requests of a project, each of which has a thread and up to 16 MiB on disk"""
+LONGEST_WAIT = 10.0
+"""seconds that a request waits for its project's share"""
+DAY = 86_400.0
+BEFORE_START = DAY
+"""seconds before its scheduler's start in which records may lie: workers may be older, and clocks differ"""
 DECODED_AT_ONCE = 2
 FREE_ROWS, ROWS_PER_BYTE = 10_000, 2
 """records of a batch: so many, and so many for each byte received; real ones take over 3 bytes"""
@@ -63,6 +76,7 @@ _writers: queue.LifoQueue[Writer] = queue.LifoQueue()
 for _ in range(WRITERS):
     _writers.put(Writer())
 _limits: dict[int, SeriesLimit] = {}
+_shares = Shares(WRITERS, MAXIMUM_WAITING, LONGEST_WAIT)
 _decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
 
 
@@ -72,6 +86,8 @@ class Answer(Schema):
     """records that cannot be stored"""
     already: bool
     """the batch was stored before"""
+    detail: str = ""
+    """why records of valid times are refused; missing where none are"""
 
 
 class Refusal(Schema):
@@ -93,13 +109,28 @@ class TokenAuth(HttpBearer):
 @router.post(
     "/ingest",
     auth=TokenAuth(),
-    response={200: Answer, 400: Refusal, 413: Refusal, 415: Refusal, 422: Refusal, 503: Refusal},
+    response={
+        200: Answer,
+        400: Refusal,
+        413: Refusal,
+        415: Refusal,
+        422: Refusal,
+        429: Refusal,
+        503: Refusal,
+    },
     summary="Stores a batch of records of an agent (docs/wire-format.md), exactly once",
 )
 def ingest(request: HttpRequest) -> HttpResponse:
     token: IngestToken = request.auth  # type: ignore[attr-defined]
-    with metrics.DURATION.time():
-        return _ingest(request, token)
+    project = token.project_id
+    if not _shares.is_free(project) and not connection.in_atomic_block:
+        connection.close()  # those that wait would keep all of this process' connections from its pages
+    try:
+        with metrics.DURATION.time(), _shares.place(project):
+            return _ingest(request, token)
+    except Busy:
+        metrics.BATCHES.labels("busy").inc()
+        return _later("the project's other batches take its share: send the batch later", RETRY_AFTER)
 
 
 def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
@@ -110,30 +141,55 @@ def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
             head, blocks = _decode(read_body(request))
         cluster, is_new = registry.cluster_of_agent(token.project, head)
         batch, unreadable = batch_of(cluster.pk, head, blocks)
-        committed, refused = _store(cluster, batch)
+        committed, refused = _store(cluster, replace(batch, limit=_time_limit(cluster, token.project, head)))
     except BodyError as error:
         _count_refusal(request, Reason.BATCH, str(error), token)
         return _refusal(error.status, str(error))
     except (BatchError, ValueError) as error:
-        if cluster is not None and is_new:
-            cluster.delete()  # nothing is stored of it
+        _delete_new(cluster, is_new)
         _count_refusal(request, Reason.BATCH, str(error), token)
         return _refusal(422, str(error))
+    except TooManyNewDays as error:
+        _delete_new(cluster, is_new)
+        _count_refusal(request, Reason.BATCH, str(error), token)
+        return _later(str(error), error.seconds)
     except (DatabaseError, psycopg.OperationalError) as error:
         reason = "the database's disk is full" if _is_disk_full(error) else "the database is unavailable"
         metrics.BATCHES.labels("unavailable").inc()
         log.warning("a batch is not stored, %s: %s", reason, str(error).strip()[:200])
         answer = _refusal(503, f"{reason}: send the batch again")
-        answer["Retry-After"] = RETRY_AFTER
+        answer["Retry-After"] = str(RETRY_AFTER)
         return answer
     metrics.BATCHES.labels("already" if committed.already else "stored").inc()
-    return JsonResponse(
-        {
-            "sequence": head.sequence,
-            "refused": unreadable + refused + committed.refused,
-            "already": committed.already,
-        }
-    )
+    stored: dict[str, object] = {
+        "sequence": head.sequence,
+        "refused": unreadable + refused + committed.refused,
+        "already": committed.already,
+    }
+    if committed.reasons:
+        detail = stored["detail"] = "; ".join(committed.reasons)
+        ingest_refusals.record(Reason.BATCH, detail, request.META.get("REMOTE_ADDR", ""), token)
+    return JsonResponse(stored)
+
+
+def _delete_new(cluster: Cluster | None, is_new: bool) -> None:
+    """Deletes a cluster of which nothing is stored."""
+    if cluster is not None and is_new:
+        cluster.delete()
+
+
+def _later(detail: str, seconds: float) -> HttpResponse:
+    """The project has to wait: the agent keeps the batch and sends it again."""
+    answer = _refusal(429, detail)
+    answer["Retry-After"] = str(max(1, math.ceil(seconds)))
+    return answer
+
+
+def _time_limit(cluster: Cluster, project: Project, head: Head) -> TimeLimit:
+    """Records from before retention, or before the scheduler's start, take no partitions."""
+    kept_since = time.time() - project.retention_days * DAY
+    started = min(cluster.started.timestamp(), head.started)
+    return TimeLimit(f"project {project.pk}", max(kept_since, started - BEFORE_START), can_wait=True)
 
 
 def _count_refusal(

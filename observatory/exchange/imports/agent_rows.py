@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from django.db import transaction
 
 from observatory.collect.agents.batch import batch_of
@@ -31,6 +32,10 @@ from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import is_time
 
+MAXIMUM_PARTITIONS = 400
+"""days with records, summed over the kinds"""
+DAY = 86_400
+"""seconds"""
 Report = Callable[[str], object]
 AFTER = 1.0
 """seconds that a run lasts beyond its last record, so that it includes the last state"""
@@ -91,6 +96,7 @@ def store(
         with transaction.atomic(), Writer() as writer:
             made = make_run(destination, digest, run, cluster, [])
             batch, refused = batch_of(made.cluster_id, head, blocks)
+            _check_days(batch)
             refused += writer.write(batch).refused
         if refused:
             report(_left_out(rows, batch, refused))
@@ -101,6 +107,13 @@ def store(
         if made is not None:
             delete_cluster(made.cluster_id)
         raise
+
+
+def _check_days(batch: Batch) -> None:
+    """Raises Refused for too many days: each table has a partition a day."""
+    partitions = sum(len(np.unique(records.times // DAY)) for records in batch.records.values())
+    if partitions > MAXIMUM_PARTITIONS:
+        raise Refused(f"Its records lie on too many days: they need {partitions} partitions.")
 
 
 def _left_out(rows: AgentRows, batch: Batch, count: int) -> str:

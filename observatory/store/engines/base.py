@@ -20,6 +20,9 @@ class Engine(Protocol):
     def create(self, connection: psycopg.Connection, table: TimeSeries) -> None:
         """Makes the table and its indexes."""
 
+    def missing(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> set[date]:
+        """Those of the days (UTC) that have no partition or chunk yet."""
+
     def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
         """Makes the partitions of these days (UTC). Call it outside of a transaction."""
 

@@ -28,18 +28,22 @@ class Plain:
         for index in table.indexes:
             connection.execute(f"CREATE INDEX ON {table.name} {index}")
 
+    def missing(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> set[date]:
+        unknown = {day for day in days if (table.name, day) not in self._prepared}
+        if not unknown:
+            return unknown
+        existing = self._partitions(connection, table).keys()
+        self._prepared.update((table.name, day) for day in unknown & existing)
+        return unknown - existing
+
     def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
-        missing = [day for day in days if (table.name, day) not in self._prepared]
-        if not missing:
-            return
-        with connection.transaction():
-            # one process at a time; attaching (unlike PARTITION OF) does not block readers and writers
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-            existing = self._partitions(connection, table)
-            for day in missing:
-                if day not in existing:
+        for day in sorted(self.missing(connection, table, days)):
+            with connection.transaction():
+                # one process at a time; attaching (unlike PARTITION OF) does not block readers and writers
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+                if day not in self._partitions(connection, table):
                     self._make(connection, table, day)
-        self._prepared.update((table.name, day) for day in missing)
+            self._prepared.add((table.name, day))
 
     def forget(self) -> None:
         self._prepared.clear()

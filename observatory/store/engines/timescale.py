@@ -21,6 +21,10 @@ COMPRESS_AFTER = "2 days"
 class Timescale:
     name = "timescale"
 
+    def __init__(self) -> None:
+        self._known: set[tuple[str, date]] = set()
+        """days that have a chunk"""
+
     def create(self, connection: psycopg.Connection, table: TimeSeries) -> None:
         connection.execute(f"CREATE TABLE {table.name} ({table.columns})")
         connection.execute(
@@ -32,11 +36,26 @@ class Timescale:
             connection.execute(f"CREATE INDEX ON {table.name} {index}")
         self._compress(connection, table)
 
+    def missing(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> set[date]:
+        unknown = {day for day in days if (table.name, day) not in self._known}
+        if not unknown:
+            return unknown
+        rows = connection.execute(
+            """SELECT day FROM unnest(%s::date[]) AS day WHERE EXISTS (
+                   SELECT FROM timescaledb_information.chunks WHERE hypertable_name = %s
+                   AND range_start < (day + 1)::timestamp AT TIME ZONE 'UTC'
+                   AND range_end > day::timestamp AT TIME ZONE 'UTC')""",
+            [sorted(unknown), table.name],
+        )
+        existing = {day for (day,) in rows}
+        self._known.update((table.name, day) for day in existing)
+        return unknown - existing
+
     def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
         pass  # TimescaleDB makes its chunks
 
     def forget(self) -> None:
-        pass
+        self._known.clear()
 
     def drop_before(
         self, connection: psycopg.Connection, table: TimeSeries, time: datetime, kept: Sequence[Window]

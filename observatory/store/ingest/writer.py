@@ -30,6 +30,7 @@ from observatory.store.ingest.extent_update import (
 from observatory.store.ingest.interning.references import References
 from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.late import note_late
+from observatory.store.ingest.new_days import NEW_DAYS
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.live import live_events, live_profiles, live_samples, live_spans
 from observatory.store.queries.extents import read_extent
@@ -96,7 +97,8 @@ class Writer:
         """Stores the batch, all of it or nothing.
 
         A batch that failed may be written again: it is stored once, also when the connection broke during its
-        commit. Raises psycopg.OperationalError when the database can't be reached or its disk is full.
+        commit. Raises psycopg.OperationalError when the database can't be reached or its disk is full,
+        TooManyNewDays when its source has to wait.
         """
         try:
             return self._write_twice(batch)
@@ -122,7 +124,7 @@ class Writer:
         assert connection is not None
         if (settled := self._settle(connection, batch)) is not None:
             return settled
-        validated = validate(batch, time.time() + FUTURE)
+        validated = _within_limit(connection, engine, validate(batch, time.time() + FUTURE))
         for table, days in validated.days():
             engine.prepare(connection, table, days)
         outcome: tuple[Committed, str] | None = None
@@ -204,6 +206,15 @@ class Writer:
         return replace(committed, agent_rules=is_reported), update.transaction
 
 
+def _within_limit(connection: psycopg.Connection, engine: Engine, batch: ValidatedBatch) -> ValidatedBatch:
+    """The batch without records of new days that its source may not make. Raises TooManyNewDays."""
+    if batch.limit is None:
+        return batch
+    missing = {day for table, days in batch.days() for day in engine.missing(connection, table, days)}
+    refused = missing - NEW_DAYS.permit(batch.limit, missing) if missing else missing
+    return batch.without_days(refused) if refused else batch
+
+
 def _store_records(
     connection: psycopg.Connection, cluster: KnownCluster, batch: ValidatedBatch, update: ExtentUpdate
 ) -> Committed:
@@ -226,6 +237,7 @@ def _store_records(
     return Committed(
         extent=add_workers(connection, batch.cluster, saved.opened) if saved.opened else update.extent,
         refused=batch.refused,
+        reasons=batch.reasons,
         workers=[lifetime.item() for lifetime in saved.lifetimes],
         lanes=[lane.item() for lane in saved.lanes],
         prefixes=[prefix.item() for prefix in prefixes],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import TypeVar
@@ -12,8 +13,9 @@ import numpy as np
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import EARLIEST
 from observatory.store.ingest.batches.records import Array, Records, Times
+from observatory.store.ingest.new_days import MOST, TimeLimit
 from observatory.store.schema.time_series import TimeSeries, table_of
-from observatory.store.times import from_seconds
+from observatory.store.times import EPOCH, from_seconds
 from observatory.wire.event_kinds import CLUSTER_ENDED, FROM_COLLECTOR
 from observatory.wire.head import Head
 from observatory.wire.records import ClientRun, Series, WorkerGone, WorkerSeen, is_time
@@ -41,12 +43,28 @@ class ValidatedBatch:
     head: Head | None
     refused: int
     dropped: int
+    limit: TimeLimit | None
+    reasons: Sequence[str] = ()
+    """why records of valid times were refused, in sentences"""
 
     def days(self) -> Iterator[tuple[TimeSeries, list[date]]]:
         """The days (UTC) that each table gets records of."""
         for kind, records in self.records.items():
             days = [from_seconds(day * DAY).date() for day in _days(records.times)]
             yield table_of(kind), days
+
+    def without_days(self, days: AbstractSet[date]) -> ValidatedBatch:
+        """Without the records of these days (UTC), which are refused."""
+        numbers = [(day - EPOCH.date()).days for day in days]
+        kept = {kind: some.where(~np.isin(some.times // DAY, numbers)) for kind, some in self.records.items()}
+        refused = sum(map(len, self.records.values())) - sum(map(len, kept.values()))
+        reason = f"{refused} records lie on {len(days)} new days: at most {MOST} may begin in an hour"
+        return replace(
+            self,
+            records=_not_empty(kept),
+            refused=self.refused + refused,
+            reasons=[*self.reasons, reason],
+        )
 
     def count(self, kind: str) -> int:
         return len(self.records[kind]) if kind in self.records else 0
@@ -88,8 +106,13 @@ class ValidatedBatch:
 
 
 def validate(batch: Batch, latest: float) -> ValidatedBatch:
-    """Leaves out records before 2000 or after `latest` (seconds), and those with numbers beyond 64 bits."""
-    records = _not_empty({kind: _valid(some, latest) for kind, some in batch.records.items()})
+    """Leaves out records before 2000, before the batch's limit or after `latest` (seconds), and those with
+    numbers beyond 64 bits."""
+    limit = batch.limit
+    earliest = limit.earliest if limit is not None else 0.0
+    in_time = {kind: some.where(~(some.times < earliest)) for kind, some in batch.records.items()}
+    early = sum(map(len, batch.records.values())) - sum(map(len, in_time.values()))
+    records = _not_empty({kind: _valid(some, latest) for kind, some in in_time.items()})
     workers, gone = _in_time(batch.workers, latest), _in_time(batch.gone, latest)
     runs = _in_time(batch.runs, latest)
     valid = len(workers) + len(gone) + len(runs) + sum(map(len, records.values()))
@@ -104,6 +127,10 @@ def validate(batch: Batch, latest: float) -> ValidatedBatch:
         head=batch.head,
         refused=len(batch) - valid,
         dropped=batch.dropped,
+        limit=limit,
+        reasons=[f"{early} records are from before {from_seconds(earliest):%Y-%m-%d %H:%M} UTC"]
+        if early
+        else [],
     )
 
 

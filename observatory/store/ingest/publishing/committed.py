@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,7 +99,9 @@ class Committed:
     agent_rules: bool = False
     """an agent reports of the cluster: what it reports is left out of scraped batches"""
     refused: int = 0
-    """records with times or numbers that no table can hold"""
+    """records with times or numbers that no table can hold, or beyond the limit of its source"""
+    reasons: Sequence[str] = ()
+    """why records that tables could hold were refused, in parts of sentences"""
     workers: list[Item] = field(default_factory=list)
     """new or changed, as docs/architecture/http.md shows a worker; the next three are new"""
     lanes: list[Item] = field(default_factory=list)
