@@ -40,6 +40,7 @@ class EventKind:
 AGENT_STARTED = "agent-started"
 CLUSTER_ENDED = "cluster-ended"
 """also the reason of the end of workers that nobody saw end"""
+WORKER_REMOVED, WORKER_LOST, WORKER_DISAPPEARED = "worker-removed", "worker-lost", "worker-disappeared"
 RECORDS_DROPPED = "records-dropped"
 NATIVE_PROFILE_REFUSED = "native-profile-refused"
 AGENT_SILENT, AGENT_HEARD = "agent-silent", "agent-heard"
@@ -47,8 +48,13 @@ COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP = "collector-behind", "collector-caught-up
 
 _KINDS = (
     EventKind("worker-added", "a worker joined"),
-    EventKind("worker-removed", "a worker left in order (closed or retired)"),
-    EventKind("worker-lost", "a worker was lost (it disappeared without closing)", is_failure=True),
+    EventKind(WORKER_REMOVED, "a worker left in order (closed or retired)"),
+    EventKind(WORKER_LOST, "a worker was lost (it disappeared without closing)", is_failure=True),
+    EventKind(
+        WORKER_DISAPPEARED,
+        "a worker disappeared (closed or killed: only the agent can tell)",
+        is_failure=True,
+    ),
     EventKind("worker-status", "a worker's status changed (running, paused, closing …)"),
     EventKind("client-added", "a client connected"),
     EventKind("client-removed", "a client disconnected"),

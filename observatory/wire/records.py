@@ -145,7 +145,7 @@ class WorkerGone:
     address: str
     time: float
     reason: str
-    """ "removed", "retired", "lost", "cluster-ended" """
+    """one of wire.departures, or CLUSTER_ENDED"""
 
 
 @dataclass(frozen=True, slots=True)

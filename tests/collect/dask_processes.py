@@ -26,6 +26,8 @@ import pytest
 from distributed import Client, LocalCluster, wait
 
 QUIET = {"DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "critical"}
+LOG_LEVEL = "LOG_LEVEL_OF_SCHEDULER"
+"""Name of a Scheduler's `config` for the level of what its page of logs has."""
 PROGRAMS = {"scheduler": "distributed.cli.dask_scheduler", "worker": "distributed.cli.dask_worker"}
 DASHBOARDS = ["distributed.dashboard.scheduler", "distributed.dashboard.worker"]
 RESULT_SIZE = 20_000_000
@@ -67,6 +69,11 @@ class Program(FORKING.Process):  # type: ignore[name-defined,misc]
         warnings.simplefilter("ignore")
         dask.config.refresh()
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        if self.kind == "scheduler":
+            # its page of logs has what it has by default, and stderr is as quiet as that of the others
+            own = logging.getLogger("distributed.scheduler")
+            own.setLevel(self.environment.get(LOG_LEVEL, "INFO"))
+            own.propagate = False
         import_module(PROGRAMS[self.kind]).main(self.arguments)
 
     def send_signal(self, number: int) -> None:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FILE = re.compile(r"`([\w./-]+\.(?:py|js|css|html|toml|txt))`")
 LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
-ELSEWHERE = {"plotly.min.js", "/info/main/workers.html"}
+ELSEWHERE = {"plotly.min.js", "/info/main/logs.html", "/info/main/workers.html"}
 EXAMPLES = {"history.js", "steal.py", "matrix.py"}
 """files that a document tells the reader to add"""
 OF_THE_DEMO = {"demo_token", "watch_demo"}

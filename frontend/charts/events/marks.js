@@ -38,6 +38,7 @@ const LOOKS = {
   "collector-behind": { symbol: "bar", color: "danger", weight: 2 },
   "collector-caught-up": { symbol: "bar", color: "ok", weight: 1 },
   "worker-lost": { symbol: "down", color: "danger", weight: 3 },
+  "worker-disappeared": { symbol: "down", color: "danger", weight: 3 },
   "tasks-erred": { symbol: "cross", color: "danger", weight: 3 },
   note: { symbol: "flag", color: "accent", weight: 4 },
   "cluster-ended": { symbol: "square", color: "text", weight: 3 },

@@ -30,7 +30,7 @@ export const eventsTrack = {
   quantity: "worker-lost",
   place: "timeline",
   layers: ({ events }) => (events.areCounted ? ["events"] : []),
-  help: "▲ worker joined, ▼ worker left (red: lost), ✕ tasks erred, ◆ tasks submitted, ⚑ note; hatched: not recorded. Click one to go there.",
+  help: "▲ worker joined, ▼ worker left (red: lost or disappeared), ✕ tasks erred, ◆ tasks submitted, ⚑ note; hatched: not recorded. Click one to go there.",
   create: (element, context) => new EventsTrack(element, context),
 };
 

@@ -10,19 +10,8 @@ from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.release.record import release_of_process
+from observatory.wire.departures import LOST, REMOVED, RETIRED, Reason, reason_of
 from observatory.wire.event_kinds import AGENT_STARTED, CLUSTER_ENDED
-
-REASONS = (
-    # prefix of the stimulus, stored reason, text for people
-    ("check-worker-ttl", "lost", "it sent no heartbeat for longer than distributed.scheduler.worker-ttl"),
-    ("worker-ttl", "lost", "it sent no heartbeat for longer than distributed.scheduler.worker-ttl"),
-    ("handle-worker-cleanup", "lost", "its connection to the scheduler broke"),
-    ("retire-workers", "retired", "it was retired"),
-    ("worker-close", "removed", "it closed"),
-    ("nanny-close", "removed", "its nanny closed"),
-    ("scheduler-restart", "removed", "the cluster was restarted"),
-)
-"""Why a worker left, by the stimulus_id of Scheduler.remove_worker."""
 
 
 class WorkerLifetimes:
@@ -109,26 +98,22 @@ class WorkerLifetimes:
         self._retired.discard(address)
         self._closing.pop(address, None)
         self._gone((now, address, reason))
-        kind = "worker-lost" if reason == "lost" else "worker-removed"
+        kind = "worker-lost" if reason == LOST else "worker-removed"
         self._record_event(
             now,
             kind,
             address,
-            f"{address} {'was lost' if reason == 'lost' else 'left'}: {why}",
+            f"{address} {'was lost' if reason == LOST else 'left'}: {why}",
             stimulus=stimulus,
             reason=reason,
         )
 
-    def _why(self, address: str, stimulus: str) -> tuple[str, str]:
-        """(stored reason, text for people)."""
+    def _why(self, address: str, stimulus: str) -> Reason:
         if address in self._retired:
-            return "retired", "it was retired"
+            return Reason(RETIRED, "it was retired")
         if address in self._closing:
-            return "removed", f"it closed: {self._closing[address] or stimulus}"
-        for prefix, reason, why in REASONS:
-            if stimulus.startswith(prefix):
-                return reason, why
-        return "removed", stimulus or "it left"
+            return Reason(REMOVED, f"it closed: {self._closing[address] or stimulus}")
+        return reason_of(stimulus)
 
     def closed(self) -> None:
         """Records the end of all workers when the scheduler closes."""

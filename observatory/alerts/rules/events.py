@@ -13,6 +13,8 @@ from observatory.wire.event_kinds import (
     COLLECTOR_BEHIND,
     COLLECTOR_CAUGHT_UP,
     EVENT_KINDS,
+    WORKER_DISAPPEARED,
+    WORKER_LOST,
 )
 
 ERRORS, LOGS = "errors", "logs"
@@ -78,7 +80,10 @@ RUN_SLOWER = RuleEvent(
     "run-slower", "a run was slower than earlier runs of the same name", (), is_of_cluster=True
 )
 
+LOST_WORKER = RuleEvent(WORKER_LOST, "a worker was lost, or disappeared", (WORKER_LOST, WORKER_DISAPPEARED))
+
 DERIVED_EVENTS = (
+    LOST_WORKER,
     TASK_ERRED,
     KILLED_WORKER,
     WORKER_PAUSED,
@@ -89,5 +94,9 @@ DERIVED_EVENTS = (
     LOG,
     RUN_SLOWER,
 )
-RECORDED_EVENTS = tuple(RuleEvent(kind.name, kind.label, (kind.name,)) for kind in EVENT_KINDS.values())
+RECORDED_EVENTS = tuple(
+    RuleEvent(kind.name, kind.label, (kind.name,))
+    for kind in EVENT_KINDS.values()
+    if kind.name != LOST_WORKER.name
+)
 RULE_EVENTS = {event.name: event for event in (*DERIVED_EVENTS, *RECORDED_EVENTS)}

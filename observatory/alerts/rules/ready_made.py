@@ -108,11 +108,12 @@ RULES = (
         "worker-lost",
         "Worker lost",
         Severity.WARNING,
-        "A worker disappeared without closing: it was killed, or its machine or connection failed. Its "
-        "results are computed again.",
+        "A worker was killed, or its machine or connection failed. Its results are computed again. Without "
+        "the agent a worker that disappeared for an unknown reason counts, too. One that was retired, was "
+        "restarted or reached its lifetime doesn't.",
         "Look at its memory in the last minute, at its nanny's log, and whether its machine was reclaimed "
         "(spot instances).",
-        "{cluster}: {worker} was lost: {text}",
+        "{cluster}: {text}",
         *_of_quantity("worker-lost"),
     ),
     ReadyMade(

@@ -36,6 +36,7 @@ from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Counts, IdentityError, Problems, read_counts
 from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.collect.stream.subscriber import Subscriber
+from observatory.collect.workers.departures import DepartureReader
 from observatory.collect.workers.scraping import Scraper
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.committed import Committed
@@ -110,6 +111,7 @@ class Watcher:
             self._current,
             lambda: self.slowdown.factor,
         )
+        self.departures = DepartureReader(target.url, self.client, self._current)
         self.identity_poller = IdentityPoller(self.client, target.url, self.clock, self.problems)
         self.tracker = ClusterTracker(
             target, shared.claims, self.clock, self.outbox, self.identity_poller, self.scraper.process_start
@@ -160,6 +162,7 @@ class Watcher:
                 for work in (
                     self._poll,
                     self.scraper.run,
+                    self.departures.run,
                     self.subscriber.run,
                     self.flusher.run,
                     self._report,

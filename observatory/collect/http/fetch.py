@@ -134,8 +134,13 @@ class HttpClient:
         """Allows the host of a target to be this machine."""
         self.resolver.trusted.add(urlsplit(target).hostname or "")
 
-    async def get(self, url: str, limit: int, timeout: float = REQUEST_TIMEOUT) -> Answer:
-        """GETs `url`. Raises FetchError, also for a status other than 200 and a body over `limit` bytes."""
+    async def get(
+        self, url: str, limit: int, timeout: float = REQUEST_TIMEOUT, *, is_cut: bool = False
+    ) -> Answer:
+        """GETs `url`. Raises FetchError, also for a status other than 200 and a body over `limit` bytes.
+
+        `is_cut`: of a longer body the beginning is returned.
+        """
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
         sent = time.time()
         try:
@@ -144,7 +149,7 @@ class HttpClient:
             ) as response:
                 received = time.time()
                 check_status(response)
-                body = await read_bounded(response, limit)
+                body = await read_bounded(response, limit, is_cut)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise failure_of(error, timeout) from error
         return Answer(body, response.headers.get("Content-Type", ""), sent, received, date_of(response))
@@ -211,12 +216,15 @@ def check_status(response: aiohttp.ClientResponse) -> None:
         raise FetchError(Failure.ANSWER, "it answered with a compressed body, which was not requested")
 
 
-async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """Reads the body. Raises FetchError when it is longer than `limit` bytes."""
+async def read_bounded(response: aiohttp.ClientResponse, limit: int, is_cut: bool = False) -> bytes:
+    """Reads the body. Raises FetchError when it is longer than `limit` bytes, unless it `is_cut` there."""
     parts: list[bytes] = []
     length = 0
     async for part in response.content.iter_chunked(2**16):
         length += len(part)
+        if length > limit and is_cut:
+            parts.append(part[: limit - length])
+            break
         if length > limit:
             raise FetchError(Failure.ANSWER, f"its answer is longer than {limit // 2**20} MB")
         parts.append(part)

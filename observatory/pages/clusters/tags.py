@@ -25,6 +25,8 @@ END_REASONS = {
     "retired": "was retired",
     "lost": "was lost",
     "killed": "was killed",
+    "disappeared": "disappeared (reason unknown without the agent)",
+    "unknown": "left (reason unknown without the agent)",
     "cluster-ended": "stayed until the cluster ended",
 }
 

@@ -26,6 +26,7 @@ from observatory.why.records import Records
 from observatory.why.thread_times.assignments import stays, unfinished
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
+from observatory.wire.departures import DISAPPEARED, LOST
 
 LEAST_SHARE = 0.03
 """of the time of threads in which there was something to do, that a finding costs"""
@@ -36,8 +37,8 @@ LONGEST_NAME = 120
 MOST_STACKS, MOST_PLACES = 100, 3
 IDLE = frozenset({"select", "poll", "epoll", "_run_once", "run_forever"})
 """functions of an event loop that waits"""
-LOST = "lost"
-"""end_reason of a worker that died"""
+DIED = (LOST, DISAPPEARED)
+"""end_reason of workers that died, or may have: what they computed is lost in any case"""
 
 
 class Evidence:
@@ -95,7 +96,7 @@ class Evidence:
         return [
             one
             for one in self.ends.values()
-            if one.reason == LOST and one.ended is not None and first <= one.ended < last
+            if one.reason in DIED and one.ended is not None and first <= one.ended < last
         ]
 
     @cached_property

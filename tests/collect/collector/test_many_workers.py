@@ -103,12 +103,13 @@ def restarted(observation: Observation) -> None:
 
 
 def replaced(observation: Observation) -> None:
-    """All workers leave; then all come back at other addresses."""
+    """All workers leave; then all come back at other addresses. The scheduler's log says nothing."""
     now = time.time()
     after = identity(len(observation.membership.members), 5000, now)
     for address in list(observation.membership.members):
         observation.membership.left(address, now)
     observation.add_poll(after, COUNTS, time.monotonic() + 1, now)
+    observation.membership.explain({}, time.monotonic() + 1)
 
 
 @pytest.mark.parametrize("happens", [ended, restarted, replaced])

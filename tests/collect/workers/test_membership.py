@@ -41,7 +41,7 @@ async def test_a_worker_killed_at_work_is_lost_and_one_that_retires_is_removed()
             await eventually(lambda: read("SELECT 1 FROM worker HAVING count(*) = 2"))
             await asyncio.to_thread(work, dask)
             await eventually(lambda: read("SELECT 1 FROM worker WHERE ended IS NOT NULL HAVING count(*) = 2"))
-            assert sorted(await gone()) == [("w0", "lost"), ("w1", "removed")]
+            assert sorted(await gone()) == [("w0", "lost"), ("w1", "retired")]
             kinds = [kind for kind in await worker_events() if kind[0] in ("worker-lost", "worker-removed")]
             assert kinds == [("worker-lost", "w0"), ("worker-removed", "w1")]
 

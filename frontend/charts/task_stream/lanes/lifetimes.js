@@ -10,6 +10,8 @@ import { theme } from "../../drawing/theme.js";
 /** @typedef {import("../../../types.js").Worker} Worker */
 /** @typedef {[string, string, string?]} Line name, value and the colour of a swatch */
 
+/** @type {Record<string, string>} event of a worker's end, by its reason; that of others is worker-removed */
+const MARKS = { lost: "worker-lost", disappeared: "worker-disappeared" };
 const MARK = 4; // px: half the width of a mark
 const MOST_LINES = 6; // of lifetimes, and of labels, in a tooltip
 
@@ -39,7 +41,7 @@ function hasEnded({ ended, end_reason: reason }) {
 
 /** @param {Worker} worker that has ended */
 function markOfEnd(worker) {
-  return markOf(worker.end_reason === "lost" ? "worker-lost" : "worker-removed");
+  return markOf(MARKS[worker.end_reason] ?? "worker-removed");
 }
 
 /**

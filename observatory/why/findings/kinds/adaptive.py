@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from observatory.clusters.formatting import format_duration
 from observatory.store.queries.windows.findings import WorkerEnd
-from observatory.why.findings.evidence import LOST, Evidence, counted, facts
+from observatory.why.findings.evidence import DIED, Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.thread_times.kinds import BUSY, KINDS
 
@@ -59,7 +59,7 @@ def _turns(targets: list[tuple[float, object]]) -> list[float]:
 
 
 def _was_short(worker: WorkerEnd) -> bool:
-    return worker.ended is not None and worker.reason != LOST and worker.ended - worker.started <= SOON
+    return worker.ended is not None and worker.reason not in DIED and worker.ended - worker.started <= SOON
 
 
 def _idle(evidence: Evidence, worker: int) -> float:

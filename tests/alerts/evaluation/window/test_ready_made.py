@@ -62,9 +62,9 @@ def paused(stored: Stored) -> None:
     stored.event(40, "worker-status", "w0", status="running", message="w0 is running")
 
 
-def lost(stored: Stored) -> None:
+def leaving(stored: Stored, kind: str) -> None:
     stored.worker("w0")
-    stored.event(10, "worker-lost", "w0", message="w0 was lost")
+    stored.event(10, kind, "w0", message="w0 was lost")
     stored.leaves("w0", 10)
 
 
@@ -153,7 +153,7 @@ FIRES: dict[str, Occurrence] = {
     "unmanaged-memory": partial(of_worker, kind="unmanaged", share=0.6),
     "spilling": partial(of_cluster, kind="spilled", share=0.4),
     "worker-paused": paused,
-    "worker-lost": lost,
+    "worker-lost": partial(leaving, kind="worker-lost"),
     "killed-worker": partial(erred, outcome="killed", count=1),
     "task-errors": partial(erred, outcome="erred", count=10),
     "event-loop": partial(told_by_worker, metric="observatory_worker_event_loop_interval_seconds", value=0.8),
@@ -199,6 +199,7 @@ QUIET: list[tuple[str, Occurrence]] = [
     ("worker-memory", partial(of_worker, kind="process", share=0.85)),
     ("unmanaged-memory", partial(of_worker, kind="unmanaged", share=0.4)),
     ("spilling", partial(of_cluster, kind="spilled", share=0.1)),
+    ("worker-lost", partial(leaving, kind="worker-removed")),
     ("task-errors", partial(erred, outcome="erred", count=9)),
     ("task-errors", partial(erred, outcome="retried", count=50)),
     ("killed-worker", partial(erred, outcome="erred", count=3)),
@@ -256,6 +257,12 @@ def test_each_ready_made_rule_fires_in_its_scenario(fresh: Callable[[], Stored])
         [(of, firing)] = found
         assert of == OF_SERIES.get(key, "w0" if key in OF_WORKERS else ""), key
         assert firing.fired - firing.pending == pytest.approx(BY_KEY[key].hold), key
+
+
+def test_a_worker_that_disappeared_for_an_unknown_reason_counts_as_lost(stored: Stored) -> None:
+    leaving(stored, "worker-disappeared")
+    [(subject, firing)] = stored.firings(spec("worker-lost"), 0, 600)
+    assert (subject, firing.fired) == ("w0", 10)
 
 
 def test_errors_that_are_only_counted_fire_too(stored: Stored) -> None:
