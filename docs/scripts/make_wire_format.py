@@ -30,7 +30,7 @@ TYPES = {
     "COUNT": "u32",
     "INTEGER": "i32",
     "CODE": "u8",
-    "KEY": "text; other values are converted by `str`",
+    "KEY": "text; keys of other types are sent as `str` shows them",
     "NAME": "text",
     "TEXT": "text",
     "LONG": "text",
@@ -75,7 +75,13 @@ def page() -> str:
         "A field is required unless its type is marked as optional. A block may be without the column of an\n"
         "optional field, as older agents send it: the text is then empty. A block without the column of a\n"
         "required field is refused. The optional fields of a kind are its last ones. Columns that the\n"
-        "server does not know are ignored.\n"
+        "server does not know are ignored.\n\n"
+        "## Names of keys\n"
+        "The text of a key does not tell its type, and thus not how Dask names the task: the prefix of 1 is\n"
+        '`Other`, that of "1" is `1`. Therefore the meta of a block has `names`: for each column of keys an\n'
+        "object with the lists `prefixes` and `groups`, and `of`: for each text of the column its position\n"
+        "in them, or -1 for a key that is a text itself, as Dask names it by this text. A column of texts\n"
+        "alone has no names, and older agents send none. A block whose names do not fit is refused.\n"
     )
     for kind in KINDS.values():
         dropped = ("first", "after samples", "last")[kind.importance]

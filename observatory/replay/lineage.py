@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.store.keys import StoredKeys, find_keys
 from observatory.store.queries.tasks import lineage as store
 from observatory.store.queries.tasks import moves
 from observatory.store.queries.tasks.lineage import ComputedSpan, Direction, Neighbour, NeighbourSpan, Window
@@ -40,7 +41,8 @@ def lineage_of(connection: psycopg.Connection, scope: Scope, key: str) -> Item:
     key = clean_key(key)
     window = Window(scope.cluster.pk, *scope.window)
     is_shown = scope.text(key) == key
-    spans = store.spans_of_task(connection, window, key, MAXIMUM_ATTEMPTS) if is_shown else []
+    keys = find_keys(connection, window.cluster, key)
+    spans = store.spans_of_task(connection, window, keys, MAXIMUM_ATTEMPTS) if is_shown else []
     if not is_shown or (not spans and not scope.is_whole):
         return _nothing(scope.text(key))
     first, last = (spans[-1].start, spans[-1].stop) if spans else (MAXIMUM_TIME / 1e6, 0.0)
@@ -48,14 +50,14 @@ def lineage_of(connection: psycopg.Connection, scope: Scope, key: str) -> Item:
         "key": key,
         "prefix": spans[0].prefix if spans else None,
         "spans": [_span(scope, span) for span in spans],
-        "dependencies": _neighbours(connection, scope, window, key, Direction.DEPENDENCIES, first),
-        "dependents": _neighbours(connection, scope, window, key, Direction.DEPENDENTS, last),
+        "dependencies": _neighbours(connection, scope, window, keys, Direction.DEPENDENCIES, first),
+        "dependents": _neighbours(connection, scope, window, keys, Direction.DEPENDENTS, last),
         "transfers": [
             _transfer(scope, found)
-            for found in moves.transfers_of_task(connection, window, key, MAXIMUM_ATTEMPTS)
+            for found in moves.transfers_of_task(connection, window, keys, MAXIMUM_ATTEMPTS)
         ],
         "steals": [
-            asdict(steal) for steal in moves.steals_of_task(connection, window, key, MAXIMUM_ATTEMPTS)
+            asdict(steal) for steal in moves.steals_of_task(connection, window, keys, MAXIMUM_ATTEMPTS)
         ],
     }
 
@@ -92,15 +94,20 @@ def stolen_tasks(connection: psycopg.Connection, scope: Scope, after: int, befor
 
 
 def _neighbours(
-    connection: psycopg.Connection, scope: Scope, window: Window, key: str, direction: Direction, near: float
+    connection: psycopg.Connection,
+    scope: Scope,
+    window: Window,
+    keys: StoredKeys,
+    direction: Direction,
+    near: float,
 ) -> Item:
     """Return those that computed nearest to `near` (seconds); in a whole cluster then those that did not."""
-    listed = store.neighbours(connection, window.cluster, key, direction, MAXIMUM_TASKS)
+    listed = store.neighbours(connection, window.cluster, keys, direction, MAXIMUM_TASKS)
     total = listed[0].total if listed else 0
     if total <= MAXIMUM_TASKS:
         spans = store.spans_of_few(connection, window, listed, near, MAXIMUM_SPANS) if listed else []
     else:
-        spans = store.spans_of_all(connection, window, key, direction, near, MAXIMUM_SPANS)
+        spans = store.spans_of_all(connection, window, keys, direction, near, MAXIMUM_SPANS)
     if not scope.is_whole:
         listed, total = [], spans[0].tasks if spans else 0
     return {"total": total, "tasks": _tasks(scope, spans, listed)}

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 import psycopg
 
+from observatory.store.keys import StoredKeys, find_keys
 from observatory.store.queries import logs
 from observatory.store.queries.logs import LogLine
 from observatory.store.queries.tasks import errors
@@ -97,6 +98,8 @@ class TaskHistory:
     requests: list[Submission]
     dependencies: Neighbours
     dependents: Neighbours
+    prefixes: list[str]
+    """of the tasks, sorted: there are several if keys of different types are written alike, as 1 and "1" """
 
     def __bool__(self) -> bool:
         return bool(
@@ -142,18 +145,22 @@ class TaskHistory:
 
 def task_history(connection: psycopg.Connection, cluster: int, key: str) -> TaskHistory:
     """Read the history of a task."""
+    keys = find_keys(connection, cluster, key)
     return TaskHistory(
-        store.transitions(connection, cluster, key, MAXIMUM_STEPS),
-        store.spans(connection, cluster, key, MAXIMUM_STEPS),
-        errors.errors_of_key(connection, cluster, key, MAXIMUM_STEPS),
-        store.submissions(connection, cluster, key, MAXIMUM_STEPS),
-        _neighbours(connection, cluster, key, Direction.DEPENDENCIES),
-        _neighbours(connection, cluster, key, Direction.DEPENDENTS),
+        store.transitions(connection, cluster, keys, MAXIMUM_STEPS),
+        store.spans(connection, cluster, keys, MAXIMUM_STEPS),
+        errors.errors_of_key(connection, cluster, keys, MAXIMUM_STEPS),
+        store.submissions(connection, cluster, keys, MAXIMUM_STEPS),
+        _neighbours(connection, cluster, keys, Direction.DEPENDENCIES),
+        _neighbours(connection, cluster, keys, Direction.DEPENDENTS),
+        store.prefixes(connection, cluster, keys),
     )
 
 
-def _neighbours(connection: psycopg.Connection, cluster: int, key: str, direction: Direction) -> Neighbours:
-    found = neighbours(connection, cluster, key, direction, MAXIMUM_KEYS)
+def _neighbours(
+    connection: psycopg.Connection, cluster: int, keys: StoredKeys, direction: Direction
+) -> Neighbours:
+    found = neighbours(connection, cluster, keys, direction, MAXIMUM_KEYS)
     return Neighbours([task.key for task in found], found[0].total if found else 0)
 
 

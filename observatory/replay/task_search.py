@@ -129,16 +129,15 @@ class _Search:
                 self.matched.setdefault(row.id, (row, Position(part, to_microseconds(row.time), row.number)))
 
     def add_exact(self) -> None:
-        """Add the task whose key is the text."""
-        found = [
-            task
-            for task in store.tasks_with_key(self.connection, self.cluster, self.wanted.text)
-            if self.wanted.start <= to_microseconds(task.time) < self.wanted.stop
-        ]
-        if self.wanted.only_not_computed and any(task.stop for task in found):
-            return
+        """Add the tasks whose key is the text: one, unless keys of different types are written like this."""
+        found: dict[store.TaskId, list[MatchedTask]] = {}
+        for task in store.tasks_with_key(self.connection, self.cluster, self.wanted.text):
+            if self.wanted.start <= to_microseconds(task.time) < self.wanted.stop:
+                found.setdefault(task.id, []).append(task)
         beginning = Position(self._parts(None)[0], self.wanted.stop, BEFORE_ALL)
-        self.matched.update((task.id, (task, beginning)) for task in found[:1])
+        for id, tasks in found.items():
+            if not (self.wanted.only_not_computed and any(task.stop for task in tasks)):
+                self.matched[id] = tasks[0], beginning
 
     def _parts(self, position: Position | None) -> list[Part]:
         parts = [Part.NOT_COMPUTED] if self.wanted.only_not_computed else list(Part)

@@ -15,7 +15,7 @@ from observatory.replay.task_search import Found, Wanted, search_tasks
 from observatory.runs.access import visible_runs
 from observatory.runs.models import Run
 from observatory.store.connection import read_connection
-from observatory.store.keys import split_key
+from observatory.store.keys import groups_of_text
 from observatory.store.queries.names import (
     PrefixName,
     WorkerName,
@@ -90,7 +90,7 @@ def search_tasks_everywhere(user: Person, text: str, skip: int = 0) -> FoundTask
     unfinished: list[int] = []
     searched = min(skip, len(ids))
     with read_connection() as connection:
-        named = clusters_with_group(connection, ids, text, split_key(text)[1], NAMES_TIMEOUT)
+        named = clusters_with_group(connection, ids, text, groups_of_text(text), NAMES_TIMEOUT)
         for cluster in sorted(ids, key=lambda id: id not in named)[skip:]:
             until = min(deadline, time.monotonic() + CLUSTER_BUDGET)
             tasks = search_tasks(connection, cluster, Wanted(text), TASKS_OF_CLUSTER, deadline=until)

@@ -1,27 +1,37 @@
-"""Encodes task keys for storage: the name of a key's group is stored once and replaced in the key."""
+"""Names, encodes and finds task keys: of any type that Dask allows, each shown as `str` shows it.
+
+The text of a key doesn't tell its type: 1 and "1" are two tasks with one text. Dask names them differently,
+and a key is stored as its group and the rest of its text: both are kept apart, and found by their text.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, LiteralString
 
+import psycopg
 from dask.utils import key_split
 from distributed.utils import key_split_group
 
 from observatory.store.texts import are_printable, clean_name
-from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key
+from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key, key_text
 
 CACHED_KEYS = 20_000
 """keys whose prefix and group are cached, as a task's records arrive together"""
 GROUP_PLACEHOLDER = "\x01"
 """replaces the group's name; a cleaned key (wire.records.clean_key) has no control characters"""
-
-GROUP_ID_OF_KEY: LiteralString = (
-    "(SELECT id FROM task_group WHERE cluster_id = %(cluster)s AND name = %(group)s)"
-)
-KEY_CONDITION: LiteralString = f"group_id = {GROUP_ID_OF_KEY} AND key_rest = %(rest)s"
-"""SQL condition for the rows of one task; needs `key_parameters`"""
+OTHER = "Other"
+"""what Dask calls prefix and group of a key without a name"""
+MAXIMUM_DEPTH = 20
+"""of a key of tuples in tuples"""
+NO_LITERALS = ("nan", "inf", "-inf")
+"""numbers that Python shows, but does not read as literals"""
+WRITTEN = re.compile(r"""(?:[^\\]|\\[\\'"nrtxuU])*""")
+"""a text with no other escapes than those of Python's `repr`"""
 
 
 def clean_keys(keys: Sequence[str]) -> Sequence[str]:
@@ -47,22 +57,97 @@ def decode_key(rest: str, group: str) -> str:
 
 @lru_cache(CACHED_KEYS)
 def split_key(key: str) -> tuple[str, str]:
-    """Return (prefix, group) as Dask splits a key, cleaned for storage."""
-    prefix, group = split_as_dask(key)
-    return clean_key(prefix) or "Other", clean_key(group)
+    """Return (prefix, group) as Dask splits a key that is a text, cleaned for storage."""
+    return clean_split(*split_as_dask(key))
+
+
+def clean_split(prefix: str, group: str) -> tuple[str, str]:
+    """Return a (prefix, group) that can be stored."""
+    return clean_key(prefix) or OTHER, clean_key(group)
 
 
 def split_as_dask(key: Any) -> tuple[str, str]:
-    """Return (prefix, group) as Dask splits a key; ("Other", "Other") for one that it can't split."""
+    """Return (prefix, group) as Dask splits a key of any type; (OTHER, OTHER) for one that it can't split."""
     if key_split.cache_info().currsize > CACHED_KEYS:
         key_split.cache_clear()  # Dask keeps 100,000 keys: some 25 MB of each process
     try:
         return str(key_split(key)), str(key_split_group(key))
     except (IndexError, ValueError, TypeError):
-        return "Other", "Other"
+        return OTHER, OTHER
 
 
-def key_parameters(key: str) -> dict[str, str]:
-    """Return the parameters of KEY_CONDITION and GROUP_ID_OF_KEY."""
-    group = clean_name(split_key(key)[1])
-    return {"group": group, "rest": encode_keys([clean_key(key)], [group])[0]}
+def name_key(key: Any) -> tuple[str, str, str]:
+    """Return (text, prefix, group) of a key of any type, cleaned for storage."""
+    return clean_key(key_text(key)), *clean_split(*split_as_dask(key))
+
+
+def key_of_json(value: Any, depth: int = 0) -> Any:
+    """Return the key that JSON has as `value`, as tuples become lists in it; None if it is no valid key."""
+    if isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list | tuple) and value and depth < MAXIMUM_DEPTH:
+        parts = tuple(key_of_json(part, depth + 1) for part in value)
+        return None if None in parts else parts
+    return None
+
+
+def read_literal(text: str) -> Any:
+    """Return the key that Python's `repr` wrote as `text`; None if Dask allows no key of its type."""
+    if len(text) > MAXIMUM_KEY_LENGTH or not WRITTEN.fullmatch(text):
+        return None
+    try:
+        key = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return key if _is_key(key) else None
+
+
+def _is_key(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return bool(value) and all(map(_is_key, value))
+    return isinstance(value, str | bytes | int | float)
+
+
+def groups_of_text(text: str) -> list[str]:
+    """Return the names of the groups that a key with this text can be of, as they are stored."""
+    # Dask splits some texts at white space, which is no longer there where a key was cleaned
+    groups = [split_key(text)[1], clean_split(*split_as_dask(text.replace("\ufffd", "\n")))[1]]
+    key = float(text) if text in NO_LITERALS else read_literal(text)
+    if key is not None and key_text(key) == text:
+        groups.append(clean_split(*split_as_dask(key))[1])
+    return list(dict.fromkeys(map(clean_name, groups)))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKeys:
+    """The tasks of a cluster whose key has one text, as (group, rest of the key): nearly always one."""
+
+    ids: tuple[tuple[int, str], ...]
+
+    @property
+    def parameters(self) -> dict[str, int | str]:
+        """The parameters of `condition`."""
+        return {
+            name: value
+            for place, (group, rest) in enumerate(self.ids)
+            for name, value in ((f"key_group_{place}", group), (f"key_rest_{place}", rest))
+        }
+
+    def condition(self, group: LiteralString = "group_id", rest: LiteralString = "key_rest") -> LiteralString:
+        """Return the SQL condition for the rows of these tasks, whose key is in these columns."""
+        # an equality each, not an array: an index that is a filter of texts is not asked for arrays
+        of_each: list[LiteralString] = [
+            f"{group} = %(key_group_{place})s AND {rest} = %(key_rest_{place})s"
+            for place in range(len(self.ids))
+        ]
+        return f"({' OR '.join(of_each) or 'false'})"
+
+
+def find_keys(connection: psycopg.Connection, cluster: int, text: str) -> StoredKeys:
+    """Find how keys with this text are stored in a cluster, if there are any."""
+    key, groups = clean_key(text), groups_of_text(text)
+    rows = connection.execute(
+        "SELECT id, name FROM task_group WHERE cluster_id = %s AND name = ANY(%s) ORDER BY id",
+        [cluster, groups],
+    )
+    return StoredKeys(tuple((id, encode_keys([key], [name])[0]) for id, name in rows))

@@ -2,6 +2,12 @@
 
 The body of `POST /api/v1/ingest`: concatenated blocks, the first of kind `batch` with the head as its meta,
 compressed as the header `Content-Encoding` says (`deflate`, zlib, is what the agent uses).
+
+A key is sent as `str` shows it, from which neither its type nor the names that Dask gives it can be told: the
+prefix of 1 is "Other", that of "1" is "1". Therefore a block's meta has the prefix and the group of each of
+the texts in a column of keys: `{"names": {"key": {"prefixes": […], "groups": […], "of": […]}}}`. `of` has for
+each text its position in both lists, and OF_TEXT for a key that is a text, which the server names. A column
+of texts alone has no names.
 """
 
 from __future__ import annotations
@@ -10,14 +16,15 @@ import json
 import re
 import time
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 from observatory.wire.blocks import TYPECODES, Block, BlockError, Buffer, Column, decode, encode
 from observatory.wire.head import VERSION, AgentStatus, Head
 from observatory.wire.kind import MAXIMUM_NAME_LENGTH, Field, Kind, Type
-from observatory.wire.records import clean_text, is_time
+from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_text, is_time, key_text
 
 HEAD = "batch"
 STEP = 2_000
@@ -26,7 +33,12 @@ PAUSE = 5e-5
 LONGEST_VERSION = 50
 AGENT = re.compile(r"[0-9a-f]{32}")
 
+OF_TEXT = -1
+"""the key is a text: its names are those that Dask gives the text"""
+
 Row = Sequence[Any]
+SplitKey = Callable[[Any], tuple[str, str]]
+"""gives the (prefix, group) of a key of any type"""
 
 
 class BatchError(ValueError):
@@ -37,9 +49,10 @@ def encode_head(head: Head) -> bytes:
     return encode(HEAD, 0, [], asdict(head))
 
 
-def encode_rows(kind: Kind, rows: Sequence[Row]) -> bytes:
+def encode_rows(kind: Kind, rows: Sequence[Row], split_key: SplitKey | None = None) -> bytes:
     """A block of `rows`, which are tuples in the order of the kind's fields, all of one length.
 
+    `split_key`: names the keys, which are as Dask has them; without it, the server names them by their texts.
     It runs beside the scheduler's event loop and releases the interpreter every STEP rows, which take less
     than the 5 ms of the interpreter's switch interval. Raises ValueError, TypeError or
     OverflowError for rows that don't fit the fields.
@@ -59,7 +72,35 @@ def encode_rows(kind: Kind, rows: Sequence[Row]) -> bytes:
         kind.name,
         len(rows),
         [_column(field, column, codes) for field, column, codes in zip(fields, data, texts, strict=True)],
+        None if split_key is None else _meta(fields, texts, split_key),
     )
+
+
+def _meta(
+    fields: Sequence[Field], texts: Sequence[Iterable[Any] | None], split_key: SplitKey
+) -> dict[str, Any]:
+    """The meta of a block: the names of its keys."""
+    names = {
+        field.name: _names(found, split_key)
+        for field, found in zip(fields, texts, strict=True)
+        if field.type is Type.KEY and found is not None and not set(map(type, found)) <= {str}
+    }
+    return {"names": names} if names else {}
+
+
+def _names(keys: Iterable[Any], split_key: SplitKey) -> dict[str, list[Any]]:
+    """The distinct (prefix, group) of the keys, and for each key the position of its own."""
+    positions: dict[tuple[str, str], int] = {}
+    of: list[int] = []
+    rest = iter(keys)
+    while some := [
+        OF_TEXT if key.__class__ is str else positions.setdefault(split_key(key), len(positions))
+        for key in islice(rest, STEP)
+    ]:
+        of += some
+        time.sleep(PAUSE)
+    prefixes, groups = ([_shortened(pair[part], MAXIMUM_KEY_LENGTH) for pair in positions] for part in (0, 1))
+    return {"prefixes": prefixes, "groups": groups, "of": of}
 
 
 def fields_of_rows(kind: Kind, rows: Sequence[Row]) -> tuple[Field, ...]:
@@ -80,7 +121,7 @@ def _column(field: Field, data: array[Any], codes: Iterable[Any] | None) -> Colu
 
 
 def _shortened(value: Any, limit: int) -> str:
-    text = value if isinstance(value, str) else _shown(value)
+    text = key_text(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -89,13 +130,6 @@ def _shortened_json(value: str, limit: int) -> str:
     if len(value) <= limit:
         return value
     return "[]" if value.startswith("[") else json.dumps({"cut": len(value)})
-
-
-def _shown(value: Any) -> str:
-    try:
-        return str(value)
-    except Exception:  # a key of a user's own type
-        return f"<{type(value).__name__}>"
 
 
 def decode_batch(data: Buffer, memory: int | None = None) -> tuple[Head, dict[str, Block]]:

@@ -177,6 +177,16 @@ def clean_text(text: str, limit: int = MAXIMUM_TEXT_LENGTH) -> str:
     return text.translate(unprintable)
 
 
+def key_text(key: Any) -> str:
+    """The text of a task's key, which has any type that Dask allows: as `str` shows it."""
+    if isinstance(key, str):
+        return key
+    try:
+        return str(key)
+    except Exception:  # a key of a user's own type, an integer of too many digits
+        return f"<{type(key).__name__}>"
+
+
 def clean_key(key: str) -> str:
     """A task key made storable in one line."""
     if key.isprintable() and len(key) <= MAXIMUM_KEY_LENGTH:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+from ast import literal_eval
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import msgpack
 import psycopg
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 from django.urls import reverse
 
 from observatory.exchange.imports.allowance import Allowance
@@ -20,6 +24,7 @@ from observatory.exchange.imports.import_file import import_file
 from observatory.exchange.imports.refusal import AlreadyHere
 from observatory.exchange.models import Job
 from observatory.runs.models import Run
+from observatory.wire.records import TASK_STATES
 from tests.exchange.files import Store
 from tests.world import World
 
@@ -53,6 +58,56 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tasks = client.get_task_stream()
         (folder / "tasks.json").write_text(json.dumps(tasks, default=str))
     return folder
+
+
+def broken(block: Any) -> Any:
+    raise ValueError("boom in a block")
+
+
+@dataclass(frozen=True)
+class Collections:
+    """What is saved of computations of dask.array, whose keys are tuples, and how Dask names its tasks."""
+
+    folder: Path
+    names: dict[str, tuple[str, str]]
+    """prefix and group by the text of the key"""
+    edges: set[tuple[str, str]]
+    transitions: list[tuple[str, str, str]]
+    streamed: list[str]
+    """keys of the task stream"""
+
+
+@pytest.fixture(scope="module")
+def collections(tmp_path_factory: pytest.TempPathFactory) -> Collections:
+    folder = tmp_path_factory.mktemp("collections")
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        client.get_task_stream()
+        array = da.random.random((40, 40), chunks=(10, 10))
+        sums = array.sum(axis=0).persist()
+        wait(sums)
+        # Dask can't dump groups that are named by a number or a tuple, such as that of (7, 1)
+        ones = [client.submit(inc, 1, key=key) for key in (1, "1", ("sum-agg", 0), 2.5, "it's one")]
+        wait(ones)
+        needs = client.submit(sum, ones, key=("needs-1", ("b", 2)))
+        wait(needs)
+        erred = array.map_blocks(broken, dtype=float, meta=array._meta).persist()
+        wait(erred)
+        for format in ("msgpack", "yaml"):
+            client.dump_cluster_state(str(folder / "dump"), format=format)
+        stream = client.get_task_stream()
+        (folder / "tasks.json").write_text(json.dumps(stream, default=str))
+        scheduler = cluster.scheduler
+        tasks = scheduler.tasks.values()
+        return Collections(
+            folder,
+            {repr(task.key): (str(task.prefix.name), str(task.group.name)) for task in tasks},
+            {(str(task.key), str(needed.key)) for task in tasks for needed in task.dependencies},
+            [(str(key), *states) for key, *states in (entry[:3] for entry in scheduler.transition_log)],
+            [str(task["key"]) for task in stream],
+        )
 
 
 def nothing(done: float) -> None:
@@ -239,3 +294,68 @@ def test_records_that_are_left_out_are_counted_in_the_imports_result(
         message=report,
     )
     assert report in world.client("editor").get(reverse("job", args=[job.pk])).content.decode()
+
+
+KEY = "replace(key_rest, U&'\\0001', task_group.name)"
+NEEDED = "replace(depends_on_rest, U&'\\0001', needed.name)"
+
+
+@pytest.mark.parametrize("file", ["dump.msgpack.gz", "dump.yaml"])
+def test_keys_of_collections_and_numbers_are_those_of_the_cluster_that_was_dumped(
+    collections: Collections, world: World, connection: psycopg.Connection, file: str
+) -> None:
+    reports: list[str] = []
+    run = import_file(collections.folder / file, Destination(world.alpha), nothing, reports.append)
+    assert reports == []
+
+    def rows(query: str) -> list[tuple[Any, ...]]:
+        return connection.execute(query.encode(), [run.cluster_id]).fetchall()
+
+    group = "JOIN task_group ON task_group.id = group_id"
+    states = f"('{{{','.join(TASK_STATES)}}}'::text[])"
+    assert Counter(
+        rows(
+            f"""SELECT {KEY}, {states}[start + 1], {states}[finish + 1] FROM transition {group}
+                WHERE transition.cluster_id = %s"""
+        )
+    ) == Counter(collections.transitions)
+    assert {
+        *rows(
+            f"""SELECT {KEY}, {NEEDED} FROM dependency {group}
+                JOIN task_group needed ON needed.id = depends_on_group_id WHERE dependency.cluster_id = %s"""
+        )
+    } == collections.edges
+    named = rows(
+        f"""SELECT {KEY}, prefix.name, task_group.name FROM task {group}
+            JOIN prefix ON prefix.id = task_group.prefix_id WHERE task.cluster_id = %s"""
+    )
+    expected = [(str(literal_eval(key)), *names) for key, names in collections.names.items()]
+    assert sorted(named) == sorted(expected)
+    errors = rows(
+        f"""SELECT prefix.name, message, traceback FROM error {group}
+            JOIN prefix ON prefix.id = task_group.prefix_id WHERE error.cluster_id = %s"""
+    )
+    assert len(errors) == 16
+    assert {(prefix.endswith("broken"), message) for prefix, message, _ in errors} == {
+        (True, "boom in a block")
+    }
+    assert all("in broken" in traceback for *_, traceback in errors)
+    transferred = rows("SELECT jsonb_object_keys(keys) FROM transfer WHERE cluster_id = %s")
+    assert {key for (key,) in transferred} <= {key for key, *_ in named}
+
+
+def test_keys_of_a_saved_task_stream_are_those_of_dask(
+    collections: Collections, world: World, connection: psycopg.Connection
+) -> None:
+    run = import_file(collections.folder / "tasks.json", Destination(world.alpha), nothing)
+    stored = connection.execute(
+        f"""SELECT {KEY}, prefix.name, task_group.name FROM span JOIN task_group ON task_group.id = group_id
+            JOIN prefix ON prefix.id = span.prefix_id
+            WHERE span.cluster_id = %s AND action = 0""".encode(),
+        [run.cluster_id],
+    ).fetchall()
+    assert {key for key, *_ in stored} == {*collections.streamed}
+    known = {(str(literal_eval(key)), *names) for key, names in collections.names.items()}
+    still_there = {text for text, *_ in known}
+    assert {name for name in stored if name[0] in still_there} <= known
+    assert {"1", "('needs-1', ('b', 2))"} <= {key for key, *_ in stored}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from observatory.store.keys import find_keys
 from observatory.store.queries.tasks.errors import (
     ErrorFilter,
     error_groups,
@@ -102,5 +103,5 @@ def test_a_tasks_errors_are_not_those_of_a_key_with_the_same_hash(
 ) -> None:
     recorded.error(2, "plumless", group="plumless")
     recorded.error(1, "buckeroo", group="buckeroo")  # their CRC-32 is the same
-    [error] = errors_of_key(connection, cluster, "plumless", 10)
+    [error] = errors_of_key(connection, cluster, find_keys(connection, cluster, "plumless"), 10)
     assert error.time == at(2)

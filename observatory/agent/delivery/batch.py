@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from observatory.agent.task_names import split_key
 from observatory.wire.batches import encode_head, encode_rows
 from observatory.wire.dropped_records import DropReason
 from observatory.wire.head import AgentStatus, Head
@@ -187,7 +188,7 @@ def _parts(kind: Kind, rows: list[Row]) -> Iterator[list[Row]]:
 def _encoded(kind: Kind, rows: list[Row], dropped: list[Row]) -> Iterator[EncodedRows]:
     """Encodes rows; splits them in halves where the block is too large or a row cannot be encoded."""
     try:
-        block = encode_rows(kind, rows)
+        block = encode_rows(kind, rows, split_key)
         first, last = _times(kind, rows)
         if len(block) <= LARGEST or len(rows) == 1:
             yield EncodedRows(kind, block, len(rows), first, last)

@@ -15,6 +15,7 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.wire.records import clean_key, key_text
 
 EMPTY = "{}"
 MAXIMUM_CODE = 100_000
@@ -68,7 +69,7 @@ class Graphs:
         computation = scheduler.computations[-1] if scheduler.computations else None
         computation_id = str(computation.id) if computation is not None else f"{scheduler.id}-{now:.6f}"
         counts = Counter(task.group.name for task in tasks).most_common(MAXIMUM_GROUPS)
-        groups = [(str(group)[:MAXIMUM_NAME], count) for group, count in counts]
+        groups = [(clean_key(key_text(group))[:MAXIMUM_NAME], count) for group, count in counts]
         annotations = _annotations(computation)
         spans = _spans(scheduler, tasks[0])
         self._computation(

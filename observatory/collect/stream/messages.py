@@ -6,12 +6,11 @@ import json
 from typing import Any
 
 from observatory.collect.scheduler.identity import MAXIMUM_NAME, Problems, integer, number, text
-from observatory.store.keys import split_as_dask
+from observatory.store.keys import key_of_json, name_key
 from observatory.wire.event_kinds import EVENT_KINDS
-from observatory.wire.records import Action, Event, Span, Status, clean_key, clean_text, is_time
+from observatory.wire.records import Action, Event, Span, Status, is_time
 
 MAXIMUM_MESSAGES = 10_000
-MAXIMUM_DEPTH = 20
 
 EVENTS = {
     "add_worker": "worker-added",
@@ -58,7 +57,7 @@ def read_object(page: Any, now: float) -> Span | Event | None:
 
 def read_transition(page: dict[str, Any]) -> Span | None:
     """The span of one start/stop pair of a finished task; None when it is malformed."""
-    key = dask_key(page.get("key"))
+    key = key_of_json(page.get("key"))
     start, stop = number(page, "start"), number(page, "stop")
     worker, thread, action = page.get("worker"), page.get("thread"), page.get("action")
     if (
@@ -78,7 +77,7 @@ def read_transition(page: dict[str, Any]) -> Span | None:
         known_action = Action.of(action)
     except ValueError:
         return None
-    text_key, prefix, group = names_of(key)
+    text_key, prefix, group = name_key(key)
     return Span(
         worker=worker,
         thread=thread,
@@ -92,19 +91,3 @@ def read_transition(page: dict[str, Any]) -> Span | None:
         typename=text(page, "typename", MAXIMUM_NAME),
         status=Status.OK if page.get("status") == "OK" else Status.ERROR,
     )
-
-
-def dask_key(value: Any, depth: int = 0) -> Any:
-    """A task key decoded from JSON, where tuples became lists; None when it is not a valid key."""
-    if isinstance(value, str | int | float):
-        return value
-    if isinstance(value, list) and value and depth < MAXIMUM_DEPTH:
-        parts = tuple(dask_key(part, depth + 1) for part in value)
-        return None if None in parts else parts
-    return None
-
-
-def names_of(key: Any) -> tuple[str, str, str]:
-    """(key, prefix, group) as texts, split as Dask does."""
-    prefix, group = split_as_dask(key)
-    return clean_key(str(key)), clean_text(prefix, MAXIMUM_NAME) or "Other", clean_key(group)

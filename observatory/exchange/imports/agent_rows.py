@@ -24,6 +24,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import MAXIMUM_CONTAINERS
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.ingest.writer import Writer
+from observatory.store.keys import split_as_dask
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.batches import BatchError, encode_rows
 from observatory.wire.blocks import decode
@@ -88,7 +89,10 @@ def store(
         is_last=True,
     )
     try:
-        blocks = {kind: next(decode(encode_rows(KINDS[kind], some))) for kind, some in rows.rows.items()}
+        blocks = {
+            kind: next(decode(encode_rows(KINDS[kind], some, split_as_dask)))
+            for kind, some in rows.rows.items()
+        }
     except (TypeError, OverflowError, ValueError) as error:
         raise Refused(f"It has values that its kind cannot have: {str(error)[:200]}.") from None
     made: Run | None = None

@@ -10,6 +10,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from observatory.exchange.bundles.manifest import ClusterFacts, RunFacts
@@ -25,13 +26,12 @@ from observatory.exchange.imports.agent_rows import (
 )
 from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.cluster_dumps import Dump
+from observatory.exchange.imports.dump_keys import DumpKeys, saved_key
 from observatory.exchange.imports.refusal import Refused
 from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.kind import MAXIMUM_NAME_LENGTH
-from observatory.wire.records import TASK_STATES, Action, Status, is_time
+from observatory.wire.records import TASK_STATES, Action, Status, is_time, key_text
 
-SHOWN = re.compile(r"<\w+ '?(.+?)'?(?:,| \S+>|>)", re.DOTALL)
-"""how Dask shows a task or a worker: <TaskState 'inc-1' memory>, <WorkerState 'tcp://…', name: 0, …>"""
 STATUS = re.compile(r"'(\w+)'")
 LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) - (\S+) - \w+ - (.*)", re.DOTALL)
 """Dask's format of log lines"""
@@ -52,9 +52,8 @@ class _Reader:
     def __init__(self, dump: Dump, allowance: Allowance) -> None:
         self.rows = AgentRows(allowance)
         self.scheduler = as_mapping(dump.get("scheduler"))
-        self.tasks = {
-            as_text(key): as_mapping(task) for key, task in as_mapping(self.scheduler.get("tasks")).items()
-        }
+        self.keys = DumpKeys()
+        self.tasks = self.keys.read(self.scheduler.get("tasks"))
         self.workers = {
             as_text(address): as_mapping(worker)
             for address, worker in as_mapping(self.scheduler.get("workers")).items()
@@ -110,12 +109,13 @@ class _Reader:
         for entry in as_list(self.scheduler.get("transition_log")):
             if isinstance(entry, list) and len(entry) >= 5 and is_time(as_number(entry[-1])):
                 stimulus = as_text(entry[-2]) if len(entry) > 5 else ""
-                key, start, finish = map(as_text, entry[:3])
-                self.rows.add("transition", as_number(entry[-1]), key, start, finish, "", stimulus)
+                key, start, finish = saved_key(entry[0]), as_text(entry[1]), as_text(entry[2])
+                if key is not None:
+                    self.rows.add("transition", as_number(entry[-1]), key, start, finish, "", stimulus)
 
     def _spans_and_transfers(self) -> None:
         for address, worker in self.rows_by_workers.items():
-            spans = sorted(_spans(as_mapping(worker.get("tasks"))), key=lambda span: span[2:4])
+            spans = sorted(_spans(self.keys.read(worker.get("tasks"))), key=lambda span: span[2:4])
             for lane, (key, action, start, stop, nbytes, status) in _on_lanes(spans):
                 self.rows.add("span", address, lane, key, action, start, stop, nbytes, "", status)
             for direction, name in enumerate(("incoming", "outgoing")):
@@ -128,7 +128,7 @@ class _Reader:
         keys = as_mapping(entry.get("keys"))
         start, stop = as_number(entry.get("start")), as_number(entry.get("stop"))
         amounts = as_number(entry.get("total")), as_number(entry.get("compressed"))
-        first = dict(list(keys.items())[:100])
+        first = {key_text(self.keys.named(name)): size for name, size in islice(keys.items(), 100)}
         peer = as_text(entry.get("who"))
         row = (start, stop, address, peer, direction, *amounts, as_json(first), len(keys))
         self.rows.add("transfer", *row)
@@ -200,13 +200,13 @@ class _Reader:
 
     def _tasks(self) -> None:
         """Settings, dependencies and errors of the tasks."""
-        first: dict[str, float] = {}
-        erred: dict[str, float] = {}
+        first: dict[Any, float] = {}
+        erred: dict[Any, float] = {}
         for moment, key, _, finish, *_ in self.rows.rows.get("transition", ()):
             first.setdefault(key, moment)
             if finish == "erred":
                 erred[key] = moment
-        blamed = Counter(_shown(task.get("exception_blame")) for task in self.tasks.values())
+        blamed = Counter(self.keys.shown(task.get("exception_blame")) for task in self.tasks.values())
         for key, task in self.tasks.items():
             moment = first.get(key, self.start)
             asked = as_json(task.get("annotations")), as_json(task.get("resource_restrictions"))
@@ -214,11 +214,13 @@ class _Reader:
             shown = f"({', '.join(map(as_text, priority))})" if priority else ""
             self.rows.add("task", moment, "", key, shown, as_count(task.get("retries")), *asked)
             for needed in as_list(task.get("dependencies")):
-                self.rows.add("dependency", moment, "", key, _shown(needed))
-            if task.get("state") == "erred" and _shown(task.get("exception_blame")) in ("", key):
+                if (other := self.keys.shown(needed)) is not None:
+                    self.rows.add("dependency", moment, "", key, other)
+            blame = self.keys.shown(task.get("exception_blame"))
+            if task.get("state") == "erred" and (blame is None or blame == key):
                 self._error(erred.get(key, self.end), key, task, max(blamed[key] - 1, 0))
 
-    def _error(self, moment: float, key: str, task: Mapping[Any, Any], dependents: int) -> None:
+    def _error(self, moment: float, key: Any, task: Mapping[Any, Any], dependents: int) -> None:
         said = as_text(task.get("exception_text"))
         name, bracket, rest = said.partition("(")
         is_call = bracket and name.replace(".", "").isidentifier() and rest.endswith(")")
@@ -259,9 +261,8 @@ class _Reader:
         return 0.0
 
 
-def _spans(tasks: Mapping[Any, Any]) -> Iterator[tuple[str, int, float, float, float, int]]:
-    for key, task in tasks.items():
-        item = as_mapping(task)
+def _spans(tasks: Mapping[Any, Mapping[Any, Any]]) -> Iterator[tuple[Any, int, float, float, float, int]]:
+    for key, item in tasks.items():
         status = Status.ERROR if item.get("state") == "error" else Status.OK
         for part in map(as_mapping, as_list(item.get("startstops"))):
             start, stop = as_number(part.get("start")), as_number(part.get("stop"))
@@ -270,7 +271,7 @@ def _spans(tasks: Mapping[Any, Any]) -> Iterator[tuple[str, int, float, float, f
             except ValueError:
                 continue
             if is_time(start) and is_time(stop) and start <= stop:
-                yield as_text(key), int(action), start, stop, as_number(item.get("nbytes")), int(status)
+                yield key, int(action), start, stop, as_number(item.get("nbytes")), int(status)
 
 
 def _on_lanes(spans: list[Any]) -> Iterator[tuple[int, Any]]:
@@ -301,9 +302,3 @@ def _local(text: str) -> float:
         return float(calendar.timegm(time.strptime(text, "%Y-%m-%d %H:%M:%S")))
     except ValueError:
         return 0.0
-
-
-def _shown(value: Any) -> str:
-    """The key in the `repr` of a task."""
-    found = SHOWN.match(as_text(value))
-    return found[1] if found else ""

@@ -11,6 +11,7 @@ from typing import Any
 from observatory.exchange.bundles.manifest import ClusterFacts, RunFacts
 from observatory.exchange.imports.agent_rows import AgentRows, as_list, as_mapping, as_number, as_text
 from observatory.exchange.imports.allowance import Allowance
+from observatory.exchange.imports.dump_keys import saved_key
 from observatory.exchange.imports.refusal import Refused
 from observatory.exchange.imports.unpacking import opened
 from observatory.wire.event_kinds import CLUSTER_ENDED
@@ -42,9 +43,9 @@ def records_of(tasks: list[Any], allowance: Allowance) -> tuple[AgentRows, RunFa
     threads: dict[str, set[int]] = {}
     for number, entry in enumerate(tasks, 1):
         task = as_mapping(entry)
-        worker, key = as_text(task.get("worker")), as_text(task.get("key")) or str(task.get("key"))[:2000]
+        worker, key = as_text(task.get("worker")), saved_key(task.get("key"))
         parts = as_list(task.get("startstops"))
-        if not worker or "key" not in task or not parts:
+        if not worker or key is None or not parts:
             raise Refused(
                 f"Entry {number} of the list is no task of get_task_stream: no worker, key or startstops."
             )

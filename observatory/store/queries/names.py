@@ -71,22 +71,22 @@ def workers_with(
 
 
 def clusters_with_group(
-    connection: psycopg.Connection, clusters: Sequence[int], text: str, group: str, timeout: float
+    connection: psycopg.Connection, clusters: Sequence[int], text: str, groups: Sequence[str], timeout: float
 ) -> set[int]:
-    """Return the clusters with a group whose name contains the text, or that is named `group`.
+    """Return the clusters with a group whose name contains the text, or that is one of `groups`.
 
-    Those with `group` alone if all the names cannot be read within `timeout` seconds.
+    Those with one of `groups` alone if all the names cannot be read within `timeout` seconds.
     """
     try:
         with statement_timeout(connection, timeout):
             found = connection.execute(
                 """SELECT DISTINCT cluster_id FROM task_group
-                   WHERE cluster_id = ANY(%s) AND (name = %s OR strpos(lower(name), lower(%s)) > 0)""",
-                [list(clusters), group, text],
+                   WHERE cluster_id = ANY(%s) AND (name = ANY(%s) OR strpos(lower(name), lower(%s)) > 0)""",
+                [list(clusters), list(groups), text],
             ).fetchall()
     except psycopg.errors.QueryCanceled:
         found = connection.execute(
-            "SELECT cluster_id FROM task_group WHERE cluster_id = ANY(%s) AND name = %s",
-            [list(clusters), group],
+            "SELECT cluster_id FROM task_group WHERE cluster_id = ANY(%s) AND name = ANY(%s)",
+            [list(clusters), list(groups)],
         ).fetchall()
     return {cluster for (cluster,) in found}

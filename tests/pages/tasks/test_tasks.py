@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from urllib.parse import urlencode
 
 import pytest
+from django.utils.html import escape
 
-from tests.recorded import Recorded
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.keys import name_key
+from observatory.store.texts import clean_name
+from observatory.wire.records import Action, Span
+from tests import odd_keys
+from tests.recorded import START, Recorded
 from tests.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,3 +74,25 @@ def test_a_task_with_many_dependents_has_the_number_of_all_and_lists_the_first(
     [dependents] = re.findall(r"data-dependents>(.*?)</ul>", shown, re.DOTALL)
     assert dependents.count("<li>") == 200
     assert "The first 200." in shown
+
+
+def test_tasks_with_keys_of_any_type_are_found_and_their_pages_open(world: World, recorded: Recorded) -> None:
+    recorded.worker("tcp://a:1", "w0")
+    named = {key: name_key(key) for key in odd_keys.KEYS}
+    spans = [
+        Span("tcp://a:1", 1, text, prefix, group, Action.COMPUTE, START + number, START + number + 0.5)
+        for number, (text, prefix, group) in enumerate(named.values())
+    ]
+    with Writer() as writer:
+        writer.write(Batch.of(world.ended.pk, [], spans, [], [], []))
+    alike = [text for text, *_ in named.values()]
+    for key, (text, prefix, _) in named.items():
+        found = world.client("viewer").get("/search/", {"q": text}).content.decode()
+        links = re.findall(r'href="(/clusters/\d+/tasks/\?key=[^"]*)"', found)
+        page = world.client("viewer").get(unescape(links[0])).content.decode()
+        assert f'data-field="key">{escape(text)}<' in page, key
+        assert (
+            escape(clean_name(prefix)) in re.findall(r'data-field="prefix">(.*?)</dd>', page, re.DOTALL)[0]
+        ), key
+        assert ("data-alike" in page) == (alike.count(text) > 1), key
+    assert "are written like this" in show(world, "1000")

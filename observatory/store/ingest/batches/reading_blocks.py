@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -12,20 +12,22 @@ from observatory.store.ingest.batches.records import (
     NUMPY,
     Array,
     Coded,
+    Names,
     Records,
     Values,
     clean_values,
     keys_of,
     lacking,
 )
-from observatory.wire.batches import BatchError
+from observatory.store.keys import clean_split
+from observatory.wire.batches import OF_TEXT, BatchError
 from observatory.wire.blocks import Block
-from observatory.wire.kind import Field, KeyReference, Kind, Type
+from observatory.wire.kind import Field, Kind, Type
 from observatory.wire.kinds import KINDS
-from observatory.wire.records import clean_key
 
 MAXIMUM_CONTAINERS = 100_000
 """JSON objects and lists in a column: more take more memory and time than a batch may"""
+NAMES = ("prefixes", "groups", "of")
 EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 """seconds; as wire.records.is_time"""
 
@@ -92,11 +94,33 @@ def _read(field: Field, block: Block) -> tuple[Values, Array | None]:
         bounded = Coded(list(_bounded(coded.values)), coded.codes)
         parsed = bounded.map(lambda text: _json(text, field.type.limit))
         return parsed, parsed.numbers(lambda value: value is not None, np.bool_)
-    if isinstance(field.storage, KeyReference):
-        return keys_of(coded), None
     if field.type is Type.KEY:
-        return coded.map(clean_key), None
+        return keys_of(field, coded, _names(block, field.name, len(coded.values))), None
     return clean_values(coded, field.type.limit), None
+
+
+def _names(block: Block, name: str, count: int) -> Names | None:
+    """The names of the keys in a column; None: none are sent, as of texts alone and by older agents.
+
+    Raises BatchError if they are not as wire/batches.py says.
+    """
+    columns = block.meta.get("names")
+    sent = columns.get(name) if isinstance(columns, Mapping) else None
+    if sent is None:
+        return None
+    prefixes, groups, of = (sent.get(part) if isinstance(sent, Mapping) else None for part in NAMES)
+    if not (_is_list(prefixes, str) and _is_list(groups, str) and _is_list(of, int)):
+        raise BatchError(f"the names of {block.kind}.{name} are no lists {', '.join(NAMES)}")
+    if len(prefixes) != len(groups) or len(of) != count:
+        raise BatchError(f"the names of {block.kind}.{name} are not one for each key")
+    if of and not OF_TEXT <= min(of) <= max(of) < len(prefixes):
+        raise BatchError(f"{block.kind}.{name} refers to a name that it hasn't")
+    pairs = [*map(clean_split, prefixes, groups), None]
+    return [pairs[position] for position in of]
+
+
+def _is_list(value: Any, item: type) -> TypeGuard[list[Any]]:
+    return isinstance(value, list) and set(map(type, value)) <= {item}
 
 
 def _bounded(texts: Sequence[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from observatory.store.keys import clean_keys, split_key
 from observatory.store.texts import MAXIMUM_NAME_LENGTH, are_printable
 from observatory.wire.batches import fields_of_rows
 from observatory.wire.blocks import Column
-from observatory.wire.kind import KeyReference, Kind, Type
+from observatory.wire.kind import Field, KeyReference, Kind, Type
 from observatory.wire.records import clean_text
 
 Array = npt.NDArray[Any]
@@ -92,6 +92,10 @@ class Coded:
         return Column(name, "text", some.codes.astype(np.uint32), some.values)
 
 
+Names: TypeAlias = "Sequence[tuple[str, str] | None]"
+"""the (prefix, group) of each text of a column of keys"""
+
+
 @dataclass(frozen=True, slots=True)
 class Keys(Coded):
     """A column of task keys, with the (prefix, group) of each value."""
@@ -99,9 +103,20 @@ class Keys(Coded):
     names: Coded
 
     @classmethod
-    def of_texts(cls, keys: Sequence[str], codes: npt.NDArray[np.int64]) -> Keys:
-        """Of clean keys."""
-        return cls(keys, codes, Coded.of(map(split_key, keys)))
+    def of_texts(cls, coded: Coded, names: Names | None = None) -> Keys:
+        """Of texts and their names; those without names are named as Dask names a text."""
+        keys = clean_keys(coded.values)
+        if names is None:
+            return cls(keys, coded.codes, Coded.of(map(split_key, keys)))
+        pairs = (name or split_key(key) for key, name in zip(keys, names, strict=True))
+        return cls(keys, coded.codes, Coded.of(pairs))
+
+    @classmethod
+    def of_groups(cls, coded: Coded, names: Names | None = None) -> Keys:
+        """Of groups' names, which are their own groups."""
+        keys = cls.of_texts(coded, names)
+        prefixes = (prefix for prefix, _ in keys.names.per_row())
+        return cls(keys.values, keys.codes, Coded.of(zip(prefixes, keys.values, strict=True)))
 
     def where(self, rows: Array) -> Keys:
         used, codes = np.unique(self.codes[rows], return_inverse=True)
@@ -200,8 +215,8 @@ def records_of_rows(kind: Kind, rows: Sequence[Sequence[Any]]) -> Records:
             found[field.name] = np.array(values, NUMPY[field.type.column])
         else:
             coded = Coded.of(values)
-            is_key = isinstance(field.storage, KeyReference)
-            found[field.name] = keys_of(coded) if is_key else clean_values(coded, field.type.limit)
+            is_key = field.type is Type.KEY
+            found[field.name] = keys_of(field, coded) if is_key else clean_values(coded, field.type.limit)
     return Records(kind, found)
 
 
@@ -210,8 +225,10 @@ def lacking(rows: int) -> Coded:
     return Coded([""], np.zeros(rows, np.int64))
 
 
-def keys_of(coded: Coded) -> Keys:
-    return Keys.of_texts(clean_keys(coded.values), coded.codes)
+def keys_of(field: Field, coded: Coded, names: Names | None = None) -> Keys:
+    """The column of a field of keys, or of groups' names."""
+    is_key = isinstance(field.storage, KeyReference)
+    return Keys.of_texts(coded, names) if is_key else Keys.of_groups(coded, names)
 
 
 def clean_names(texts: Iterable[str]) -> Coded:

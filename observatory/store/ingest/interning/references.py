@@ -13,7 +13,7 @@ from observatory.store.ingest.batches.records import Array, Coded, Keys, Records
 from observatory.store.ingest.copying import Column, Texts, jsonb, nullable, texts, timestamps
 from observatory.store.ingest.interning.names import NewNames, Prefix
 from observatory.store.ingest.known_cluster import KnownCluster
-from observatory.store.keys import encode_keys, split_key
+from observatory.store.keys import encode_keys
 from observatory.store.texts import LARGEST_INTEGER, clean_json
 from observatory.wire.columns import BOUNDS, ColumnType
 from observatory.wire.kind import (
@@ -64,6 +64,7 @@ class References:
     def intern(self, records: Mapping[str, Records]) -> list[Prefix]:
         """Stores names and stacks; returns the prefixes that are new to the store."""
         new = NewNames()
+        groups: dict[str, str] = {}
         stacks: set[str] = set()
         for some in records.values():
             for field in some.kind.fields:
@@ -75,13 +76,16 @@ class References:
                             new.prefixes.add(prefix)
                             new.groups[group] = prefix
                     case NameReference(table="task_group"):
-                        new.groups.update((name, split_key(name)[0]) for name in _texts(values))
+                        assert isinstance(values, Keys)
+                        groups |= {group: prefix for prefix, group in values.names.values}
                     case NameReference(table="prefix"):
                         new.prefixes.update(name for name in _texts(values) if name)
                     case NameReference(table="typename"):
                         new.typenames.update(_texts(values))
                     case StackReference():
                         stacks.update(_texts(values))
+        # of a text that is written like a tuple, the key has another prefix than the group's name
+        new.groups = groups | new.groups
         if stacks:
             self.cluster.stacks.intern(self.connection, stacks)
         return self.cluster.names.intern(self.connection, new)

@@ -11,7 +11,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import KEY_CONDITION, key_parameters
+from observatory.store.keys import StoredKeys
 
 OUTCOMES = ("erred", "retried", "killed")
 
@@ -209,13 +209,15 @@ def error_kinds(
     return found
 
 
-def errors_of_key(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[TaskError]:
+def errors_of_key(
+    connection: psycopg.Connection, cluster: int, keys: StoredKeys, limit: int
+) -> list[TaskError]:
     """Return the first errors of a task, sorted by time."""
     return _errors(
         connection,
-        f"""{_COLUMNS} {_ROWS} AND {KEY_CONDITION}
+        f"""{_COLUMNS} {_ROWS} AND {keys.condition()}
             ORDER BY error.time LIMIT %(limit)s""",
-        {"cluster": cluster, **key_parameters(key), "limit": limit},
+        {"cluster": cluster, **keys.parameters, "limit": limit},
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import KEY_CONDITION, key_parameters
+from observatory.store.keys import StoredKeys
 from observatory.wire.records import TASK_STATES, Action
 
 Row = TypeVar("Row")
@@ -94,7 +94,9 @@ class AgentCoverage:
 _WORKER: LiteralString = "coalesce(nullif(worker.name, ''), worker.address, '')"
 
 
-def transitions(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[Transition]:
+def transitions(
+    connection: psycopg.Connection, cluster: int, keys: StoredKeys, limit: int
+) -> list[Transition]:
     """Return the first transitions of the task, sorted by time."""
     return _of_key(
         connection,
@@ -103,15 +105,15 @@ def transitions(connection: psycopg.Connection, cluster: int, key: str, limit: i
                 coalesce((%(states)s::text[])[finish + 1], 'unknown') AS finish, worker_id,
                 {_WORKER} AS worker, stimulus
             FROM transition LEFT JOIN worker ON worker.id = worker_id
-            WHERE transition.cluster_id = %(cluster)s AND {KEY_CONDITION}
+            WHERE transition.cluster_id = %(cluster)s AND {keys.condition()}
             ORDER BY transition.time LIMIT %(limit)s""",
         cluster,
-        key,
+        keys,
         limit,
     )
 
 
-def spans(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[TaskSpan]:
+def spans(connection: psycopg.Connection, cluster: int, keys: StoredKeys, limit: int) -> list[TaskSpan]:
     """Return the first spans of the task, sorted by start."""
     return _of_key(
         connection,
@@ -122,25 +124,27 @@ def spans(connection: psycopg.Connection, cluster: int, key: str, limit: int) ->
             FROM span
             JOIN typename ON typename.id = typename_id
             JOIN lane ON lane.id = lane_id JOIN worker ON worker.id = lane.worker_id
-            WHERE span.cluster_id = %(cluster)s AND {KEY_CONDITION}
+            WHERE span.cluster_id = %(cluster)s AND {keys.condition()}
             ORDER BY start LIMIT %(limit)s""",
         cluster,
-        key,
+        keys,
         limit,
     )
 
 
-def submissions(connection: psycopg.Connection, cluster: int, key: str, limit: int) -> list[Submission]:
+def submissions(
+    connection: psycopg.Connection, cluster: int, keys: StoredKeys, limit: int
+) -> list[Submission]:
     """Return one submission for each computation of the task, sorted by time."""
     return _of_key(
         connection,
         Submission,
         f"""SELECT task.time, computation, priority, retries, annotations, resources
            FROM task
-           WHERE task.cluster_id = %(cluster)s AND {KEY_CONDITION}
+           WHERE task.cluster_id = %(cluster)s AND {keys.condition()}
            ORDER BY task.time LIMIT %(limit)s""",
         cluster,
-        key,
+        keys,
         limit,
     )
 
@@ -196,17 +200,36 @@ def agent_coverage(connection: psycopg.Connection, cluster: int) -> AgentCoverag
         ).fetchone()
 
 
+def prefixes(connection: psycopg.Connection, cluster: int, keys: StoredKeys) -> list[str]:
+    """Return the prefix of each of the keys that has records, sorted."""
+    groups = " UNION ".join(
+        f"SELECT group_id FROM {table} WHERE cluster_id = %(cluster)s AND {keys.condition()}"
+        for table in ("span", "transition", "task", "error")
+    )
+    rows = connection.execute(
+        f"""SELECT prefix.name FROM ({groups}) AS found JOIN task_group ON task_group.id = found.group_id
+            JOIN prefix ON prefix.id = task_group.prefix_id ORDER BY prefix.name""",
+        {"cluster": cluster, **keys.parameters},
+    )
+    return [name for (name,) in rows]
+
+
 def _of_key(
-    connection: psycopg.Connection, kind: type[Row], query: LiteralString, cluster: int, key: str, limit: int
+    connection: psycopg.Connection,
+    kind: type[Row],
+    query: LiteralString,
+    cluster: int,
+    keys: StoredKeys,
+    limit: int,
 ) -> list[Row]:
     with connection.cursor(row_factory=class_row(kind)) as cursor:
-        return cursor.execute(query, _parameters(cluster, key, limit)).fetchall()
+        return cursor.execute(query, _parameters(cluster, keys, limit)).fetchall()
 
 
-def _parameters(cluster: int, key: str, limit: int) -> dict[str, Any]:
+def _parameters(cluster: int, keys: StoredKeys, limit: int) -> dict[str, Any]:
     return {
         "cluster": cluster,
-        **key_parameters(key),
+        **keys.parameters,
         "limit": limit,
         "states": list(TASK_STATES),
         "actions": [action.label for action in Action],

@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import GROUP_ID_OF_KEY, KEY_CONDITION, key_parameters
+from observatory.store.keys import StoredKeys
 from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
 
@@ -77,26 +77,28 @@ _NEAREST: LiteralString = """
     ORDER BY abs(start - %(near)s), start, lane LIMIT %(limit)s"""
 
 
-def spans_of_task(connection: psycopg.Connection, window: Window, key: str, limit: int) -> list[ComputedSpan]:
+def spans_of_task(
+    connection: psycopg.Connection, window: Window, keys: StoredKeys, limit: int
+) -> list[ComputedSpan]:
     """Return the first computing spans of the task, sorted by start."""
     with connection.cursor(row_factory=class_row(ComputedSpan)) as cursor:
         return cursor.execute(
-            f"{_SPAN} WHERE {_COMPUTED} AND {KEY_CONDITION} ORDER BY start LIMIT %(limit)s",
-            {**window.parameters(), **key_parameters(key), "limit": limit},
+            f"{_SPAN} WHERE {_COMPUTED} AND {keys.condition()} ORDER BY start LIMIT %(limit)s",
+            {**window.parameters(), **keys.parameters, "limit": limit},
         ).fetchall()
 
 
 def neighbours(
-    connection: psycopg.Connection, cluster: int, key: str, direction: Direction, limit: int
+    connection: psycopg.Connection, cluster: int, keys: StoredKeys, direction: Direction, limit: int
 ) -> list[Neighbour]:
     """Return the first neighbours of the task by key. An edge that was submitted twice counts once."""
     with connection.cursor(row_factory=class_row(Neighbour)) as cursor:
         return cursor.execute(
-            f"""WITH {_neighbour(direction)}
+            f"""WITH {_neighbour(keys, direction)}
                 SELECT replace(rest, U&'\\0001', name) AS key, prefix_id AS prefix, group_id, rest,
                     count(*) OVER () AS total
                 FROM neighbour JOIN task_group ON task_group.id = group_id ORDER BY key LIMIT %(limit)s""",
-            {"cluster": cluster, **key_parameters(key), "limit": limit},
+            {"cluster": cluster, **keys.parameters, "limit": limit},
         ).fetchall()
 
 
@@ -121,26 +123,31 @@ def spans_of_few(
 
 
 def spans_of_all(
-    connection: psycopg.Connection, window: Window, key: str, direction: Direction, near: float, limit: int
+    connection: psycopg.Connection,
+    window: Window,
+    keys: StoredKeys,
+    direction: Direction,
+    near: float,
+    limit: int,
 ) -> list[NeighbourSpan]:
     """Return what `spans_of_few` does, of all neighbours of a task. Needs a transaction (`snapshot`)."""
     # one pass over the window's spans: looking up thousands of keys one by one takes minutes
     connection.execute("SELECT set_config('enable_nestloop', 'off', true)")
     return _nearest(
         connection,
-        f"""WITH {_neighbour(direction)}, computed AS MATERIALIZED ({_SPAN}
+        f"""WITH {_neighbour(keys, direction)}, computed AS MATERIALIZED ({_SPAN}
                 JOIN neighbour ON neighbour.group_id = span.group_id AND neighbour.rest = span.key_rest
                 WHERE {_COMPUTED})
             {_NEAREST}""",
-        {**window.parameters(), **key_parameters(key), "near": near, "limit": limit},
+        {**window.parameters(), **keys.parameters, "near": near, "limit": limit},
     )
 
 
-def _neighbour(direction: Direction) -> LiteralString:
+def _neighbour(keys: StoredKeys, direction: Direction) -> LiteralString:
     group, rest, other_group, other_rest = direction.value
     return f"""neighbour AS MATERIALIZED (
         SELECT DISTINCT {other_group} AS group_id, {other_rest} AS rest FROM dependency
-        WHERE cluster_id = %(cluster)s AND {group} = {GROUP_ID_OF_KEY} AND {rest} = %(rest)s)"""
+        WHERE cluster_id = %(cluster)s AND {keys.condition(group, rest)})"""
 
 
 def _nearest(

@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import KEY_CONDITION, key_parameters
+from observatory.store.keys import StoredKeys
 from observatory.store.queries.tasks.lineage import Window
 from observatory.wire.clocks import TOLERANCE
 from observatory.wire.records import Action
@@ -61,7 +61,7 @@ class StolenTask:
 
 
 def transfers_of_task(
-    connection: psycopg.Connection, window: Window, key: str, limit: int
+    connection: psycopg.Connection, window: Window, keys: StoredKeys, limit: int
 ) -> list[TransferOfTask]:
     """Return the transfers of the task's transfer spans, sorted by start. Only agents report them."""
     # Dask gives a span and the entry in the log of transfers the same times
@@ -69,7 +69,7 @@ def transfers_of_task(
         WITH moved AS MATERIALIZED (
             SELECT lane_id, worker_id, span.start, span.stop FROM span JOIN lane ON lane.id = lane_id
             WHERE span.cluster_id = %(cluster)s AND span.start < %(stop)s AND span.stop > %(start)s
-                AND action = %(transfer)s AND {KEY_CONDITION}
+                AND action = %(transfer)s AND {keys.condition()}
             ORDER BY span.start LIMIT %(limit)s)
         SELECT moved.lane_id AS lane, extract(epoch FROM moved.start)::float8 AS start,
             extract(epoch FROM moved.stop)::float8 AS stop, {_worker_at("found.peer", "found.stop")} AS peer,
@@ -83,10 +83,12 @@ def transfers_of_task(
             LIMIT 1) AS found
         ORDER BY moved.start, moved.stop, moved.lane_id"""
     with connection.cursor(row_factory=class_row(TransferOfTask)) as cursor:
-        return cursor.execute(query, _parameters(window, key, limit)).fetchall()
+        return cursor.execute(query, _parameters(window, keys, limit)).fetchall()
 
 
-def steals_of_task(connection: psycopg.Connection, window: Window, key: str, limit: int) -> list[StealOfTask]:
+def steals_of_task(
+    connection: psycopg.Connection, window: Window, keys: StoredKeys, limit: int
+) -> list[StealOfTask]:
     """Return the steals of the task, sorted by time. Only agents report them."""
     query: LiteralString = f"""
         SELECT extract(epoch FROM steal.time)::float8 AS time,
@@ -100,10 +102,10 @@ def steals_of_task(connection: psycopg.Connection, window: Window, key: str, lim
                 AND asked.time BETWEEN steal.time - interval '1 min' AND steal.time
             ORDER BY asked.time DESC LIMIT 1) AS request ON true
         WHERE steal.cluster_id = %(cluster)s AND outcome = 'confirm'
-            AND steal.time >= %(start)s AND steal.time < %(stop)s AND {KEY_CONDITION}
+            AND steal.time >= %(start)s AND steal.time < %(stop)s AND {keys.condition()}
         ORDER BY steal.time LIMIT %(limit)s"""
     with connection.cursor(row_factory=class_row(StealOfTask)) as cursor:
-        return cursor.execute(query, _parameters(window, key, limit)).fetchall()
+        return cursor.execute(query, _parameters(window, keys, limit)).fetchall()
 
 
 def stolen_tasks(connection: psycopg.Connection, window: Window, limit: int) -> list[StolenTask]:
@@ -130,10 +132,10 @@ def _worker_at(address: LiteralString, time: LiteralString) -> LiteralString:
         ORDER BY started DESC LIMIT 1)"""
 
 
-def _parameters(window: Window, key: str, limit: int) -> dict[str, Any]:
+def _parameters(window: Window, keys: StoredKeys, limit: int) -> dict[str, Any]:
     return {
         **window.parameters(),
-        **key_parameters(key),
+        **keys.parameters,
         "transfer": int(Action.TRANSFER),
         "tolerance": TOLERANCE,
         "limit": limit,

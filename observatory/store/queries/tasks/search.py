@@ -12,7 +12,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.keys import KEY_CONDITION, key_parameters
+from observatory.store.keys import find_keys
 from observatory.store.times import from_microseconds
 from observatory.wire.records import TASK_STATES, Action
 
@@ -149,16 +149,18 @@ def submitted_in(
 
 
 def tasks_with_key(connection: psycopg.Connection, cluster: int, key: str) -> list[MatchedTask]:
-    """Return the last computation and the last submission of the task with exactly this key."""
+    """Return the last computation and the last submission of each task with exactly this key."""
+    keys = find_keys(connection, cluster, key)
     found: list[MatchedTask] = []
     for table, order, select in (("span", "start", COMPUTED), ("task", "time", SUBMITTED)):
         action = f"AND action = {int(Action.COMPUTE)}" if table == "span" else ""
         query = f"""
             WITH found AS (
-                SELECT * FROM {table} WHERE cluster_id = %(cluster)s AND {KEY_CONDITION} {action}
-                ORDER BY {order} DESC LIMIT 1)
+                SELECT DISTINCT ON (group_id, key_rest) * FROM {table}
+                WHERE cluster_id = %(cluster)s AND {keys.condition()} {action}
+                ORDER BY group_id, key_rest, {order} DESC)
             {select}"""
-        found += _rows(connection, MatchedTask, query, {"cluster": cluster, **key_parameters(key)})
+        found += _rows(connection, MatchedTask, query, {"cluster": cluster, **keys.parameters})
     return found
 
 
