@@ -28,16 +28,16 @@ RUNS_ONCE = {"migrate", "demo-token"}
 SERVERS = {"database", "redis"}
 ALWAYS_THE_SAME = {"OBSERVATORY_DATA_DIR", "OBSERVATORY_STATIC_ROOT"}
 """settings that the image makes"""
-OF_OTHER_SERVERS = {"DATABASE_SESSION_URL", "REDIS_SENTINELS", "REDIS_SENTINEL_PASSWORD"}
-"""settings for servers that the Compose file does not have"""
+OWN_DEFAULTS = {"DATABASE_URL", "REDIS_URL", "OBSERVATORY_ALLOWED_HOSTS"}
+"""settings whose defaults are the servers of the Compose file and their names"""
 OF_A_COMMAND = {"OBSERVATORY_TARGET_PASSWORD", "OBSERVATORY_TARGET_TOKEN", "XDG_DATA_HOME"}
 """settings that no service reads"""
 
 
 def _interpolated(text: str) -> str:
     """With every variable at its default, or at a word where it is required."""
-    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
-    return re.sub(r"\$\{\w+:\?[^}]*\}", "secret", text)
+    text = re.sub(r"\$\{\w+:\?[^}]*\}", "secret", text)  # first: a default can contain a required one
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
 
 
 def test_it_is_valid_by_the_compose_specification() -> None:
@@ -145,17 +145,32 @@ def test_every_management_command_that_it_names_exists() -> None:
 
 def test_every_setting_that_services_read_is_passed() -> None:
     documented = set(re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE))
-    assert set(COMPOSE["x-environment"]) == documented - ALWAYS_THE_SAME - OF_A_COMMAND - OF_OTHER_SERVERS
+    assert set(COMPOSE["x-environment"]) == documented - ALWAYS_THE_SAME - OF_A_COMMAND
     defaults = {
         name: re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)
         for name, value in COMPOSE["x-environment"].items()
-        if ":-" in value and name != "OBSERVATORY_ALLOWED_HOSTS"
+        if ":-" in value and name not in OWN_DEFAULTS
     }
     rows = re.findall(
         r"^\| `([A-Z_]+)` \| (none|`[^`]+`) \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE
     )
     documented_defaults = {name: "" if value == "none" else value.strip("`") for name, value in rows}
     assert defaults == {name: documented_defaults[name] for name in defaults}
+
+
+def test_the_memory_and_the_log_of_every_service_have_a_limit() -> None:
+    for name, service in SERVICES.items():
+        assert re.fullmatch(r"\d+[mg]", service["mem_limit"]), name
+        assert set(service["logging"]["options"]) == {"max-size", "max-file"}, name
+
+
+@pytest.mark.parametrize("name", ["alerts", "beat", "collector", "migrate", "web", "worker"])
+def test_a_process_has_the_memory_that_it_has_on_kubernetes(name: str) -> None:
+    manifest = (ROOT / f"deploy/kubernetes/base/{name}.yaml").read_text()
+    limits = re.findall(r"limits: \{memory: (\d+)([GM])i\}", manifest)
+    largest = max(int(number) * (1024 if unit == "G" else 1) for number, unit in limits)
+    number, unit = re.fullmatch(r"(\d+)([mg])", SERVICES[name]["mem_limit"]).groups()  # type: ignore[union-attr]
+    assert int(number) * (1024 if unit == "g" else 1) == largest
 
 
 def test_what_has_to_be_set_is_named_with_the_command_that_makes_it() -> None:

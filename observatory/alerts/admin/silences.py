@@ -16,7 +16,7 @@ from observatory.alerts.admin.silence_forms import MaintenanceForm, SilenceForm
 from observatory.alerts.models import Alert, MaintenanceWindow, Silence
 from observatory.alerts.silences.maintenance import occurrence
 from observatory.alerts.silences.suppression import SilenceScope, silence_labels
-from observatory.alerts.web.links import moment_url
+from observatory.alerts.web.links import moment_path
 
 MAX_SHOWN = 50
 
@@ -43,7 +43,7 @@ class SilenceAdmin(ProjectScopedAdmin):
     def matched_now(self, silence: Silence) -> str:
         if silence.pk is None:
             return "Shown after saving."
-        shown = [(alert, moment_url(alert)) for alert in _matched(silence)]
+        shown = [(alert, moment_path(alert)) for alert in _matched(silence)]
         context = {"shown": shown[:MAX_SHOWN], "more": max(0, len(shown) - MAX_SHOWN)}
         return render_to_string("admin/alerts/silence/matched.html", context)
 

@@ -5,19 +5,31 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 
 from observatory.alerts.notifying.channels import channel_kinds
+from observatory.alerts.notifying.errors import SendError
+from observatory.alerts.notifying.receiver_addresses import check_host
 from observatory.clusters.addresses import split_address
 
 MAX_LENGTH = 2000
 
 
 def clean_address(kind: str, text: str) -> str:
-    """Normalizes the address of a channel of a kind. Raises ValidationError, which says what is wrong."""
+    """Normalizes the address of a channel of a kind, whose host may be sent to. Looks the host up.
+
+    Raises ValidationError, which says what is wrong.
+    """
     text = text.strip()
     if len(text) > MAX_LENGTH:
         raise ValidationError(f"An address has at most {MAX_LENGTH:,} characters.")
     if not text.isprintable():
         raise ValidationError("An address must be a single line.")
-    return channel_kinds()[kind].clean_address(text)
+    channel_kind = channel_kinds()[kind]
+    cleaned = channel_kind.clean_address(text)
+    if host := channel_kind.host_of(cleaned):
+        try:
+            check_host(host)
+        except SendError as error:
+            raise ValidationError(str(error)) from None
+    return cleaned
 
 
 def check_http_address(text: str) -> None:

@@ -67,7 +67,7 @@ def refused_parameters(address: str) -> list[str]:
     return sorted(name for name in names if name.lower() not in PARAMETERS)
 
 
-def host_of(service: apprise.NotifyBase) -> str | None:
+def host_of_service(service: apprise.NotifyBase) -> str | None:
     """The host of the service's server; None for a service with servers of its own."""
     if isinstance(service, NotifyEmail):
         return str(service.smtp_host or service.host)

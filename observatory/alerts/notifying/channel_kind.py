@@ -26,5 +26,9 @@ class ChannelKind(ABC):
         """Normalizes an address. Raises ValidationError, which says what is wrong."""
 
     @abstractmethod
+    def host_of(self, address: str) -> str | None:
+        """The host that messages are sent to; None for a service with servers of its own."""
+
+    @abstractmethod
     def send(self, address: str, message: Message, at: datetime) -> None:
         """Sends a message at a time of our clock. Raises SendError."""

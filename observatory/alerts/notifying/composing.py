@@ -11,7 +11,8 @@ from observatory.alerts.labels import labels_of
 from observatory.alerts.models import RANKS, Alert, Delivery
 from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.web.fired import fired_in_run_of
-from observatory.alerts.web.links import moment_url, page_url
+from observatory.alerts.web.links import alert_path, moment_path
+from observatory.clusters.public_urls import url_in_message
 
 
 def message_of(id: UUID, channel: str, deliveries: Iterable[Delivery]) -> Message:
@@ -42,8 +43,8 @@ def _item(alert: Alert, change: Change) -> Item:
         starts=alert.fired or alert.pending,
         stops=alert.resolved,
         is_late=alert.is_late,
-        page_url=page_url(alert),
-        moment_url=moment_url(alert),
+        page_url=url_in_message(alert_path(alert)),
+        moment_url=url_in_message(moment_path(alert)),
         fingerprint=alert.fingerprint,
         fired=fired_in_run_of(alert),
         finding=alert.finding,

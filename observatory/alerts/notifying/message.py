@@ -43,9 +43,9 @@ class Item:
     change"""
     is_late: bool
     page_url: str
-    """of the alert's page"""
+    """of the alert's page; "" without settings.PUBLIC_URL"""
     moment_url: str
-    """of the timeline when it fired; "" if it is about no cluster"""
+    """of the timeline when it fired; also "" if it is about no cluster"""
     fingerprint: str
     fired: Sequence[str] = ()
     """other rules that fired in the run that the alert is about"""

@@ -12,7 +12,7 @@ from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError, scrub
 from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.secrets import SecretLost, decrypt
-from observatory.clusters.public_urls import public_url
+from observatory.clusters.public_urls import url_in_message
 
 
 def send(channel: Channel, message: Message, at: datetime) -> None:
@@ -41,7 +41,7 @@ def send_test(channel: Channel, at: datetime) -> None:
         starts=at,
         stops=at + timedelta(minutes=1),
         is_late=False,
-        page_url=public_url(reverse("alerts")),
+        page_url=url_in_message(reverse("alerts")),
         moment_url="",
         fingerprint="0" * 32,
     )

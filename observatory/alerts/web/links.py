@@ -1,4 +1,4 @@
-"""Links to an alert's page, and to it on the timeline."""
+"""Paths of an alert's page, and of its place on the timeline."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ from django.urls import reverse
 
 from observatory.alerts.models import Alert
 from observatory.clusters.models import Cluster
-from observatory.clusters.public_urls import public_url
 
 AROUND = 120.0
 """seconds shown before the alert was pending and after it fired"""
 
 
-def page_url(alert: Alert) -> str:
-    """The URL of the alert's page; only a path if settings.PUBLIC_URL isn't set."""
-    return public_url(reverse("alert", args=[alert.pk]))
+def alert_path(alert: Alert) -> str:
+    """The path of the alert's page."""
+    return reverse("alert", args=[alert.pk])
 
 
-def moment_url(alert: Alert) -> str:
-    """The URL of the cluster's timeline when the alert fired; only a path if settings.PUBLIC_URL isn't
-    set."""
+def moment_path(alert: Alert) -> str:
+    """The path of the cluster's timeline when the alert fired."""
     fired = alert.fired or alert.pending
-    return public_url(timeline_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp()))
+    return timeline_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
 
 
 def new_rule_url(user: User, cluster: Cluster) -> str:

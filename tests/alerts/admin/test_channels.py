@@ -108,6 +108,25 @@ def test_an_invalid_address_is_rejected_with_the_reason(
     assert not Channel.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("kind", "address"),
+    [
+        ("webhook", "http://127.0.0.1:9/hook"),
+        ("webhook", "http://169.254.169.254/latest"),
+        ("alertmanager", "http://localhost:9093"),
+        ("alertmanager", "http://[64:ff9b::7f00:1]:9093"),
+        ("apprise", "json://127.0.0.1:9"),
+    ],
+)
+def test_an_address_that_nothing_is_sent_to_is_not_saved_and_the_setting_is_named(
+    superuser: Client, settings: Any, kind: str, address: str
+) -> None:
+    settings.LOCAL_CHANNELS = False
+    found = errors(superuser.post(ADD, form(kind=kind, address=address)))
+    assert "The setting OBSERVATORY_LOCAL_CHANNELS allows" in found["address"][0]
+    assert not Channel.objects.exists()
+
+
 @pytest.mark.parametrize("entered", ["http://am:9093", "http://am:9093/", "http://am:9093/api/v2/alerts"])
 def test_any_form_of_an_alertmanagers_address_is_accepted(superuser: Client, entered: str) -> None:
     superuser.post(ADD, form(kind="alertmanager", address=entered))
@@ -136,6 +155,8 @@ def test_a_test_is_sent_at_once_and_its_result_is_shown(superuser: Client, webho
     response = superuser.post(ADD, form(address=f"{webhook.url}/T0K3N", **test), follow=True)
     assert "A test was sent to “team”" in response.text
     assert webhook.bodies[0]["alerts"][0]["annotations"]["summary"].startswith("Test of the channel “team”")
+    assert "page" not in webhook.bodies[0]["alerts"][0]["annotations"], "a path leads nowhere"
+    assert webhook.bodies[0]["alerts"][0]["generatorURL"] == ""
     assert not Delivery.objects.exists()
 
     webhook.answers = [(403, "T0K3N is wrong")]

@@ -59,6 +59,25 @@ def test_a_mail_has_the_alert_its_cluster_and_the_advice(
     assert f'href="{page}' in html
 
 
+def test_without_a_public_url_a_mail_has_no_links(
+    mail: tuple[MailBox, str], fire: Fire, at: datetime, settings: Any
+) -> None:
+    settings.PUBLIC_URL = ""
+    box, address = mail
+    channel = make_channel(address=address)
+    for _ in range(30):
+        fire()
+    deliver_to(channel.pk, at)
+    for kind in ("plain", "html"):
+        body = box.mails[0].get_body([kind])
+        assert body is not None
+        content = body.get_content()
+        assert "more" in content
+        assert "/alerts/" not in content
+        assert "/clusters/" not in content
+        assert "href" not in content
+
+
 def test_a_mail_about_many_alerts_lists_firing_and_resolved_ones(
     mail: tuple[MailBox, str], fire: Fire, resolve: Resolve, at: datetime
 ) -> None:

@@ -9,7 +9,8 @@ from playwright.sync_api import Page
 
 from observatory.alerts.models import Alert, Rule
 from observatory.alerts.rules.scope import Scope
-from observatory.alerts.web.links import moment_url, new_rule_url, page_url
+from observatory.alerts.web.links import alert_path, moment_path, new_rule_url
+from observatory.clusters.public_urls import url_in_message
 from tests.pages.conftest import complaints, context, page, recorded, world
 from tests.recorded import START, Recorded
 from tests.world import World
@@ -38,13 +39,15 @@ def alert(world: World, pending: float, fired: float) -> Alert:
 
 
 @pytest.mark.django_db
-def test_without_a_public_url_a_link_is_a_path(world: World, settings: Any) -> None:
+def test_links_of_messages_are_urls_or_left_out(world: World, settings: Any) -> None:
     path = f"/clusters/{world.ended.pk}/?from={START + 180:.3f}&to={START + 520.5:.3f}&at={START + 400.5:.3f}"
     notified = alert(world, 300, 400.5)
-    assert moment_url(notified) == path
+    assert moment_path(notified) == path
+    settings.PUBLIC_URL = ""
+    assert url_in_message(path) == ""
     settings.PUBLIC_URL = "https://observatory.example.org"
-    assert moment_url(notified) == f"https://observatory.example.org{path}"
-    assert page_url(notified) == f"https://observatory.example.org/alerts/{notified.pk}/"
+    assert url_in_message(path) == f"https://observatory.example.org{path}"
+    assert alert_path(notified) == f"/alerts/{notified.pk}/"
 
 
 @pytest.mark.django_db
@@ -76,7 +79,7 @@ def test_a_link_opens_the_timeline_at_the_firing(
     recorded.worker(ADDRESS, "w1", started=0)
     for second in range(0, 600, 30):
         recorded.span(f"load-{second}", ADDRESS, second, second + 30)
-    page.goto(moment_url(alert(world, fired - 60, fired)))
+    page.goto(url_in_message(moment_path(alert(world, fired - 60, fired))))
     page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
     seen = page.evaluate(SEEN)
     assert seen["playhead"] == pytest.approx(START + fired)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from observatory.alerts.notifying.addresses import check_http_address
 from observatory.alerts.notifying.alertmanager_format import annotations_of, timestamp
@@ -31,6 +32,9 @@ class Alertmanager(ChannelKind):
     def clean_address(self, text: str) -> str:
         check_http_address(text)
         return text.split("#")[0].rstrip("/").removesuffix(PATH)
+
+    def host_of(self, address: str) -> str | None:
+        return urlsplit(address).hostname
 
     def send(self, address: str, message: Message, at: datetime) -> None:
         url = address.rstrip("/") + PATH

@@ -18,7 +18,7 @@ from django.urls import reverse
 from observatory.alerts.models import Severity
 from observatory.alerts.notifying.apprise_services import (
     MARKDOWN,
-    host_of,
+    host_of_service,
     is_known,
     refused_parameters,
     scheme_of,
@@ -27,7 +27,7 @@ from observatory.alerts.notifying.channel_kind import ChannelKind
 from observatory.alerts.notifying.errors import SendError, scrub
 from observatory.alerts.notifying.message import Message
 from observatory.alerts.notifying.receiver_addresses import check_host
-from observatory.clusters.public_urls import public_url
+from observatory.clusters.public_urls import url_in_message
 
 TIMEOUT = 30.0
 """seconds, for all requests of one message"""
@@ -81,6 +81,10 @@ class Apprise(ChannelKind):
             f"see {service.setup_url}."
         )
 
+    def host_of(self, address: str) -> str | None:
+        service = service_of(address)
+        return None if service is None else host_of_service(service)
+
     def send(self, address: str, message: Message, at: datetime) -> None:
         service = service_of(address)
         if service is None:
@@ -88,7 +92,7 @@ class Apprise(ChannelKind):
         scheme = scheme_of(service)
         if refused_parameters(address) or not is_known(scheme):
             raise SendError("The service or a parameter of the address isn't supported. Enter it again.")
-        if (host := host_of(service)) is not None:
+        if (host := host_of_service(service)) is not None:
             check_host(host)
         is_mail = isinstance(service, NotifyEmail)
         client = apprise.Apprise(asset=service.asset)
@@ -144,7 +148,7 @@ def _context(message: Message) -> dict[str, Any]:
         "items": message.items[:MAX_LISTED],
         "several": len(message.items) > 1,
         "more": max(0, len(message.items) - MAX_LISTED),
-        "url": public_url(reverse("alerts")),
+        "url": url_in_message(reverse("alerts")),
     }
 
 

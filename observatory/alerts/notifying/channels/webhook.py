@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -25,6 +26,9 @@ class Webhook(ChannelKind):
     def clean_address(self, text: str) -> str:
         check_http_address(text)
         return text
+
+    def host_of(self, address: str) -> str | None:
+        return urlsplit(address).hostname
 
     def send(self, address: str, message: Message, at: datetime) -> None:
         post(address, payload(message), message.id)
