@@ -70,8 +70,8 @@ def page() -> str:
     parts.append(
         "\nA longer text is cut. A row is refused, and counted in the answer, if a time is not between 2000\n"
         "and 2100, before the project's retention, or more than a day before the scheduler's start, a\n"
-        "number is not finite, or a JSON field does not hold a JSON object or list. The answer 429 means: keep\n"
-        "the batch and send it again after `Retry-After` seconds.\n\n"
+        "number is not finite, or a JSON field does not hold a JSON object or list. The answer 429 means:\n"
+        "keep the batch and send it again after `Retry-After` seconds.\n\n"
         "A field is required unless its type is marked as optional. A block may be without the column of an\n"
         "optional field, as older agents send it: the text is then empty. A block without the column of a\n"
         "required field is refused. The optional fields of a kind are its last ones. Columns that the\n"
