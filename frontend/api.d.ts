@@ -5144,6 +5144,8 @@ export interface components {
             differs: boolean;
             /** Scheduler */
             scheduler: string | null;
+            /** Client */
+            client: string | null;
             /** Values */
             values: components["schemas"]["FactValue"][];
             /** More Values */

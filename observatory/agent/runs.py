@@ -21,6 +21,7 @@ from uuid import uuid4
 from distributed import Client
 
 from observatory.agent.client_activities import Activities, unwatch, watch
+from observatory.agent.environment import describe
 from observatory.wire.runs import (
     ERRED,
     FINISHED,
@@ -61,7 +62,8 @@ def run(
     """
     frame = _frame(stacklevel)
     called = clean_line(_stem(name) or _stem(filename) or _function(frame), LONGEST_NAME)
-    return OpenRun(client, {"name": called, "tags": _tags(tags), "user": _user(), "code": _code(frame)})
+    description = {"name": called, "tags": _tags(tags), "user": _user(), "code": _code(frame)}
+    return OpenRun(client, {**description, "environment": _environment()})
 
 
 class OpenRun:
@@ -219,6 +221,13 @@ def _tags(tags: Any) -> dict[str, str]:
     try:
         return clean_tags(tags)
     except Exception:  # a mapping that raises
+        return {}
+
+
+def _environment() -> dict[str, Any]:
+    try:
+        return describe("client")
+    except Exception:  # a system that tells nothing
         return {}
 
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import psycopg
 
 from observatory.comparison.run_summary import Window
-from observatory.replay.windows.worker_facts import facts_of, facts_of_release
+from observatory.replay.windows.worker_facts import (
+    SOFTWARE,
+    Fact,
+    facts_of,
+    facts_of_process,
+    facts_of_scheduler,
+)
 from observatory.runs.models import Run
-from observatory.store.queries.windows.environment import WorkerSpec, scheduler_detail, worker_specs
+from observatory.store.queries.windows.environment import (
+    WorkerSpec,
+    client_detail,
+    scheduler_detail,
+    worker_specs,
+)
 
 MOST_VALUES = 5
 """shown for one fact, since workers of one run can differ, too"""
@@ -39,8 +50,15 @@ def facts(connection: psycopg.Connection, run: Run, window: Window) -> Facts:
     found["run", "cluster"] = run.cluster.name
     if run.user:
         found["run", "user"] = run.user
-    for kind, name, value in facts_of_release(scheduler_detail(connection, window.cluster, window.stop)):
-        found[kind, name] = _with_scheduler(value[:LONGEST], found.get((kind, name)))
+    scheduler = scheduler_detail(connection, window.cluster, window.stop)
+    client = client_detail(connection, window.cluster, window.stop)
+    told = {
+        "client": _of_software(facts_of_process(client)),
+        "scheduler": _of_software(facts_of_scheduler(scheduler)),
+        "workers": {key: value for key, value in found.items() if key[0] in SOFTWARE},
+    }
+    for key in {key for facts in told.values() for key in facts}:
+        found[key] = _by_process({process: facts[key] for process, facts in told.items() if key in facts})
     return found
 
 
@@ -69,9 +87,15 @@ def _is_known(difference: Difference) -> bool:
     return difference.kind != "version" or bool(difference.a and difference.b)
 
 
-def _with_scheduler(value: str, workers: str | None) -> str:
-    """“2026.11” if the workers agree with the scheduler, otherwise what each of them has."""
-    return value if workers in (None, value) else f"scheduler: {value}; workers: {workers}"
+def _of_software(facts: Iterable[Fact]) -> Facts:
+    return {(kind, name): value[:LONGEST] for kind, name, value in facts if kind in SOFTWARE}
+
+
+def _by_process(values: Mapping[str, str]) -> str:
+    """“2026.11” if all processes agree, otherwise what each of them has."""
+    if len({*values.values()}) == 1:
+        return next(iter(values.values()))
+    return "; ".join(f"{process}: {value or 'none'}" for process, value in values.items())
 
 
 def _summary(values: Iterable[str], workers: int) -> str:

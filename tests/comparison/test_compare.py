@@ -146,6 +146,24 @@ def test_a_scheduler_of_another_release_than_its_workers_is_told(
     assert (differs["a"], differs["b"]) == ("scheduler: 2026.11.2; workers: 2026.11.1", "2026.11.1")
 
 
+def test_configurations_of_schedulers_and_clients_are_compared(
+    world: World, connection: psycopg.Connection
+) -> None:
+    stealing, size = "distributed.scheduler.work-stealing", "array.chunk-size"
+    b = make_run(world.ended, 0, USUAL)
+    events = [
+        Event(START + 90, "agent-started", "", {"configuration": {stealing: False, size: "128MiB"}}),
+        Event(START + 100, "client-described", "", {"configuration": {size: "64MiB"}, "cpus": 64}),
+    ]
+    with Writer() as writer:
+        writer.write(Batch.of(world.ended.pk, events=events))
+    a = make_run(world.ended, 100, USUAL)
+    found = {each["name"]: each for each in compare(connection, a, [b])["differ"]}
+    assert found.keys() == {stealing, size}
+    assert (found[stealing]["a"], found[stealing]["b"]) == ("False", "")
+    assert found[size]["a"] == "client: 64MiB; scheduler: 128MiB"
+
+
 def test_a_run_beside_the_median_of_those_before_it(world: World, connection: psycopg.Connection) -> None:
     earlier = [make_run(world.ended, 100 * at, USUAL) for at in range(4)]
     odd = make_run(world.ended, 500, {**USUAL, "load": 1.0})

@@ -22,7 +22,7 @@ export const environment = {
   place: "below",
   layers: [],
   help:
-    "What the scheduler and the workers of the window told of their machines, packages, configuration, environment and release: where the processes " +
+    "What the scheduler, the workers of the window and the last client told of their machines, packages, configuration, environment and release: where the processes " +
     "differ comes first. Open one to see which workers have which value.",
   create: (parent, context) => new EnvironmentTable(parent, context),
 };
@@ -51,13 +51,14 @@ class EnvironmentTable {
         { name: "kind", title: "kind", value: ({ kind }) => kind },
         { name: "differs", title: "differs", value: ({ differs }) => (differs ? "differs" : ""), help: "Whether the processes have different values" },
         { name: "scheduler", title: "scheduler", value: ({ scheduler }) => scheduler ?? "" },
+        { name: "client", title: "client", value: ({ client }) => client ?? "", help: "The last client that opened a run" },
         { name: "workers", title: "workers", value: textOf },
       ],
       {
         label: "facts",
-        empty: "Nothing is known of the workers of this window.",
+        empty: "Nothing is known of the processes of this window.",
         key: ({ kind, name }) => `${kind} ${name}`,
-        find: (fact) => `${fact.name} ${fact.kind} ${fact.differs ? "differs" : ""} ${fact.scheduler ?? ""} ${textOf(fact)}`,
+        find: (fact) => `${fact.name} ${fact.kind} ${fact.differs ? "differs" : ""} ${fact.scheduler ?? ""} ${fact.client ?? ""} ${textOf(fact)}`,
         open: (fact) => this.#details(fact),
       },
     );
@@ -123,6 +124,7 @@ class EnvironmentTable {
 
 /** @param {Fact} fact; the values of the workers */
 function textOf({ values, more_values }) {
+  if (!values.length) return "";
   if (values.length === 1 && !more_values) return values[0].value || "none";
   const shown = values.slice(0, MOST_SHOWN).map(({ value, count }) => `${value || "none"} (${formatCount(count)})`);
   const rest = values.length - shown.length + more_values;

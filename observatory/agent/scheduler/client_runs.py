@@ -13,6 +13,7 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.wire.event_kinds import CLIENT_DESCRIBED
 from observatory.wire.runs import (
     ACTIVITIES,
     ERRED,
@@ -31,6 +32,8 @@ from observatory.wire.runs import (
 HANDLER = "observatory_run"
 RUN = re.compile(r"[0-9a-f]{32}")
 MOST_OPEN = 10_000
+LONGEST_ENVIRONMENT = 50_000
+"""characters of JSON"""
 DISCONNECTED = "the client went away"
 
 
@@ -46,7 +49,7 @@ class ClientRun:
 
 
 class ClientRuns:
-    """Makes rows of kinds `run` and `client_activity`.
+    """Makes rows of kinds `run`, `client_activity` and `event`.
 
     Any client can call the handler, so its arguments are checked and cleaned.
     """
@@ -55,6 +58,7 @@ class ClientRuns:
         self.scheduler = scheduler
         self._append = buffer.appender("run")
         self._append_activity = buffer.appender("client_activity")
+        self._event = buffer.appender("event")
         self._open: dict[str, ClientRun] = {}
 
     def install(self) -> None:
@@ -80,8 +84,8 @@ class ClientRuns:
     ) -> dict[str, Any]:
         """Dask comm handler: a client opened a run, or ended it `seconds` after it was opened.
 
-        `description` has the run's name, tags, user and code (OpenRun.description), at its end also the
-        client's activities: agents of earlier versions ignore these.
+        `description` has the run's name, tags, user and code (OpenRun.description), the
+        environment of its process, at its end also its activities: agents of earlier versions ignore these.
         """
         if not isinstance(run, str) or not RUN.fullmatch(run) or outcome not in OUTCOMES:
             return {"status": "refused"}
@@ -95,6 +99,7 @@ class ClientRuns:
             self._open[run] = client_run
             if len(self._open) > MOST_OPEN:
                 del self._open[next(iter(self._open))]
+            self._record_environment(now, run, client_run.client, description)
         self._record(now, run, outcome, client_run, clean_line(exception_type, LONGEST_TAG))
         if is_valid and isinstance(description, Mapping):
             # both messages came later than they were sent: the earlier of their starts is closer
@@ -109,6 +114,21 @@ class ClientRuns:
 
     def _record(self, now: float, run: str, outcome: str, client_run: ClientRun, exception_type: str) -> None:
         self._append((now, client_run.start, run, outcome, *client_run.description, exception_type))
+
+    def _record_environment(self, now: float, run: str, client: str, description: Any) -> None:
+        """Records what the client told of its process; clients of earlier versions tell nothing."""
+        environment = description.get("environment") if isinstance(description, Mapping) else None
+        if not isinstance(environment, Mapping) or not environment:
+            return
+        message = f"{client} told its versions and configuration"
+        try:
+            detail = json.dumps(
+                {**environment, "message": message, "client": client, "run": run}, default=str, skipkeys=True
+            )
+        except (ValueError, RecursionError):
+            return
+        if len(detail) <= LONGEST_ENVIRONMENT:
+            self._event((now, CLIENT_DESCRIBED, "", detail))
 
     def _record_activities(self, start: float, now: float, run: str, activities: Any) -> None:
         if not isinstance(activities, (list, tuple)):

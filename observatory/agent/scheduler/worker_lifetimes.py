@@ -9,7 +9,7 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
-from observatory.agent.release.record import release_of_process
+from observatory.agent.environment import describe
 from observatory.wire.departures import LOST, REMOVED, RETIRED, Reason, reason_of
 from observatory.wire.event_kinds import AGENT_STARTED, CLUSTER_ENDED
 
@@ -33,7 +33,8 @@ class WorkerLifetimes:
         for address in list(self.scheduler.workers):
             self._record_worker(address, now)
         message = "the agent began to report: from here on everything is known"
-        self._event((now, AGENT_STARTED, "", json.dumps({"message": message, **_of_process()}, default=str)))
+        detail = {"message": message, **describe("scheduler")}
+        self._event((now, AGENT_STARTED, "", json.dumps(detail, default=str)))
 
     def added(self, address: str) -> None:
         """Records a worker that joined."""
@@ -129,16 +130,3 @@ class WorkerLifetimes:
 def _name(worker: Any) -> str:
     name = getattr(worker, "name", "")
     return "" if name is None else str(name)
-
-
-def _of_process() -> dict[str, Any]:
-    import platform
-    from importlib.metadata import version
-
-    return {
-        "python": platform.python_version(),
-        "dask": version("dask"),
-        "distributed": version("distributed"),
-        "platform": platform.platform(),
-        "release": release_of_process(),
-    }

@@ -13,9 +13,9 @@ from typing import Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
+from observatory.agent.environment import describe, process_age
 from observatory.agent.logs import Listener, handler
 from observatory.agent.worker.disk import Disk
-from observatory.agent.worker.environment import describe, process_age
 from observatory.agent.worker.event_loop import METRIC, EventLoopInterval
 from observatory.agent.worker.failures import Failures
 from observatory.agent.worker.message_sender import MessageSender
@@ -123,7 +123,7 @@ class WorkerAgent(WorkerPlugin):
         self.wal.append("event", row)
 
     def _record_worker(self) -> None:
-        worker, detail = self.worker, {**describe(), PROCESS: name_of_process()}
+        worker, detail = self.worker, {**describe("worker"), PROCESS: name_of_process()}
         if worker.nanny:  # otherwise the process may be a client's, or have begun long before the worker
             detail["process_started"] = self._on_scheduler_clock(time() - process_age())
         resources = getattr(worker.state, "total_resources", None) or {}

@@ -13,7 +13,7 @@ from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.levels import TileId
 from observatory.store.queries import timeline
 from observatory.store.timeline_blocks import encode_rows
-from observatory.wire.event_kinds import AGENT_STARTED, BOUNDED_GAPS, NEVER_BINNED
+from observatory.wire.event_kinds import AGENT_STARTED, BOUNDED_GAPS, CLIENT_DESCRIBED, NEVER_BINNED
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 
 MAXIMUM_OF_KIND = 500
@@ -65,10 +65,11 @@ def _shared_event(row: Row, scope: Scope) -> Row:
     time, worker, kind, message, detail = row
     if not kind.startswith(STRUCTURAL) and not {Section.LOGS, Section.TRACEBACKS} <= scope.sections:
         return time, worker, kind, "", "{}"
-    if kind not in (*BOUNDED_GAPS, AGENT_STARTED):
+    if kind in (AGENT_STARTED, CLIENT_DESCRIBED):  # a link doesn't tell the environment of processes
+        return time, worker, kind, message, json.dumps({"message": message})
+    if kind not in BOUNDED_GAPS:
         return row
     found = json.loads(detail)
-    found.pop("release", None)  # the agent's: the scheduler's configuration, which a link doesn't tell
     for name in ("first", "last"):
         if isinstance(found.get(name), int | float):
             found[name] = min(max(found[name], scope.start / 1e6), scope.stop / 1e6)

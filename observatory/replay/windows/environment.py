@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.replay.windows.worker_facts import facts_of, facts_of_process, is_described, is_resource
-from observatory.store.queries.windows.environment import scheduler_detail, worker_specs
+from observatory.replay.windows.worker_facts import (
+    SOFTWARE,
+    Fact,
+    facts_of,
+    facts_of_process,
+    facts_of_scheduler,
+    is_described,
+    is_resource,
+)
+from observatory.store.queries.windows.environment import client_detail, scheduler_detail, worker_specs
 from observatory.store.times import from_microseconds
 
 MOST_FACTS = 1_000
@@ -20,8 +29,6 @@ MOST_WORKERS = 50
 LONGEST = 300
 SHARED = frozenset({("hardware", "threads of a worker"), ("hardware", "memory limit of a worker (bytes)")})
 """what a public link tells; the list of its workers has it as well"""
-SCHEDULERS = {"dask": "dask", "distributed": "distributed"}
-"""versions in the event of the scheduler's agent"""
 
 Item = dict[str, Any]
 
@@ -34,8 +41,20 @@ def environment_of(connection: psycopg.Connection, scope: Scope, after: int, bef
     for worker in workers:
         for kind, name, value in facts_of(worker):
             values[kind, name][value[:LONGEST]].append(worker.id)
-    schedulers = {} if scope.is_public else _of_scheduler(connection, scope)
-    keys = sorted({*values, *schedulers})
+    stop_of_scope = from_microseconds(scope.stop)
+    schedulers, clients = (
+        ({}, {})
+        if scope.is_public
+        else (
+            _by_name(facts_of_scheduler(scheduler_detail(connection, scope.cluster.pk, stop_of_scope))),
+            _by_name(
+                fact
+                for fact in facts_of_process(client_detail(connection, scope.cluster.pk, stop))
+                if fact[0] in SOFTWARE
+            ),
+        )
+    )
+    keys = sorted({*values, *schedulers, *clients})
     told = {
         is_all: {worker.id for worker in workers if is_all or is_described(worker.detail)}
         for is_all in (True, False)
@@ -44,18 +63,24 @@ def environment_of(connection: psycopg.Connection, scope: Scope, after: int, bef
     return {
         "workers": len(workers),
         "is_hidden": scope.is_public,
-        "facts": [_fact(key, values[key], schedulers.get(key), told[is_resource(key)]) for key in shown],
+        "facts": [
+            _fact(key, values[key], schedulers.get(key), clients.get(key), told[is_resource(key)])
+            for key in shown
+        ],
     }
 
 
-def _of_scheduler(connection: psycopg.Connection, scope: Scope) -> dict[tuple[str, str], str]:
-    detail = scheduler_detail(connection, scope.cluster.pk, from_microseconds(scope.stop))
-    versions = {name: detail[key] for key, name in SCHEDULERS.items() if key in detail}
-    facts = facts_of_process({**detail, "versions": versions})
+def _by_name(facts: Iterable[Fact]) -> dict[tuple[str, str], str]:
     return {(kind, name): value[:LONGEST] for kind, name, value in facts}
 
 
-def _fact(key: tuple[str, str], values: dict[str, list[int]], scheduler: str | None, told: set[int]) -> Item:
+def _fact(
+    key: tuple[str, str],
+    values: dict[str, list[int]],
+    scheduler: str | None,
+    client: str | None,
+    told: set[int],
+) -> Item:
     """Return a fact with the workers of each value, the most frequent value first.
 
     `told`: the workers that would have told it.
@@ -63,12 +88,14 @@ def _fact(key: tuple[str, str], values: dict[str, list[int]], scheduler: str | N
     ordered = sorted(values.items(), key=lambda item: (-len(item[1]), item[0]))
     kind, name = key
     lacking = told.difference(*values.values())
-    known = {*values} if scheduler is None else {*values, scheduler}
+    others = {one for one in (scheduler, client) if one is not None} if kind in SOFTWARE else set()
+    known = {*values, *others}
     return {
         "kind": kind,
         "name": name,
         "differs": len(known) > 1 or bool(lacking and values),
         "scheduler": scheduler,
+        "client": client,
         "values": [
             {"value": value, "count": len(ids), "workers": ids[:MOST_WORKERS]}
             for value, ids in ordered[:MOST_VALUES]

@@ -24,6 +24,8 @@ class EnvironmentFact(Schema):
     """whether the processes have different values; a worker that didn't tell has another one"""
     scheduler: str | None
     """its value; null: not told"""
+    client: str | None
+    """that of the last client that opened a run; null: not told"""
     values: list[FactValue]
     """the most frequent first"""
     more_values: int

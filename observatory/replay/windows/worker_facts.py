@@ -8,13 +8,16 @@ from typing import Any
 from observatory.store.queries.windows.environment import WorkerSpec
 from observatory.store.worker_tags import RESOURCE, amount_text
 
+NO_LIMIT = 2**60
+"""bytes: older agents told the number that Linux shows for no limit"""
 PYTHON, FINAL = "python", ".final.0"
 """The scheduler tells the version as 3.12.1.final.0."""
+LIMIT = "container_memory_limit"
 MACHINE = {
     "machine": "machine",
     "cpus": "CPUs seen",
     "platform": "platform",
-    "container_memory_limit": "container's memory limit (bytes)",
+    LIMIT: "container's memory limit (bytes)",
     PYTHON: "Python",
 }
 RELEASE = {"name": "release", "digest": "digest of the configuration"}
@@ -25,6 +28,9 @@ KINDS = {
     "surroundings": "environment",
     "configuration": "configuration",
 }
+
+SOFTWARE = ("version", "configuration", "release")
+"""kinds of facts that scheduler, client and workers should agree on: their machines may differ"""
 
 Fact = tuple[str, str, str]
 """kind (label, hardware, version, environment, configuration or release), name, value as text"""
@@ -45,7 +51,8 @@ def facts_of(worker: WorkerSpec) -> Iterator[Fact]:
 def facts_of_process(detail: Mapping[str, Any]) -> Iterator[Fact]:
     """Yield the facts in what the agent told of a process."""
     for name, label in MACHINE.items():
-        if text := _as_text(detail.get(name)):
+        text = _as_text(detail.get(name))
+        if text and not (name == LIMIT and text.isdecimal() and int(text[:30]) >= NO_LIMIT):
             yield "version" if name == PYTHON else "hardware", label, text
     for name, kind in KINDS.items():
         group = detail.get(name)
@@ -55,6 +62,14 @@ def facts_of_process(detail: Mapping[str, Any]) -> Iterator[Fact]:
             elif not is_described(detail):
                 yield kind, MACHINE[PYTHON], _as_text(value).removesuffix(FINAL)
     yield from facts_of_release(detail)
+
+
+def facts_of_scheduler(detail: Mapping[str, Any]) -> Iterator[Fact]:
+    """Yield the facts in what the scheduler's agent told; older ones told the versions of Dask alone."""
+    told = detail.get("versions")
+    versions = told if isinstance(told, Mapping) else {}
+    of_dask = {name: detail[name] for name in ("dask", "distributed") if name in detail}
+    return facts_of_process({**detail, "versions": {**of_dask, **versions}})
 
 
 def facts_of_release(detail: Mapping[str, Any]) -> Iterator[Fact]:

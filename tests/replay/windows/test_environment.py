@@ -171,3 +171,56 @@ def test_a_public_link_tells_nothing_of_the_release(
     assert "release" not in facts(direct, scope, now, now + 50)
     [event] = [each for each in list_events(direct, scope, *window, 100) if each["kind"] == "agent-started"]
     assert event["detail"] == {"message": "it began"}
+
+
+def test_the_schedulers_and_the_clients_configuration_are_their_own_and_differences_are_told(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    stealing, size = "distributed.scheduler.work-stealing", "array.chunk-size"
+    scheduler = {
+        "configuration": {stealing: False, size: "128MiB"},
+        "versions": {"dask": "2026.8.0"},
+        "cpus": 2,
+    }
+    client = {"configuration": {size: "64MiB"}, "versions": {"dask": "2026.7.0"}, "cpus": 8}
+    events = [
+        Event(now, "agent-started", "", {"message": "", **scheduler}),
+        Event(now + 1, "client-described", "", {"message": "", **client}),
+    ]
+    worker = seen(1, now, configuration={size: "128MiB"}, cpus=4)
+    writer.write(Batch.of(cluster.pk, [worker], events=events, committed=now + 100))
+    found = facts(direct, Scope(cluster), now, now + 50)
+    assert (found[stealing]["scheduler"], found[stealing]["values"], found[stealing]["differs"]) == (
+        "False",
+        [],
+        False,
+    )
+    assert (found[size]["scheduler"], found[size]["client"], found[size]["differs"]) == (
+        "128MiB",
+        "64MiB",
+        True,
+    )
+    assert (found["dask"]["client"], found["dask"]["differs"]) == ("2026.7.0", True)
+    cpus = found["CPUs seen"]
+    assert (cpus["scheduler"], cpus["client"], cpus["differs"]) == ("2", None, False), "machines may differ"
+
+
+def test_the_number_that_older_agents_told_for_no_limit_is_no_limit(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    worker = seen(1, now, container_memory_limit="9223372036854771712")
+    writer.write(Batch.of(cluster.pk, [worker], committed=now + 100))
+    assert "container's memory limit (bytes)" not in facts(direct, Scope(cluster), now, now + 50)
+
+
+def test_a_link_does_not_tell_the_environment_of_scheduler_and_client(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    told = {"message": "it began", "executable": "/home/me/bin/python", "surroundings": {"SLURM_JOB_ID": "7"}}
+    events = [Event(now + 1, kind, "", told) for kind in ("agent-started", "client-described")]
+    writer.write(Batch.of(cluster.pk, [], events=events, committed=now + 100))
+    scope = Scope(cluster, round(now * 1e6), round((now + 50) * 1e6), is_public=True)
+    listed = list_events(direct, scope, round(now * 1e6), round((now + 50) * 1e6), 100)
+    assert {event["kind"] for event in listed} == {"agent-started", "client-described"}
+    assert "/home/me" not in str(listed)
+    assert "SLURM" not in str(listed)

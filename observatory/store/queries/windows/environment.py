@@ -9,6 +9,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row
 
+from observatory.wire.event_kinds import AGENT_STARTED, CLIENT_DESCRIBED
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
@@ -37,9 +39,18 @@ def worker_specs(
 
 def scheduler_detail(connection: psycopg.Connection, cluster: int, stop: datetime) -> dict[str, Any]:
     """Return what the scheduler's agent told of its process before a time; without an agent nothing."""
+    return _detail(connection, cluster, AGENT_STARTED, stop)
+
+
+def client_detail(connection: psycopg.Connection, cluster: int, stop: datetime) -> dict[str, Any]:
+    """Return what the last client that opened a run before a time told of its process."""
+    return _detail(connection, cluster, CLIENT_DESCRIBED, stop)
+
+
+def _detail(connection: psycopg.Connection, cluster: int, kind: str, stop: datetime) -> dict[str, Any]:
     found = connection.execute(
-        """SELECT detail FROM event WHERE cluster_id = %s AND kind = 'agent-started' AND time < %s
+        """SELECT detail FROM event WHERE cluster_id = %s AND kind = %s AND time < %s
            ORDER BY time DESC LIMIT 1""",
-        [cluster, stop],
+        [cluster, kind, stop],
     ).fetchone()
     return dict(found[0]) if found and isinstance(found[0], dict) else {}

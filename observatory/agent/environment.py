@@ -1,4 +1,4 @@
-"""Describes a worker's environment: versions, configuration, machine. Makes no network requests."""
+"""Describes a process's environment: versions, configuration, machine. Makes no network requests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import psutil
 from dask import config
 
+from observatory.agent.container import container_memory_limit
 from observatory.agent.release.record import release_of_process
 from observatory.agent.worker.labels import labels_of_process
 
@@ -20,25 +23,38 @@ PACKAGES = (
     "distributed", "dask", "numpy", "pandas", "pyarrow", "tornado", "msgpack", "cloudpickle", "lz4", "zict",
     "toolz", "numba", "scipy", "xarray", "scikit-learn", "gilknocker", "prometheus-client",
 )  # fmt: skip
-CONFIGURATION = (
-    "distributed.worker.memory.target", "distributed.worker.memory.spill", "distributed.worker.memory.pause",
-    "distributed.worker.memory.terminate", "distributed.worker.memory.spill-compression",
-    "distributed.worker.connections.outgoing", "distributed.worker.multiprocessing-method",
-    "distributed.scheduler.worker-saturation", "distributed.scheduler.work-stealing",
+SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "scheduler": (
+        "distributed.scheduler.worker-saturation", "distributed.scheduler.work-stealing",
+        "distributed.scheduler.work-stealing-interval", "distributed.scheduler.allowed-failures",
+        "distributed.scheduler.worker-ttl", "distributed.scheduler.unknown-task-duration",
+        "distributed.scheduler.active-memory-manager.start",
+    ),
+    "worker": (
+        "distributed.worker.memory.target", "distributed.worker.memory.spill",
+        "distributed.worker.memory.pause", "distributed.worker.memory.terminate",
+        "distributed.worker.memory.spill-compression",
+        "distributed.worker.connections.outgoing", "distributed.worker.multiprocessing-method",
+    ),
+    "client": (),
+}  # fmt: skip
+"""Dask settings that affect performance, by the processes that use them. None of them is secret."""
+UNSET = object()
+"""Of a setting whose library the process has not imported."""
+SHARED_SETTINGS = (
     "distributed.comm.compression", "array.chunk-size", "array.rechunk.method", "dataframe.shuffle.method",
     "dataframe.convert-string", "optimization.fuse.active",
 )  # fmt: skip
-"""Dask settings that affect performance. None of them is secret."""
+"""Those that all processes use: graphs are made by clients and optimized by schedulers."""
 INSTANCE_FILES = ("/sys/class/dmi/id/product_name", "/sys/class/dmi/id/sys_vendor")
 INSTANCE_VARIABLES = ("INSTANCE_TYPE", "NODE_INSTANCE_TYPE", "AWS_EXECUTION_ENV", "KUBERNETES_SERVICE_HOST",
                       "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")  # fmt: skip
 STARTED = 19
 """The position of the process' start after its name in /proc/self/stat. psutil rounds it to seconds."""
-CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def describe() -> dict[str, Any]:
-    """A description that can be encoded as JSON."""
+def describe(role: str) -> dict[str, Any]:
+    """A description of this process, a scheduler, worker or client, that can be encoded as JSON."""
     return {
         "pid": os.getpid(),
         "executable": sys.executable,
@@ -46,14 +62,16 @@ def describe() -> dict[str, Any]:
         "platform": platform.platform(),
         "cpus": os.cpu_count(),
         "versions": {name: found for name in PACKAGES if (found := _version(name))},
-        "configuration": {name: config.get(name, None) for name in CONFIGURATION},
+        "configuration": {
+            name: value
+            for name in (*SETTINGS[role], *SHARED_SETTINGS)
+            if (value := config.get(name, UNSET)) is not UNSET
+        },
         "release": release_of_process(),
         "labels": labels_of_process(),
         "machine": [text for path in INSTANCE_FILES if (text := _read(path))],
         "surroundings": {name: os.environ[name][:200] for name in INSTANCE_VARIABLES if name in os.environ},
-        "container_memory_limit": next(
-            (text for path in CGROUP_LIMITS if (text := _read(path)).isdecimal()), ""
-        ),
+        "container_memory_limit": container_memory_limit(),
     }
 
 
@@ -66,6 +84,7 @@ def process_age() -> float:
         return time.time() - float(psutil.Process().create_time())
 
 
+@cache
 def _version(name: str) -> str:
     try:
         return version(name)
