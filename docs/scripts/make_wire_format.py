@@ -50,8 +50,8 @@ HEAD_FIELDS = {
     "status": (
         "object, optional",
         "the agent when it sends the batch: `version` of its software, batches `waiting` for an "
-        "acknowledgement, those `spooled` on disk, `spooled_bytes`, `failures` of the agent itself; a "
-        "missing field is unknown",
+        "acknowledgement, of the others those `spooled` on disk, `spooled_bytes`, `failures` of the agent "
+        "itself; a missing field is unknown",
     ),
 }
 

@@ -54,16 +54,19 @@ def register(client: Client, **settings: Any) -> None:
 
     `settings` are those of docs/agent.md (`url`, `token`, `name` …). Settings that are not given come from
     the configuration of this process, then from that of the scheduler. The cluster does not need this
-    package: its source is sent with the plugin. Registering again changes nothing. Raises ConfigurationError
-    for a wrong or missing setting.
+    package: its source is sent with the plugin. Registering again changes nothing. Where the scheduler is in
+    this process, SIGTERM and SIGHUP end the agent before the process, unless they are handled already.
+    Raises ConfigurationError for a wrong or missing setting.
     """
     from observatory.agent.configuration import local_settings
     from observatory.agent.naming import program_name
     from observatory.agent.plugin_bundle import pack
+    from observatory.agent.process_end import handle_signals
 
     payload = pack(*SCHEDULER, {**local_settings(**settings), "program": program_name()})
     scheduler: Any = client.scheduler
     client.sync(scheduler.register_scheduler_plugin, plugin=payload, name=NAME, idempotent=True)
+    handle_signals()
 
 
 def unregister(client: Client) -> None:

@@ -22,6 +22,7 @@ from distributed import Client
 
 from observatory.agent.client_activities import Activities, unwatch, watch
 from observatory.agent.environment import describe
+from observatory.agent.process_end import handle_signals
 from observatory.wire.runs import (
     ERRED,
     FINISHED,
@@ -84,6 +85,7 @@ class OpenRun:
         if self._find_client():
             self._send_and_wait(RUNNING)
             self._watch()
+            handle_signals()
         return self
 
     def __exit__(
@@ -100,6 +102,7 @@ class OpenRun:
         if self._find_client():
             await self._send_from_loop(RUNNING)
             self._watch()
+            handle_signals()
         return self
 
     async def __aexit__(

@@ -16,7 +16,7 @@ class AgentStatus:
     waiting: int | None = None
     """batches that are not acknowledged, with this one"""
     spooled: int | None = None
-    """of those, batches on disk"""
+    """of the others, batches on disk"""
     spooled_bytes: int | None = None
     failures: int | None = None
     """errors of the agent itself since its start"""

@@ -1,4 +1,4 @@
-"""Batches that are not acknowledged yet: in memory first, then on disk, both with a limit."""
+"""Batches that are not acknowledged yet: on disk, else in memory, both with a limit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ log = logging.getLogger("distributed.observatory")
 class Backlog:
     """A queue of batches for one producing and one consuming thread.
 
-    Over the memory limit the oldest batches move to the spool. When the spool cannot be written (the disk is
-    full or read-only), the least important rows in memory are dropped.
+    `persist` moves batches to the spool while they fit. Over the memory limit the oldest batches move to the
+    spool too, which then drops the least important rows. When the spool cannot be written (the disk is full
+    or read-only), the least important rows in memory are dropped.
     """
 
     def __init__(self, spool: Spool, memory_limit: int) -> None:
@@ -39,10 +40,13 @@ class Backlog:
             return self._policy.bytes
 
     def status(self) -> tuple[int, int, int]:
-        """Batches in memory and on disk, batches on disk, bytes on disk."""
+        """Batches in memory and on disk; batches on disk and their bytes, without the one that is sent."""
         with self._lock:
-            spooled = len(self.spool)
-            return len(self._batches) + spooled, spooled, self.spool.size
+            waiting = len(self._batches) + len(self.spool)
+            sending = self._sending
+            if sending is None or sending not in self.spool:
+                return waiting, len(self.spool), self.spool.size
+            return waiting, len(self.spool) - 1, self.spool.size - self.spool.size_of(sending)
 
     def add(self, batch: Batch) -> None:
         with self._lock:
@@ -68,12 +72,21 @@ class Backlog:
             elif batch.sequence in self.spool:
                 self.spool.remove(batch.sequence)
 
+    def persist(self) -> None:
+        """Moves batches to disk, where they outlive the process, unless something had to be dropped."""
+        with self._lock:
+            while self._batches and self.spool.has_room(self._oldest()) and self._spill():
+                pass
+
     def spill_all(self) -> int:
         """Moves all batches to disk before the process ends. Returns how many could not be written."""
         with self._lock:
             while self._batches and self._spill():
                 pass
             return len(self._batches)
+
+    def _oldest(self) -> Batch:
+        return next(iter(self._batches.values()))
 
     def _store(self, batch: Batch) -> None:
         self._batches[batch.sequence] = batch
@@ -93,7 +106,8 @@ class Backlog:
         except OSError as error:
             if self._has_spool:
                 log.warning(
-                    "Observatory's agent cannot write to its spool; it drops records over its limit: %s",
+                    "Observatory's agent cannot write to its spool: what is not sent is in memory only, "
+                    "and dropped over its limit: %s",
                     error,
                 )
             self._has_spool = False

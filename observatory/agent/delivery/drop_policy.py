@@ -40,6 +40,10 @@ class DropPolicy:
             self._queues[importance].append(sequence)
         self.bytes += head + sum(parts.values())
 
+    def size_of(self, sequence: int) -> int:
+        """Bytes of a batch."""
+        return self._heads[sequence] + sum(self._parts[sequence].values())
+
     def resize(self, sequence: int, head: int) -> None:
         """Sets the size of a batch's head."""
         self.bytes += head - self._heads[sequence]
@@ -47,7 +51,8 @@ class DropPolicy:
 
     def remove(self, sequence: int) -> None:
         if sequence in self:
-            self.bytes -= self._heads.pop(sequence) + sum(self._parts.pop(sequence).values())
+            self.bytes -= self.size_of(sequence)
+            del self._heads[sequence], self._parts[sequence]
 
     def is_empty(self, sequence: int) -> bool:
         """Whether all parts of the batch were dropped."""

@@ -9,6 +9,7 @@ import random
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,8 @@ RESCAN = 60.0
 MARGIN = 0.05
 """Most seconds between a hook reading the clock and its row being in the buffer. The hook does not wait in
 between, but its thread may be preempted."""
+CLOSING = 1.0
+"""Most seconds that the last rows take to be encoded and written, beside the time for sending."""
 RETRYING = (Outcome.RETRY, Outcome.FORBIDDEN)
 
 
@@ -82,8 +85,14 @@ class Sender:
         self._adopted_spool: Spool | None = None
         self._abandoned = abandoned_spools(self._directory, self._owner)
         self._scan_again = 0.0
+        self._waiting: deque[Callable[[], object]] = deque()
+        """What to call when the rows that are buffered now are on disk."""
+        self._encode_now = threading.Event()
+        self._send_now = threading.Event()
         self._closing = threading.Event()
         self._encoded_all = threading.Event()
+        self._sent_all = threading.Event()
+        self.closed = threading.Event()
         self._deadline = float("inf")
         self._retrying: Outcome | None = None
         self._has_logged_refusal = False
@@ -95,22 +104,55 @@ class Sender:
         self._encoder.start()
         self._sender.start()
 
-    def close(self, timeout: float, is_last: bool = True) -> None:
-        """Sends the rest for at most `timeout` seconds, then moves what is left to the spool.
+    def write_now(self, done: Callable[[], object]) -> None:
+        """Has the buffered rows written to the spool now; then calls `done` in another thread."""
+        self._waiting.append(done)
+        self._encode_now.set()
 
-        `is_last`: the scheduler closes. Otherwise the agent leaves a cluster that goes on.
+    def begin_closing(self, timeout: float, is_last: bool = True) -> None:
+        """Sends the rest for at most `timeout` seconds, leaves what is unsent in the spool, sets `closed`.
+
+        Starts no thread, because a process that exits cannot. `is_last`: the scheduler closes. Otherwise the
+        agent leaves a cluster that goes on.
         """
         if os.getpid() != self._process:
-            return
-        self._is_last = is_last
-        self._deadline = time.monotonic() + timeout
-        self._closing.set()
-        self._encoder.join(timeout)
-        self._encoded_all.set()
-        self._sender.join(max(0.1, self._deadline - time.monotonic()) + 1)
-        self._guarded(self._spill)
+            self.closed.set()
+        elif not self._closing.is_set():
+            self._is_last = is_last
+            self._deadline = time.monotonic() + timeout
+            self._closing.set()
+            self._encode_now.set()
+            self._send_now.set()
 
-    def _spill(self) -> None:
+    def close(self, timeout: float, is_last: bool = True) -> None:
+        """As `begin_closing`, and waits for the end."""
+        self.begin_closing(timeout, is_last)
+        self.closed.wait(timeout + CLOSING)
+
+    def _run_encoder(self) -> None:
+        while not self._closing.is_set():
+            self._encode_now.wait(self.configuration.flush_interval)
+            self._encode_now.clear()
+            if not self._closing.is_set():
+                self._guarded(self._write)
+        self._guarded(self._write, self._is_last)
+        self._encoded_all.set()
+        self._send_now.set()
+        self._sent_all.wait(max(0.1, self._deadline - time.monotonic()))
+        self._guarded(self._leave)
+        self.closed.set()
+
+    def _write(self, is_last: bool = False) -> None:
+        """Encodes the buffered rows and writes them to disk: they outlive the process from then on."""
+        waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        try:
+            self._encode(is_last)
+        finally:
+            self._send_now.set()
+            for done in waiting:
+                done()
+
+    def _leave(self) -> None:
         left = len(self.backlog)
         unwritten = self.backlog.spill_all()
         self._spool.close()
@@ -118,16 +160,11 @@ class Sender:
             log.error("Observatory's agent could neither send nor store %d batches", unwritten)
         if left > unwritten:
             log.warning(
-                "Observatory's agent left %d batches in %s: `python -m observatory.agent flush` sends them",
+                "Observatory's agent left %d batches in %s: the next agent on this machine sends them, "
+                "or `python -m observatory.agent flush`",
                 left - unwritten,
                 self._spool.folder,
             )
-
-    def _run_encoder(self) -> None:
-        while not self._closing.wait(self.configuration.flush_interval):
-            self._guarded(self._encode)
-        self._guarded(self._encode, self._is_last)
-        self._encoded_all.set()
 
     def _encode(self, is_last: bool = False) -> None:
         """Encodes the buffered rows. The last batch carries the time up to which everything was reported."""
@@ -158,8 +195,15 @@ class Sender:
             is_last=is_last,
         )
         self.backlog.add(make_batch(head, pieces, dropped))
+        self.backlog.persist()
 
     def _run_sender(self) -> None:
+        try:
+            self._send_all()
+        finally:
+            self._sent_all.set()
+
+    def _send_all(self) -> None:
         pause = SHORTEST_RETRY
         with contextlib.closing(IngestClient(self.configuration)) as client:
             # a forked child has a copy of our memory: it must not send
@@ -173,13 +217,14 @@ class Sender:
                 pause = SHORTEST_RETRY
                 if self._encoded_all.is_set() and not len(self.backlog):
                     break
-                if self._adopted_spool is None:
-                    self._wait(self.configuration.flush_interval / 2)
+                if self._adopted_spool is None or self._closing.is_set():
+                    self._send_now.wait(self.configuration.flush_interval)
+                    self._send_now.clear()
         if self._adopted_spool is not None:
             self._adopted_spool.close()
 
     def _wait(self, seconds: float) -> None:
-        """Waits; briefly when the scheduler is waiting for the agent to close."""
+        """Waits to try again; briefly when the scheduler is waiting for the agent to close."""
         if self._closing.is_set():
             time.sleep(min(seconds, 0.1))
         else:

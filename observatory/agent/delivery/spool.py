@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -24,10 +25,10 @@ from observatory.wire.dropped_records import DropReason
 from observatory.wire.head import Head
 from observatory.wire.kind import Importance
 
-try:
+if sys.platform == "win32":
+    import msvcrt
+else:
     import fcntl
-except ImportError:  # Windows has no file locks: abandoned spools are sent by `flush` only
-    fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger("distributed.observatory")
 
@@ -61,6 +62,14 @@ class Spool:
         """Bytes of all files."""
         return self._policy.bytes
 
+    def size_of(self, sequence: int) -> int:
+        """Bytes of one batch's files."""
+        return self._policy.size_of(sequence)
+
+    def has_room(self, batch: Batch) -> bool:
+        """Whether the batch fits without dropping anything."""
+        return self.size + len(_head_json(batch)) + sum(batch.sizes.values()) <= self.limit
+
     def open(self) -> bool:
         """Creates and locks the folder. False when another process has the lock. Raises OSError."""
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,8 +78,7 @@ class Spool:
             _check_owner(folder)
         lock = (self.folder / LOCK).open("w")
         try:
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(lock)
         except OSError:
             lock.close()
             return False
@@ -87,6 +95,8 @@ class Spool:
         """Releases the folder and deletes it if it is empty."""
         if self._lock is None:
             return
+        if sys.platform == "win32":
+            self._lock.close()  # or the folder cannot be deleted
         if not len(self):
             shutil.rmtree(self.folder, ignore_errors=True)
         self._lock.close()
@@ -209,6 +219,14 @@ def abandoned_spools(directory: Path, owner: Mapping[str, str]) -> Iterator[Spoo
                 yield spool
         except (OSError, ValueError, TypeError, AttributeError):
             continue
+
+
+def _lock(file: IO[str]) -> None:
+    """Locks a file until it is closed or its process ends. Raises OSError when it is locked already."""
+    if sys.platform == "win32":
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _check_owner(folder: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from time import time
@@ -54,8 +54,12 @@ class ClientRuns:
     Any client can call the handler, so its arguments are checked and cleaned.
     """
 
-    def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:
+    def __init__(
+        self, scheduler: Scheduler, buffer: Buffer, write_now: Callable[[], Awaitable[None]]
+    ) -> None:
+        """`write_now` returns when what is in the buffer is on disk."""
         self.scheduler = scheduler
+        self._write_now = write_now
         self._append = buffer.appender("run")
         self._append_activity = buffer.appender("client_activity")
         self._event = buffer.appender("event")
@@ -73,7 +77,7 @@ class ClientRuns:
         self.scheduler.task_metadata.pop(METADATA, None)
         del self.scheduler.handlers[HANDLER]
 
-    def take(
+    async def take(
         self,
         run: Any = "",
         outcome: Any = "",
@@ -86,6 +90,8 @@ class ClientRuns:
 
         `description` has the run's name, tags, user and code (OpenRun.description), the
         environment of its process, at its end also its activities: agents of earlier versions ignore these.
+        Of a run that ended, everything that was recorded is on disk before the client gets its answer: its
+        script may be over then.
         """
         if not isinstance(run, str) or not RUN.fullmatch(run) or outcome not in OUTCOMES:
             return {"status": "refused"}
@@ -104,13 +110,22 @@ class ClientRuns:
         if is_valid and isinstance(description, Mapping):
             # both messages came later than they were sent: the earlier of their starts is closer
             self._record_activities(min(start, client_run.start), now, run, description.get("activities"))
+        if outcome != RUNNING:
+            await self._write_now()
         return {"status": "OK"}
 
     def client_left(self, client: str) -> None:
         """Ends the runs of a client that disconnected: a killed script cannot end them itself."""
+        self._fail([id for id, client_run in self._open.items() if client_run.client == client], DISCONNECTED)
+
+    def process_ends(self, reason: str) -> None:
+        """Ends all runs, because the scheduler's process was ended."""
+        self._fail(list(self._open), reason)
+
+    def _fail(self, runs: Iterable[str], reason: str) -> None:
         now = time()
-        for run in [id for id, client_run in self._open.items() if client_run.client == client]:
-            self._record(now, run, ERRED, self._open.pop(run), DISCONNECTED)
+        for run in runs:
+            self._record(now, run, ERRED, self._open.pop(run), reason)
 
     def _record(self, now: float, run: str, outcome: str, client_run: ClientRun, exception_type: str) -> None:
         self._append((now, client_run.start, run, outcome, *client_run.description, exception_type))

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
-from time import time
+from time import monotonic, time
 from typing import Any
 
 from distributed import Scheduler
 from distributed.diagnostics.plugin import SchedulerPlugin
 
+from observatory.agent import process_end
 from observatory.agent.configuration import Configuration, read_configuration
 from observatory.agent.delivery.buffer import Buffer
-from observatory.agent.delivery.sender import ClusterInfo, Sender
+from observatory.agent.delivery.sender import CLOSING, ClusterInfo, Sender
 from observatory.agent.logs import Listener, handler
 from observatory.agent.naming import manager_name
 from observatory.agent.plugin_bundle import pack
@@ -38,7 +40,13 @@ log = logging.getLogger("distributed.observatory")
 WORKER_PLUGIN = ("observatory.agent.worker.plugin", "WorkerAgent", "observatory-worker")
 NANNY_PLUGIN = ("observatory.agent.worker.nanny", "NannyAgent", "observatory-nanny")
 FLUSH = "observatory_flush"
-FLUSH_TIMEOUT = 3.0
+FLUSH_TIMEOUT, EXIT_FLUSH_TIMEOUT = 3.0, 0.3
+"""Most seconds for the last records of workers, and of nannies: when the scheduler closes, when the process
+ends."""
+WRITE_TIMEOUT = 2.0
+"""Most seconds that a client whose run has ended waits for the scheduler's disk."""
+CLOSED_CHECK = 0.01
+"""Seconds between two looks at whether the last batches were sent."""
 UNREGISTER = "observatory_unregister"
 OK = int(Status.OK)
 STEP = 2e-6
@@ -60,6 +68,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.program = str(settings.pop("program", ""))
         self.configuration: Configuration = read_configuration(**settings)
         self.scheduler: Any = None
+        self._ending: Future[None] | None = None
         self.failures = 0
 
     async def start(self, scheduler: Scheduler) -> None:
@@ -68,6 +77,8 @@ class SchedulerAgent(SchedulerPlugin):
             self.client_runs.announce()
             return
         self.scheduler = scheduler
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self.since = self._last_time = time()
         configuration = self.configuration
         self.buffer = buffer = Buffer()
@@ -79,7 +90,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.graphs = Graphs(scheduler, buffer, configuration.key_edges_limit)
         self.sampler = Sampler(scheduler, buffer, configuration.sample_interval, self._report)
         self.worker_messages = WorkerMessages(scheduler, buffer)
-        self.client_runs: ClientRuns = ClientRuns(scheduler, buffer)
+        self.client_runs: ClientRuns = ClientRuns(scheduler, buffer, self._write_now)
         cluster = ClusterInfo(
             scheduler.id, self._cluster_name(), scheduler.address, _started(scheduler), self.since
         )
@@ -95,6 +106,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.lifetimes.install()
         self.sampler.start()
         self.sender.start()
+        process_end.add(self)
         await self._register_plugins(configuration)
         log.info("Observatory's agent reports to %s as %r", configuration.url, cluster.name or scheduler.id)
 
@@ -194,21 +206,57 @@ class SchedulerAgent(SchedulerPlugin):
 
     async def close(self) -> None:
         """Sends the rest for a bounded time; unsent batches stay in the spool."""
-        await self._flush_message_senders()
-        await self._finish(is_last=True)
+        is_exiting = process_end.is_exiting()
+        await self._flush_message_senders(EXIT_FLUSH_TIMEOUT if is_exiting else FLUSH_TIMEOUT)
+        await self._finish(is_last=True, timeout=process_end.TIMEOUT if is_exiting else None)
 
-    async def _finish(self, is_last: bool) -> None:
+    def begin_ending(self, reason: str) -> None:
+        """Ends recording because the process ends. `reason`: the signal; "" when the process exits."""
+        if self._loop.is_running() and threading.get_ident() != self._thread:
+            self._ending = asyncio.run_coroutine_threadsafe(self._end(reason), self._loop)
+        else:
+            self._record_end(reason)
+
+    def finish_ending(self, timeout: float) -> None:
+        """Waits for the end. Where the event loop hangs or is over, the rest is sent without it."""
+        if self._ending is not None:
+            with contextlib.suppress(Exception):
+                self._ending.result(timeout + EXIT_FLUSH_TIMEOUT)
+        self.sender.close(timeout)
+
+    def _record_end(self, reason: str) -> None:
+        if reason:
+            self._guarded("end", self.client_runs.process_ends, reason)
+        self._guarded("end", self.lifetimes.closed)
+
+    async def _end(self, reason: str) -> None:
+        self._record_end(reason)
+        await self._flush_message_senders(EXIT_FLUSH_TIMEOUT)
+        await self._finish(is_last=True, timeout=process_end.TIMEOUT)
+
+    async def _finish(self, is_last: bool, timeout: float | None = None) -> None:
         self._guarded("close", self.sampler.stop)
         self._guarded("close", handler.leave, self.listener)
-        close = functools.partial(self.sender.close, self.configuration.close_timeout, is_last)
-        await asyncio.get_running_loop().run_in_executor(None, close)
+        timeout = self.configuration.close_timeout if timeout is None else timeout
+        self.sender.begin_closing(timeout, is_last)
+        give_up = monotonic() + timeout + CLOSING
+        while not self.sender.closed.is_set() and monotonic() < give_up:
+            await asyncio.sleep(CLOSED_CHECK)
+        process_end.remove(self)
 
-    async def _flush_message_senders(self) -> None:
+    async def _flush_message_senders(self, timeout: float) -> None:
         """Makes workers and nannies send their remaining records, for a bounded time."""
         for nanny in (False, True):
             with contextlib.suppress(Exception):
                 flushed = self.scheduler.broadcast(msg={"op": FLUSH}, nanny=nanny, on_error="ignore")
-                await asyncio.wait_for(flushed, FLUSH_TIMEOUT)
+                await asyncio.wait_for(flushed, timeout)
+
+    async def _write_now(self) -> None:
+        """Returns when what is in the buffer is on disk, or the disk took too long."""
+        loop, written = asyncio.get_running_loop(), asyncio.Event()
+        self.sender.write_now(lambda: loop.call_soon_threadsafe(written.set))
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(written.wait(), WRITE_TIMEOUT)
 
     def _guarded(self, hook: str, function: Callable[..., Any], *arguments: Any) -> None:
         try:
