@@ -72,6 +72,17 @@ class FaultyHandler(Handler):
         self._body()
         self._answer(200, b" " * 10_000_000)
 
+    def _continuing(self) -> None:
+        """Interim answers without end: until the client has gone."""
+        self._body()
+        with contextlib.suppress(OSError):
+            while True:
+                self.connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+
+    def _nested(self) -> None:
+        self._body()
+        self._answer(200, b"[" * 90_000)
+
     def _slow(self) -> None:
         body = self._body()
         time.sleep(self.server.owner.delay)

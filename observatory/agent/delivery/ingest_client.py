@@ -16,6 +16,8 @@ CONNECT_TIMEOUT = 5.0
 TIMEOUT = 60.0
 """Seconds for each read or write after connecting."""
 MAXIMUM_ANSWER = 100_000
+MAXIMUM_INTERIM_ANSWERS = 10
+"""`100 Continue` before the answer: Python reads them without end."""
 REFUSED_STATUSES = (400, 413, 415, 422)
 
 
@@ -30,6 +32,18 @@ class Outcome(Enum):
     """The token is unknown or revoked. Retried, because an administrator can fix it."""
     REFUSED = "refused"
     """The batch is malformed or too large, and will never be accepted."""
+
+
+class Answer(http.client.HTTPResponse):
+    """An answer with a limit on the interim answers before it."""
+
+    _interim = 0
+
+    def _read_status(self) -> tuple[str, int, str]:
+        self._interim += 1
+        if self._interim > MAXIMUM_INTERIM_ANSWERS + 1:
+            raise http.client.HTTPException(f"more than {MAXIMUM_INTERIM_ANSWERS} times 100 Continue")
+        return super()._read_status()  # type: ignore[misc, no-any-return]
 
 
 class IngestClient:
@@ -99,6 +113,7 @@ class IngestClient:
             if self._is_secure
             else http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_TIMEOUT)
         )
+        connection.response_class = Answer
         connection.connect()
         connection.sock.settimeout(TIMEOUT)
         return connection
@@ -116,7 +131,7 @@ class IngestClient:
             try:
                 if isinstance(json.loads(body).get("sequence"), int):
                     return Outcome.ACKNOWLEDGED
-            except (ValueError, AttributeError):
+            except (ValueError, AttributeError, RecursionError):
                 pass
             self.error = "the server that answered is not Observatory"
             return Outcome.RETRY

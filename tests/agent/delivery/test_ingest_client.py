@@ -80,6 +80,8 @@ def test_a_kept_connection_that_the_server_closed_is_opened_again_at_once(
         ("redirecting", Outcome.RETRY, "status 307"),
         ("somebody-else", Outcome.RETRY, "is not Observatory"),
         ("endless", Outcome.RETRY, "is not Observatory"),
+        ("nested", Outcome.RETRY, "is not Observatory"),
+        ("continuing", Outcome.RETRY, "more than 10 times 100 Continue"),
         ("cutting-requests", Outcome.RETRY, ""),
         ("cutting-answers", Outcome.RETRY, "IncompleteRead"),
         ("forbidding", Outcome.FORBIDDEN, "the token was refused"),
