@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import psycopg
-from distributed.utils import color_of
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
+from observatory.store.colors import color_of
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries import state as store
 from observatory.store.queries.extents import Extent, read_extent

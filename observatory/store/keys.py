@@ -22,6 +22,8 @@ from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key, key_text
 
 CACHED_KEYS = 20_000
 """keys whose prefix and group are cached, as a task's records arrive together"""
+LONGEST_CACHED, CACHED_LONG_KEYS = 250, 1_000
+"""characters of such a key; longer ones are hostile, and few of them are cached"""
 GROUP_PLACEHOLDER = "\x01"
 """replaces the group's name; a cleaned key (wire.records.clean_key) has no control characters"""
 OTHER = "Other"
@@ -55,9 +57,13 @@ def decode_key(rest: str, group: str) -> str:
     return rest.replace(GROUP_PLACEHOLDER, group, 1)
 
 
-@lru_cache(CACHED_KEYS)
 def split_key(key: str) -> tuple[str, str]:
     """Return (prefix, group) as Dask splits a key that is a text, cleaned for storage."""
+    return _split_short_key(key) if len(key) <= LONGEST_CACHED else clean_split(*split_as_dask(key))
+
+
+@lru_cache(CACHED_KEYS)
+def _split_short_key(key: str) -> tuple[str, str]:
     return clean_split(*split_as_dask(key))
 
 
@@ -68,8 +74,9 @@ def clean_split(prefix: str, group: str) -> tuple[str, str]:
 
 def split_as_dask(key: Any) -> tuple[str, str]:
     """Return (prefix, group) as Dask splits a key of any type; (OTHER, OTHER) for one that it can't split."""
-    if key_split.cache_info().currsize > CACHED_KEYS:
-        key_split.cache_clear()  # Dask keeps 100,000 keys: some 25 MB of each process
+    kept = key_split.cache_info().currsize
+    if kept > CACHED_KEYS or (kept > CACHED_LONG_KEYS and isinstance(key, str) and len(key) > LONGEST_CACHED):
+        key_split.cache_clear()  # Dask keeps 100,000 keys of any length: some 25 MB of each process
     try:
         return str(key_split(key)), str(key_split_group(key))
     except (IndexError, ValueError, TypeError):

@@ -10,6 +10,9 @@ import psycopg
 
 from observatory.store.times import from_microseconds
 
+STACK_SIZE = 250
+"""bytes of memory of a stack's id and its hash"""
+
 
 class Stacks:
     """The ids of a cluster's stacks, cached."""
@@ -18,8 +21,10 @@ class Stacks:
         self.cluster = cluster
         self._ids: dict[uuid.UUID, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._ids)
+    @property
+    def size(self) -> int:
+        """Bytes of memory, by estimate."""
+        return STACK_SIZE * len(self._ids)
 
     def intern(self, connection: psycopg.Connection, stacks: Iterable[str]) -> None:
         """Makes the ids of the stacks known."""

@@ -14,7 +14,7 @@ from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.store.connection import connect
 from observatory.store.engines import choose
-from observatory.store.ingest.new_days import MOST, NewDays
+from observatory.store.ingest.source_limits import MOST_DAYS, SourceLimits
 from observatory.store.ingest.writer import Writer
 from observatory.store.schema.time_series import table_of
 from observatory.store.times import from_seconds
@@ -36,7 +36,7 @@ RESTS: dict[str, tuple[Any, ...]] = {
 @pytest.fixture(autouse=True)
 def begin_hour(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def begin() -> None:
-        monkeypatch.setattr("observatory.store.ingest.writer.NEW_DAYS", NewDays())
+        monkeypatch.setattr("observatory.store.ingest.writer.SOURCE_LIMITS", SourceLimits())
 
     begin()
     return begin
@@ -114,19 +114,19 @@ def test_what_lies_a_few_hours_before_the_start_is_stored(agent: Agent, count: A
 def test_a_batch_begins_at_most_some_new_days(agent: Agent, count: Any, old_days: list[float]) -> None:
     before, times = partitions(), [*old_days[:100], agent.since]
     assert agent.send(rows(times), **old(agent, times)) == 200
-    assert agent.answer["refused"] == len(KINDS) * (100 - MOST)
-    assert f"records lie on {100 - MOST} new days" in agent.answer["detail"]
-    assert partitions() - before <= len(KINDS) * (MOST + 1)
-    assert count("log") == MOST + 1
+    assert agent.answer["refused"] == len(KINDS) * (100 - MOST_DAYS)
+    assert f"records lie on {100 - MOST_DAYS} new days" in agent.answer["detail"]
+    assert partitions() - before <= len(KINDS) * (MOST_DAYS + 1)
+    assert count("log") == MOST_DAYS + 1
 
 
 def test_a_project_that_begins_more_has_to_wait_and_no_other(
     agent: Agent, old_days: list[float], begin_hour: Callable[[], None]
 ) -> None:
-    times = old_days[:MOST]
+    times = old_days[:MOST_DAYS]
     assert agent.send(rows(times), **old(agent, times)) == 200
     before, later = partitions(), Agent(agent.secret, "Scheduler-2")
-    body = later.body(rows(old_days[MOST : MOST + 1]), **old(agent, old_days[: MOST + 1]))
+    body = later.body(rows(old_days[MOST_DAYS : MOST_DAYS + 1]), **old(agent, old_days[: MOST_DAYS + 1]))
     assert later.post(body) == 429
     assert 3_500 < float(later.headers["Retry-After"]) <= 3_600
     assert (partitions(), Cluster.objects.count()) == (before, 1)
@@ -135,7 +135,10 @@ def test_a_project_that_begins_more_has_to_wait_and_no_other(
     assert agent.send(rows(times), **old(agent, times)) == 200
     other = Project.objects.create(name="Other", slug="other", retention_days=3_650)
     stranger = Agent(ingest_tokens.make(other, "t", None)[1])
-    assert stranger.send(rows(old_days[MOST : 2 * MOST]), **old(agent, old_days[: 2 * MOST])) == 200
+    assert (
+        stranger.send(rows(old_days[MOST_DAYS : 2 * MOST_DAYS]), **old(agent, old_days[: 2 * MOST_DAYS]))
+        == 200
+    )
     begin_hour()
     assert later.post(body) == 200
 
@@ -163,5 +166,5 @@ def test_a_hostile_scheduler_begins_no_more_days(project: Project, old_days: lis
             for each in old_days[start : start + 20]:
                 outbox.add(Event(each, "restarted"))
             refused += writer.write(outbox.batches[0].complete().batch).refused
-    assert partitions() - before == MOST
-    assert refused == 60 - MOST
+    assert partitions() - before == MOST_DAYS
+    assert refused == 60 - MOST_DAYS

@@ -22,6 +22,8 @@ from observatory.store.ingest.batches.records import Keys
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import (
     CACHED_KEYS,
+    CACHED_LONG_KEYS,
+    _split_short_key,
     clean_keys,
     decode_key,
     encode_keys,
@@ -73,8 +75,17 @@ def test_cleaning_many_keys_equals_cleaning_each(keys: list[str]) -> None:
 def test_neither_our_cache_of_keys_nor_dasks_grows_without_end() -> None:
     for number in range(2 * CACHED_KEYS + 10):
         split_key(f"inc-{number:032x}")
-    assert split_key.cache_info().currsize <= CACHED_KEYS
+    assert _split_short_key.cache_info().currsize <= CACHED_KEYS
     assert key_split.cache_info().currsize <= CACHED_KEYS + 1
+
+
+def test_of_long_keys_few_are_cached() -> None:
+    before = _split_short_key.cache_info().currsize
+    for number in range(2 * CACHED_LONG_KEYS):
+        name = f"{'long' * 100}{number}"
+        assert split_key(f"('{name}-{number:032x}', 1)") == (name, f"{name}-{number:032x}")
+    assert _split_short_key.cache_info().currsize == before
+    assert key_split.cache_info().currsize <= CACHED_LONG_KEYS + 1
 
 
 def test_the_group_is_not_stored_again_in_a_key() -> None:

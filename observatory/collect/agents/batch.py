@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from sys import getsizeof
 from typing import Any
 from uuid import UUID
 
@@ -41,8 +41,10 @@ from observatory.wire.runs import (
 RUN = re.compile(r"[0-9a-f]{32}")
 MAXIMUM_LABELS = 50
 MAXIMUM_LABEL = 500
-CACHED_SERIES = 50_000
-"""series whose text is read once: those of two thousand workers"""
+MOST_BYTES_OF_SERIES = 32 << 20
+"""some 40,000 series"""
+SERIES_SIZE, LABEL_SIZE = 500, 160
+"""bytes of memory beside the text, which labels repeat"""
 
 
 def batch_of(cluster: int, head: Head, blocks: Mapping[str, Block]) -> tuple[Batch, int]:
@@ -112,12 +114,34 @@ def _valid_events(events: Records) -> Records:
 
 def _with_series(samples: Records) -> Records:
     """The samples whose series can be read, with that in place of its text."""
-    series = samples.coded("series").map(read_series)
+    series = samples.coded("series").map(SERIES_TEXTS.read)
     read = samples.changed(series=series)
     return read.where(series.numbers(lambda one: one is not None, np.bool_))
 
 
-@lru_cache(CACHED_SERIES)
+class SeriesTexts:
+    """Series by their texts, which are nearly the same in each batch; up to a number of bytes."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Series | None] = {}
+        self.size = 0
+
+    def read(self, text: str) -> Series | None:
+        """As `read_series`."""
+        if text in self._known:
+            return self._known[text]
+        series = read_series(text)
+        if self.size > MOST_BYTES_OF_SERIES:
+            self._known, self.size = {}, 0
+        self.size += getsizeof(text) + SERIES_SIZE + (LABEL_SIZE * len(series.labels) if series else 0)
+        self._known[text] = series
+        return series
+
+
+SERIES_TEXTS = SeriesTexts()
+"""of this process"""
+
+
 def read_series(text: str) -> Series | None:
     """JSON [metric, {label: value}, worker, type] as a series; None if it is none."""
     try:

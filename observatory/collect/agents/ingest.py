@@ -10,9 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 import psycopg
+from cachetools import LRUCache
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -32,10 +34,10 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import json_containers, stored_characters
 from observatory.store.ingest.batches.records import joined, records_of_rows
 from observatory.store.ingest.intervals import Intervals
-from observatory.store.ingest.new_days import TimeLimit, TooManyNewDays
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.resumption import known_series
+from observatory.store.ingest.source_limits import SourceLimit, TooManyNewDays
 from observatory.store.ingest.writer import Writer
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
@@ -48,7 +50,8 @@ log = logging.getLogger(__name__)
 WRITERS = 4
 SERIES = 200_000
 """of one cluster"""
-MAXIMUM_CLUSTERS = 500
+MOST_BYTES_OF_LIMITS = 32 << 20
+"""of the series that are known of all clusters: some 300,000"""
 RETRY_AFTER = 2
 """seconds"""
 MAXIMUM_WAITING = 32
@@ -75,7 +78,8 @@ router = Router(tags=["agents"])
 _writers: queue.LifoQueue[Writer] = queue.LifoQueue()
 for _ in range(WRITERS):
     _writers.put(Writer())
-_limits: dict[int, SeriesLimit] = {}
+_limits: LRUCache[int, SeriesLimit] = LRUCache(MOST_BYTES_OF_LIMITS, getsizeof=attrgetter("size"))
+_limits_lock = threading.Lock()
 _shares = Shares(WRITERS, MAXIMUM_WAITING, LONGEST_WAIT)
 _decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
 
@@ -141,7 +145,9 @@ def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
             head, blocks = _decode(read_body(request))
         cluster, is_new = registry.cluster_of_agent(token.project, head)
         batch, unreadable = batch_of(cluster.pk, head, blocks)
-        committed, refused = _store(cluster, replace(batch, limit=_time_limit(cluster, token.project, head)))
+        committed, refused = _store(
+            cluster, replace(batch, limit=_source_limit(cluster, token.project, head))
+        )
     except BodyError as error:
         _count_refusal(request, Reason.BATCH, str(error), token)
         return _refusal(error.status, str(error))
@@ -185,11 +191,11 @@ def _later(detail: str, seconds: float) -> HttpResponse:
     return answer
 
 
-def _time_limit(cluster: Cluster, project: Project, head: Head) -> TimeLimit:
+def _source_limit(cluster: Cluster, project: Project, head: Head) -> SourceLimit:
     """Records from before retention, or before the scheduler's start, take no partitions."""
     kept_since = time.time() - project.retention_days * DAY
     started = min(cluster.started.timestamp(), head.started)
-    return TimeLimit(f"project {project.pk}", max(kept_since, started - BEFORE_START), can_wait=True)
+    return SourceLimit(f"project {project.pk}", max(kept_since, started - BEFORE_START), can_wait=True)
 
 
 def _count_refusal(
@@ -245,11 +251,9 @@ def _report(cluster: Cluster, head: Head, committed: Committed) -> None:
 
 def _limit_series(batch: Batch) -> tuple[Batch, int]:
     """The batch without samples of series over the limit, and their number. Adds an event the first time."""
-    limit = _limits.get(batch.cluster)
-    if limit is None:
-        if len(_limits) >= MAXIMUM_CLUSTERS:
-            _limits.clear()
-        limit = _limits[batch.cluster] = SeriesLimit(SERIES, known_series(batch.cluster))
+    with _limits_lock:
+        limit = _limits.pop(batch.cluster, None)
+    limit = limit or SeriesLimit(SERIES, known_series(batch.cluster))
     before = bool(limit.refused)
     records = dict(batch.records)
     refused = 0
@@ -264,6 +268,9 @@ def _limit_series(batch: Batch) -> tuple[Batch, int]:
             records["event"] = joined([records["event"], event]) if "event" in records else event
     for gone in batch.gone:
         limit.forget(gone.address)
+    with _limits_lock:
+        if limit.size <= MOST_BYTES_OF_LIMITS:
+            _limits[batch.cluster] = limit
     return replace(batch, records=records), refused
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 from observatory.wire.records import Series
 
-MAXIMUM_REFUSED = 1_000_000
+MAXIMUM_REFUSED = 100_000
 """Most refused series that are counted."""
+ENTRY, WORKER = 100, 500
+"""Bytes of memory of a series, and of a worker beside its series."""
 
 
 class SeriesLimit:
@@ -16,10 +18,10 @@ class SeriesLimit:
 
     def __init__(self, limit: int, known: Iterable[Series] = ()) -> None:
         self.limit = limit
-        self.known: defaultdict[str, set[Series]] = defaultdict(set)
-        """The admitted series by the address of their worker; "" for the cluster's own."""
+        self.known: defaultdict[str, set[int]] = defaultdict(set)
+        """Hashes of the admitted series by the address of their worker; "" for the cluster's own."""
         for series in known:
-            self.known[series.worker].add(series)
+            self.known[series.worker].add(hash(series))
         self.count = sum(map(len, self.known.values()))
         """How many series are admitted."""
         self.refused: set[int] = set()
@@ -27,15 +29,21 @@ class SeriesLimit:
 
     def admits(self, series: Series) -> bool:
         """Whether samples of the series are stored."""
-        if series in self.known.get(series.worker, ()):
+        identity = hash(series)
+        if identity in self.known.get(series.worker, ()):
             return True
         if self.count < self.limit:
-            self.known[series.worker].add(series)
+            self.known[series.worker].add(identity)
             self.count += 1
             return True
         if len(self.refused) < MAXIMUM_REFUSED:
-            self.refused.add(hash(series))
+            self.refused.add(identity)
         return False
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory, by estimate."""
+        return ENTRY * (self.count + len(self.refused)) + WORKER * len(self.known)
 
     def forget(self, worker: str) -> None:
         """Removes the series of a worker that left."""

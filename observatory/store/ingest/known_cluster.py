@@ -15,6 +15,9 @@ from observatory.store.stacks import Stacks
 from observatory.store.texts import clean_name
 from observatory.wire.records import WorkerGone, WorkerSeen
 
+KNOWN_SIZE, PLACE_SIZE = 3_000, 250
+"""bytes of memory of a cluster of which nothing is known, and of the place of a lane"""
+
 
 class KnownCluster:
     """Valid while the cluster's extent was last written by the transaction `written_by`."""
@@ -32,8 +35,11 @@ class KnownCluster:
         self._lanes: dict[tuple[str, int], Lane] = {}
         """by address and thread: of the lifetime that was seen last"""
 
-    def __len__(self) -> int:
-        return len(self.workers) + len(self.names) + len(self.series) + len(self.stacks) + len(self._lanes)
+    @property
+    def size(self) -> int:
+        """Bytes of memory, by estimate."""
+        parts = self.workers.size + self.names.size + self.series.size + self.stacks.size
+        return KNOWN_SIZE + parts + PLACE_SIZE * len(self._lanes)
 
     def update_lifetimes(
         self, connection: psycopg.Connection, seen: Iterable[WorkerSeen], gone: Iterable[WorkerGone]

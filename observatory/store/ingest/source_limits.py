@@ -1,8 +1,8 @@
 """Limits what a source may begin: days without partitions, and names.
 
-A day is a table with indexes for each kind of record. Those around today are made ahead; a source needs others
-when it sends what waited for days, or when the server was away for longer. Names are remembered and never
-deleted before their cluster.
+A day is a table with indexes for each kind of record. Those around today are made ahead; a source needs
+others when it sends what waited for days, or when the server was away for longer. Names are remembered, and
+stay as long as their cluster.
 """
 
 from __future__ import annotations

@@ -27,19 +27,19 @@ from observatory.store.ingest.extent_update import (
     newest,
     update_extent,
 )
+from observatory.store.ingest.interning.names import MOST_OF_BATCH, MOST_OF_CLUSTER
 from observatory.store.ingest.interning.references import References
 from observatory.store.ingest.known_cluster import KnownCluster
+from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
 from observatory.store.ingest.late import note_late
-from observatory.store.ingest.new_days import NEW_DAYS
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.live import live_events, live_profiles, live_samples, live_spans
+from observatory.store.ingest.source_limits import MOST_NAMES, SOURCE_LIMITS
+from observatory.store.keys import OTHER
 from observatory.store.queries.extents import read_extent
 
 FUTURE = 86_400.0
 """seconds ahead of our clock at which a record's time is taken for a mistake"""
-MAXIMUM_KNOWN = 2_000_000
-"""names and references of one cluster that are remembered; beyond it they are read from the store again"""
-MAXIMUM_CLUSTERS = 1_000
 LIVE: Mapping[str, tuple[str, Callable[[References, Records], Any]]] = {
     "span": ("spans", live_spans),
     "sample": ("samples", live_samples),
@@ -64,13 +64,22 @@ class UnknownOutcome:
     transaction: str
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A batch that was stored by a transaction that is not committed yet."""
+
+    committed: Committed
+    transaction: str
+    cluster: KnownCluster | None
+    """what is known of the cluster after the transaction"""
+
+
 class Writer:
     """Stores batches. For one thread; use it in a `with`. Connects when needed, and again after an error."""
 
     def __init__(self) -> None:
         self._connection: psycopg.Connection | None = None
         self._engine: Engine | None = None
-        self._clusters: dict[int, KnownCluster] = {}
         self._unknown: dict[int, UnknownOutcome] = {}
         """by cluster"""
 
@@ -90,7 +99,7 @@ class Writer:
     def forget(self, clusters: Iterable[int]) -> None:
         """Frees what is remembered of clusters of which no batches come any more."""
         for cluster in clusters:
-            self._clusters.pop(cluster, None)
+            KNOWN_CLUSTERS.take(cluster)
             self._unknown.pop(cluster, None)
 
     def write(self, batch: Batch) -> Committed:
@@ -103,21 +112,21 @@ class Writer:
         try:
             return self._write_twice(batch)
         except Overtaken:
-            # the cluster was forgotten: everything is read from the store this time
-            return self._write_twice(batch)
+            # everything is read from the store this time, whatever the other writer remembers
+            return self._write_twice(batch, remembers=False)
 
-    def _write_twice(self, batch: Batch) -> Committed:
+    def _write_twice(self, batch: Batch, remembers: bool = True) -> Committed:
         try:
-            return self._write(batch)
+            return self._write(batch, remembers)
         except psycopg.errors.CheckViolation:
             # retention dropped a partition that was prepared
             self._ready().forget()
         except psycopg.OperationalError:
             if self._connection is None or not self._connection.closed:
                 raise
-        return self._write(batch)
+        return self._write(batch, remembers)
 
-    def _write(self, batch: Batch) -> Committed:
+    def _write(self, batch: Batch, remembers: bool) -> Committed:
         require_free_space()
         engine = self._ready()
         connection = self._connection
@@ -127,18 +136,20 @@ class Writer:
         validated = _within_limit(connection, engine, validate(batch, time.time() + FUTURE))
         for table, days in validated.days():
             engine.prepare(connection, table, days)
-        outcome: tuple[Committed, str] | None = None
+        # it is forgotten if this fails: the ids of a transaction that is rolled back don't exist
+        remembered = KNOWN_CLUSTERS.take(batch.cluster) if remembers else None
+        stored: Stored | None = None
         try:
             with connection.transaction():
-                cursor = connection.execute(*self._first_statement(validated))
-                outcome = self._store(connection, validated, cursor)
+                cursor = connection.execute(*_first_statement(validated, remembered))
+                stored = self._store(connection, validated, cursor, remembered)
         except BaseException:
-            # the ids of a transaction that is rolled back don't exist
-            self._clusters.pop(batch.cluster, None)
-            if outcome is not None:
-                self._unknown[batch.cluster] = UnknownOutcome(batch, *outcome)
+            if stored is not None:
+                self._unknown[batch.cluster] = UnknownOutcome(batch, stored.committed, stored.transaction)
             raise
-        return outcome[0]
+        if stored.cluster is not None:
+            KNOWN_CLUSTERS.keep(stored.cluster)
+        return stored.committed
 
     def _ready(self) -> Engine:
         if self._connection is None or self._connection.closed or self._engine is None:
@@ -156,31 +167,15 @@ class Writer:
         del self._unknown[batch.cluster]
         return unknown.committed if outcome == "committed" else None
 
-    def _cluster(self, cluster: int, written_by: str) -> KnownCluster:
-        known = self._clusters.get(cluster)
-        if known is None or known.written_by != written_by or len(known) > MAXIMUM_KNOWN:
-            if len(self._clusters) >= MAXIMUM_CLUSTERS:
-                self._clusters.clear()
-            known = self._clusters[cluster] = KnownCluster(cluster)
-        return known
-
-    def _first_statement(self, batch: ValidatedBatch) -> tuple[str, Any]:
-        """The first statement of the batch's transaction."""
-        if batch.head is not None:
-            return registration(batch.cluster, batch.head, newest(batch), batch.dropped)
-        return extent_update.statement(batch) if self._is_scraped(batch) else (LOCK, [batch.cluster])
-
-    def _is_scraped(self, batch: ValidatedBatch) -> bool:
-        """Whether the batch was scraped, and no agent is known to report of its cluster."""
-        remembered = self._clusters.get(batch.cluster)
-        return batch.head is None and remembered is not None and remembered.is_scraped
-
     def _store(
-        self, connection: psycopg.Connection, batch: ValidatedBatch, cursor: psycopg.Cursor
-    ) -> tuple[Committed, str]:
-        """Stores the batch; `cursor` has executed its first statement. Returns the transaction's id, too."""
-        remembered = self._clusters.get(batch.cluster)
-        if self._is_scraped(batch):
+        self,
+        connection: psycopg.Connection,
+        batch: ValidatedBatch,
+        cursor: psycopg.Cursor,
+        remembered: KnownCluster | None,
+    ) -> Stored:
+        """Stores the batch; `cursor` has executed its first statement."""
+        if _is_scraped(batch, remembered):
             update = update_extent(cursor, batch)
             if remembered is None or remembered.written_by != update.written_by_before:
                 raise Overtaken  # the other writer may be an agent's
@@ -192,7 +187,8 @@ class Writer:
                 if result.already:
                     found = read_extent(connection, batch.cluster)
                     assert found is not None, "an agent's batch was stored"
-                    return Committed(found, already=True, agent_rules=True), _transaction(connection)
+                    committed = Committed(found, already=True, agent_rules=True)
+                    return Stored(committed, _transaction(connection), remembered)
                 if result.is_joint:
                     if result.is_first:
                         delete_scraped(connection, self._ready(), batch.cluster, batch.head.since)
@@ -200,10 +196,23 @@ class Writer:
             elif is_reported := has_agent(connection, batch.cluster):
                 batch = batch.without_agents_records()
             update = update_extent(connection.execute(*extent_update.statement(batch)), batch)
-        cluster = self._cluster(batch.cluster, update.written_by_before)
+        is_current = remembered is not None and remembered.written_by == update.written_by_before
+        cluster = remembered if remembered is not None and is_current else KnownCluster(batch.cluster)
         cluster.written_by, cluster.is_scraped = update.written_by, not is_reported
         committed = _store_records(connection, cluster, batch, update)
-        return replace(committed, agent_rules=is_reported), update.transaction
+        return Stored(replace(committed, agent_rules=is_reported), update.transaction, cluster)
+
+
+def _first_statement(batch: ValidatedBatch, remembered: KnownCluster | None) -> tuple[str, Any]:
+    """The first statement of the batch's transaction."""
+    if batch.head is not None:
+        return registration(batch.cluster, batch.head, newest(batch), batch.dropped)
+    return extent_update.statement(batch) if _is_scraped(batch, remembered) else (LOCK, [batch.cluster])
+
+
+def _is_scraped(batch: ValidatedBatch, remembered: KnownCluster | None) -> bool:
+    """Whether the batch was scraped, and no agent is known to report of its cluster."""
+    return batch.head is None and remembered is not None and remembered.is_scraped
 
 
 def _within_limit(connection: psycopg.Connection, engine: Engine, batch: ValidatedBatch) -> ValidatedBatch:
@@ -211,7 +220,7 @@ def _within_limit(connection: psycopg.Connection, engine: Engine, batch: Validat
     if batch.limit is None:
         return batch
     missing = {day for table, days in batch.days() for day in engine.missing(connection, table, days)}
-    refused = missing - NEW_DAYS.permit(batch.limit, missing) if missing else missing
+    refused = missing - SOURCE_LIMITS.permit_days(batch.limit, missing) if missing else missing
     return batch.without_days(refused) if refused else batch
 
 
@@ -227,7 +236,7 @@ def _store_records(
     if end is not None:
         cluster.workers.end(connection, end)
     saved = cluster.workers.save(connection)
-    prefixes = references.intern(records)
+    prefixes = references.intern(records, batch.limit)
     series = cluster.series.save(connection)
     live = _copy(connection, references, records)
     store_client_runs(connection, batch.cluster, batch.runs)
@@ -237,13 +246,23 @@ def _store_records(
     return Committed(
         extent=add_workers(connection, batch.cluster, saved.opened) if saved.opened else update.extent,
         refused=batch.refused,
-        reasons=batch.reasons,
+        reasons=[*batch.reasons, *_names_refused(cluster)],
         workers=[lifetime.item() for lifetime in saved.lifetimes],
         lanes=[lane.item() for lane in saved.lanes],
         prefixes=[prefix.item() for prefix in prefixes],
         series=[known.item() for known in series if known.layer],
         **live,
     )
+
+
+def _names_refused(cluster: KnownCluster) -> list[str]:
+    """That new names were over a limit, in a part of a sentence."""
+    if not (refused := cluster.names.refused):
+        return []
+    return [
+        f"{refused} new names are stored as {OTHER!r}: a batch may have {MOST_OF_BATCH} of them, its project "
+        f"{MOST_NAMES} an hour, and a cluster {MOST_OF_CLUSTER} prefixes, groups and types each"
+    ]
 
 
 def _copy(

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import psycopg
-from distributed.utils import color_of
 from psycopg import sql
 
+from observatory.store.colors import color_of
 from observatory.store.engines import choose
 from observatory.store.free_space import require_free_space
 from observatory.store.ingest.extent_update import SETTLING

@@ -16,7 +16,7 @@ from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.writing.dropped import Dropped, times_of
 from observatory.store.ingest.batches.batch import BatchBuilder, Record
 from observatory.store.ingest.batches.growing_columns import SampleColumns
-from observatory.store.ingest.new_days import TimeLimit
+from observatory.store.ingest.source_limits import SourceLimit
 from observatory.wire.dropped_records import UNDRAWN_SAMPLE, DropReason
 from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import Sample, Series, Span, WorkerGone, WorkerSeen
@@ -52,7 +52,7 @@ class QueuedBatch:
     """A batch that records are added to until it is taken."""
 
     def __init__(self, cluster: int, committed: float = 0.0) -> None:
-        self.builder = BatchBuilder(cluster, committed, limit=TimeLimit(f"cluster {cluster}"))
+        self.builder = BatchBuilder(cluster, committed, limit=SourceLimit(f"cluster {cluster}"))
         self.undrawn = SampleColumns()
         """Samples of workers' metrics that no chart draws."""
         self.bytes: Counter[Part] = Counter()

@@ -11,7 +11,7 @@ import numpy as np
 
 from observatory.store.ingest.batches.growing_columns import SampleColumns, SpanColumns
 from observatory.store.ingest.batches.records import Coded, Records, clean_names, records_of_rows
-from observatory.store.ingest.new_days import TimeLimit
+from observatory.store.ingest.source_limits import SourceLimit
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import ClientRun, Event, Sample, Span, WorkerGone, WorkerSeen
@@ -40,7 +40,7 @@ class Batch:
     """records with numbers beyond 64 bits, which are in none of the columns"""
     dropped: int = 0
     """records that the agent reports as dropped with this batch"""
-    limit: TimeLimit | None = None
+    limit: SourceLimit | None = None
     """of the times of the records; None: a file of any time is imported"""
 
     @classmethod
@@ -82,7 +82,7 @@ class BatchBuilder:
     committed: float = 0.0
     errors: int = 0
     head: Head | None = None
-    limit: TimeLimit | None = None
+    limit: SourceLimit | None = None
     workers: list[WorkerSeen] = field(default_factory=list)
     gone: list[WorkerGone] = field(default_factory=list)
     runs: list[ClientRun] = field(default_factory=list)

@@ -13,7 +13,7 @@ import numpy as np
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import EARLIEST
 from observatory.store.ingest.batches.records import Array, Records, Times
-from observatory.store.ingest.new_days import MOST, TimeLimit
+from observatory.store.ingest.source_limits import MOST_DAYS, SourceLimit
 from observatory.store.schema.time_series import TimeSeries, table_of
 from observatory.store.times import EPOCH, from_seconds
 from observatory.wire.event_kinds import CLUSTER_ENDED, FROM_COLLECTOR
@@ -43,7 +43,7 @@ class ValidatedBatch:
     head: Head | None
     refused: int
     dropped: int
-    limit: TimeLimit | None
+    limit: SourceLimit | None
     reasons: Sequence[str] = ()
     """why records of valid times were refused, in sentences"""
 
@@ -58,7 +58,7 @@ class ValidatedBatch:
         numbers = [(day - EPOCH.date()).days for day in days]
         kept = {kind: some.where(~np.isin(some.times // DAY, numbers)) for kind, some in self.records.items()}
         refused = sum(map(len, self.records.values())) - sum(map(len, kept.values()))
-        reason = f"{refused} records lie on {len(days)} new days: at most {MOST} may begin in an hour"
+        reason = f"{refused} records lie on {len(days)} new days: at most {MOST_DAYS} may begin in an hour"
         return replace(
             self,
             records=_not_empty(kept),

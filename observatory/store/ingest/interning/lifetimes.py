@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from observatory.wire.records import WorkerGone, WorkerSeen
 
 GRACE = 5.0
 """seconds after a worker's end in which spans still belong to it: its end is observed with a delay"""
+ADDRESS_SIZE, LIFETIME_SIZE, LANE_SIZE = 200, 500, 250
+"""bytes of memory beside the texts"""
 LARGEST_INT4 = 2**31 - 1
 
 
@@ -61,6 +64,12 @@ class Lifetime:
     """0 until it is stored"""
     lanes: dict[int, Lane] = field(default_factory=dict)
     """by thread"""
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory, by estimate."""
+        texts = (self.name, self.host, self.resources, self.detail, self.status, self.end_reason)
+        return LIFETIME_SIZE + LANE_SIZE * len(self.lanes) + sum(map(getsizeof, texts))
 
     def item(self) -> dict[str, Any]:
         """As docs/architecture/http.md shows a worker."""
@@ -124,9 +133,18 @@ class Workers:
         """each in order of start"""
         self._changed: dict[int, Lifetime] = {}
         self._new_lanes: list[Lane] = []
+        self._size: int | None = 0
+        """None: it changed since it was counted"""
 
-    def __len__(self) -> int:
-        return len(self._by_address)
+    @property
+    def size(self) -> int:
+        """Bytes of memory, by estimate."""
+        if self._size is None:
+            self._size = sum(
+                ADDRESS_SIZE + getsizeof(address) + sum(lifetime.size for lifetime in lifetimes)
+                for address, lifetimes in self._by_address.items()
+            )
+        return self._size
 
     def load(self, connection: psycopg.Connection, addresses: Iterable[str]) -> None:
         """Reads the lifetimes and lanes of unknown addresses."""
@@ -134,6 +152,7 @@ class Workers:
         if not unknown:
             return
         self._by_address.update((address, []) for address in unknown)
+        self._size = None
         by_id: dict[int, Lifetime] = {}
         for row in connection.execute(
             """SELECT address, extract(epoch FROM started)::float8, name, host, nthreads, memory_limit,
@@ -223,6 +242,7 @@ class Workers:
         if lane is None:
             lane = lifetime.lanes[thread] = Lane(lifetime, thread, len(lifetime.lanes))
             self._new_lanes.append(lane)
+            self._size = None
         return lane
 
     def save(self, connection: psycopg.Connection) -> Saved:
@@ -245,6 +265,7 @@ class Workers:
 
     def _change(self, lifetime: Lifetime) -> None:
         self._changed[id(lifetime)] = lifetime
+        self._size = None
 
     def _update(self, connection: psycopg.Connection, lifetimes: list[Lifetime]) -> None:
         if lifetimes:

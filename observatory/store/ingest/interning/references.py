@@ -13,6 +13,7 @@ from observatory.store.ingest.batches.records import Array, Coded, Keys, Records
 from observatory.store.ingest.copying import Column, Texts, jsonb, nullable, texts, timestamps
 from observatory.store.ingest.interning.names import NewNames, Prefix
 from observatory.store.ingest.known_cluster import KnownCluster
+from observatory.store.ingest.source_limits import SourceLimit
 from observatory.store.keys import encode_keys
 from observatory.store.texts import LARGEST_INTEGER, clean_json
 from observatory.wire.columns import BOUNDS, ColumnType
@@ -61,7 +62,7 @@ class References:
                     addresses.update(some.coded(field.name).values)
         self.cluster.workers.load(self.connection, addresses)
 
-    def intern(self, records: Mapping[str, Records]) -> list[Prefix]:
+    def intern(self, records: Mapping[str, Records], limit: SourceLimit | None) -> list[Prefix]:
         """Stores names and stacks; returns the prefixes that are new to the store."""
         new = NewNames()
         groups: dict[str, str] = {}
@@ -88,7 +89,7 @@ class References:
         new.groups = groups | new.groups
         if stacks:
             self.cluster.stacks.intern(self.connection, stacks)
-        return self.cluster.names.intern(self.connection, new)
+        return self.cluster.names.intern(self.connection, new, limit)
 
     def table_columns(self, records: Records) -> dict[str, Column]:
         """The columns of the records' table, by name."""

@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import dataclass
 from operator import attrgetter
+from sys import getsizeof
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,8 @@ from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import MetricType, Series
 
 LIFETIME = attrgetter("lifetime")
+SERIES_SIZE, LABEL_SIZE, FIRST_SIZE = 650, 60, 200
+"""bytes of memory beside the texts"""
 
 
 @dataclass(slots=True, eq=False)
@@ -76,9 +79,8 @@ class SeriesTable:
         self._new: list[KnownSeries] = []
         self._firsts: dict[tuple[str, str], int] = {}
         """by metric and labels, of series that layers draw"""
-
-    def __len__(self) -> int:
-        return len(self._by_value)
+        self.size = 0
+        """bytes of memory, by estimate"""
 
     def find(self, connection: psycopg.Connection, series: Coded, times: Times, workers: Workers) -> Coded:
         """The KnownSeries of each sample. New ones get their ids from `save`."""
@@ -133,6 +135,7 @@ class SeriesTable:
                 [self.cluster, *kind],
             ).fetchone()
             self._firsts[kind] = row[0] if row else known.id
+            self.size += FIRST_SIZE + sum(map(getsizeof, kind))
         return self._firsts[kind]
 
     def _find(self, series: Series, time: float, workers: Workers) -> KnownSeries:
@@ -141,6 +144,8 @@ class SeriesTable:
         if known is None or known.lifetime is not lifetime:
             if known is not None:
                 self._by_object.pop(id(known.series), None)
+            else:
+                self.size += _size_of(series)
             known = self._by_value[series] = KnownSeries(series, lifetime, LAYER_OF_METRIC.get(series.metric))
             self._new.append(known)
         elif known.series is not series:
@@ -154,6 +159,12 @@ class SeriesTable:
             return {}
         query = "SELECT identity, id FROM series WHERE cluster_id = %s AND identity = ANY(%s)"
         return dict(connection.execute(query, [self.cluster, identities]).fetchall())
+
+
+def _size_of(series: Series) -> int:
+    """Bytes of memory, by estimate."""
+    texts = sum(getsizeof(name) + getsizeof(value) + LABEL_SIZE for name, value in series.labels)
+    return SERIES_SIZE + getsizeof(series.metric) + getsizeof(series.worker) + texts
 
 
 def series_identity(worker: int, metric: str, labels: str) -> UUID:

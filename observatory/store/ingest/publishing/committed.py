@@ -101,7 +101,7 @@ class Committed:
     refused: int = 0
     """records with times or numbers that no table can hold, or beyond the limit of its source"""
     reasons: Sequence[str] = ()
-    """why records that tables could hold were refused, in parts of sentences"""
+    """why records that tables could hold were refused, or names stored as others: parts of sentences"""
     workers: list[Item] = field(default_factory=list)
     """new or changed, as docs/architecture/http.md shows a worker; the next three are new"""
     lanes: list[Item] = field(default_factory=list)
