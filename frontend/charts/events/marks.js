@@ -12,6 +12,7 @@ const LOOKS = {
   "graph-updated": { symbol: "diamond", color: "muted", weight: 0 },
   "client-added": { symbol: "bar", color: "muted", weight: 0 },
   "client-removed": { symbol: "bar", color: "muted", weight: 0 },
+  "client-described": { symbol: "bar", color: "muted", weight: 0 },
   "worker-added": { symbol: "up", color: "ok", weight: 1 },
   "worker-removed": { symbol: "down", color: "muted", weight: 1 },
   "worker-status": { symbol: "diamond", color: "warning", weight: 1 },
