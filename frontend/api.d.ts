@@ -4215,6 +4215,10 @@ export interface components {
             };
             /** Tasks At */
             tasks_at: number | null;
+            /** Unrunnable */
+            unrunnable: {
+                [key: string]: number;
+            };
             /** Workers */
             workers: components["schemas"]["WorkerState"][];
             totals: components["schemas"]["StateTotals"];
@@ -4255,6 +4259,10 @@ export interface components {
             gil: number | null;
             /** Running */
             running: number | null;
+            /** Heard */
+            heard: number | null;
+            /** Is Silent */
+            is_silent: boolean;
         };
         /** ResultInMemory */
         ResultInMemory: {

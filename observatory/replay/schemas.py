@@ -179,6 +179,10 @@ class WorkerState(Schema):
     """share of the time"""
     running: int | None
     """tasks that its threads execute"""
+    heard: float | None
+    """when it was last heard of: its last heartbeat with its memory"""
+    is_silent: bool
+    """whether heartbeats are missing, so that the values are old or unknown"""
 
 
 class StateTotals(Schema):
@@ -199,6 +203,8 @@ class State(Schema):
     """by state"""
     tasks_at: float | None
     """when they were counted; null: the counts are unknown"""
+    unrunnable: dict[str, int]
+    """tasks that no worker may run, by the reason; the agent reports it"""
     workers: list[WorkerState]
     totals: StateTotals
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -16,10 +16,12 @@ from observatory.store.queries import state as store
 from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.queries.state import LastValues
 from observatory.store.times import from_microseconds, seconds_to_microseconds, to_microseconds
+from observatory.wire.clocks import heartbeat_interval
 from observatory.wire.metrics import computed_tasks
 from observatory.wire.records import UNFINISHED_STATES
 
 TASK_COUNTS, SCRAPED_COUNTS = "observatory_cluster_tasks", "dask_scheduler_tasks"
+UNRUNNABLE = "observatory_cluster_unrunnable_tasks"
 MEMORY, CPU, GIL = HEARTBEAT = (
     "observatory_worker_memory_bytes",
     "observatory_worker_cpu_percent",
@@ -34,6 +36,9 @@ PROCESSING = "observatory_worker_processing_tasks"
 """tasks assigned to a worker, sampled each second by agents; at most so many are executing"""
 RECENT = 1.5
 """sampling intervals; idle workers report no number of executing tasks, so an older one may be outdated"""
+
+SILENT, MISSED = 5.0, 4
+"""a worker is silent if its last heartbeat is so many seconds old, and so many heartbeats are missing"""
 
 Values = Mapping[int | None, float]
 """of a metric, by worker"""
@@ -58,15 +63,16 @@ def state_at(
         at = max(_newest_complete(connection, extent, _polled_age(cluster), since), scope.start)
     last = min(at, scope.stop - 1)
     scraped = _scraped_age(cluster)
-    metrics = (*HEARTBEAT, TASK_COUNTS, SCRAPED_COUNTS)
+    metrics = (*HEARTBEAT, TASK_COUNTS, SCRAPED_COUNTS, UNRUNNABLE)
     samples = store.last_values(connection, cluster.pk, metrics, last, scraped, since)
     beats: dict[tuple[str, str], dict[int | None, float]] = {}
     for found in samples:
         beats.setdefault((found.metric, found.labels.get("type", "")), {}).update(found.values)
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, last, scraped, since)
-    counts, scrapes = _task_counts(samples, cluster, last)
+    oldest_poll = from_microseconds(last) - timedelta(seconds=_polled_age(cluster))
+    counts, scrapes = _task_counts(samples, oldest_poll)
     tasks = _tasks(counts, scrapes)
-    executing = _executing(connection, scope, last, extent.committed if extent else 0.0)
+    executing = _executing(connection, scope, last) if _is_live_edge(cluster, last, extent) else {}
     progress = _progress(connection, cluster, at, tasks)
     if scope.start:
         earlier = progress_before(connection, scope) if before is None else before
@@ -74,13 +80,32 @@ def state_at(
     if scope.pseudonyms is not None:
         progress = [{**row, "name": scope.text(row["name"])} for row in progress]
     workers = store.live_workers(connection, cluster.pk, last)
+    counted_at = max((sample.time.timestamp() for sample in counts or scrapes), default=None)
+    heard = store.last_heard(connection, cluster.pk, last, since)
+    silent = _silent(heard, counted_at, len(workers))
+    # the spans of what they run come when it has finished
+    untold = silent if _is_live_edge(cluster, last, extent) else set()
+    states = _worker_states(workers, scope, beats, contention, executing)
     return {
         "at": at / 1e6,
         "version": extent.version if extent else 1,
         "progress": progress,
         "tasks": tasks,
-        "tasks_at": max((sample.time.timestamp() for sample in counts or scrapes), default=None),
-        "workers": list(_worker_states(workers, scope, beats, contention, executing)),
+        "tasks_at": counted_at,
+        "unrunnable": {
+            scope.text(found.labels.get("reason", "")): int(found.values[None])
+            for found in samples
+            if found.metric == UNRUNNABLE and found.time >= oldest_poll and found.values.get(None)
+        },
+        "workers": [
+            {
+                **state,
+                "heard": heard.get(state["id"]),
+                "is_silent": state["id"] in silent,
+                "running": (state["running"] or None) if state["id"] in untold else state["running"],
+            }
+            for state in states
+        ],
         "totals": {
             "workers": len(workers),
             "threads": sum(worker.nthreads for worker in workers),
@@ -90,6 +115,14 @@ def state_at(
     }
 
 
+def _silent(heard: Mapping[int, float], polled: float | None, workers: int) -> set[int]:
+    """Return the workers without a heartbeat for long. `polled`: when the scheduler last answered."""
+    if polled is None:
+        return set()
+    longest = max(SILENT, MISSED * heartbeat_interval(workers))
+    return {worker for worker, time in heard.items() if polled - time > longest}
+
+
 def progress_before(connection: psycopg.Connection, scope: Scope) -> list[dict[str, Any]]:
     """Return the progress that the cluster had made at the start of a window. Needs a snapshot."""
     if not scope.start:
@@ -97,7 +130,8 @@ def progress_before(connection: psycopg.Connection, scope: Scope) -> list[dict[s
     metrics = (TASK_COUNTS, SCRAPED_COUNTS)
     max_age = _scraped_age(scope.cluster)
     samples = store.last_values(connection, scope.cluster.pk, metrics, scope.start, max_age)
-    tasks = _tasks(*_task_counts(samples, scope.cluster, scope.start))
+    oldest_poll = from_microseconds(scope.start) - timedelta(seconds=_polled_age(scope.cluster))
+    tasks = _tasks(*_task_counts(samples, oldest_poll))
     return _progress(connection, scope.cluster, scope.start, tasks)
 
 
@@ -189,11 +223,8 @@ def _row(
     }
 
 
-def _task_counts(
-    samples: list[LastValues], cluster: Cluster, at: int
-) -> tuple[list[LastValues], list[LastValues]]:
-    """Return the last polled numbers of tasks by state, and the last scraped ones, of samples until `at`."""
-    oldest = from_microseconds(at) - timedelta(seconds=_polled_age(cluster))
+def _task_counts(samples: list[LastValues], oldest: datetime) -> tuple[list[LastValues], list[LastValues]]:
+    """Return the last polled numbers of tasks by state, since `oldest`, and the last scraped ones."""
     polled = [sample for sample in samples if sample.metric == TASK_COUNTS and sample.time >= oldest]
     return polled, [sample for sample in samples if sample.metric == SCRAPED_COUNTS]
 
@@ -213,11 +244,14 @@ def _tasks(counts: list[LastValues], scrapes: list[LastValues]) -> dict[str, int
     return {found.labels.get("state", ""): int(found.values.get(None, 0)) for found in (*scrapes, *counts)}
 
 
-def _executing(connection: psycopg.Connection, scope: Scope, at: int, committed: float) -> dict[int, int]:
-    """Return the reported number of executing tasks by worker; only when live, before their spans arrive."""
+def _is_live_edge(cluster: Cluster, at: int, extent: Extent | None) -> bool:
+    """Return whether the spans of what is computed at `at` have not arrived yet."""
+    return cluster.is_live and at / 1e6 >= (extent.committed if extent else 0.0) - SETTLING
+
+
+def _executing(connection: psycopg.Connection, scope: Scope, at: int) -> dict[int, int]:
+    """Return the reported number of executing tasks by worker, for the live edge."""
     cluster = scope.cluster
-    if not cluster.is_live or at / 1e6 < committed - SETTLING:
-        return {}
     recent = RECENT * max(cluster.identity_interval, cluster.metrics_interval)
     since = scope.start if scope.is_public else 0
     samples = store.last_values(connection, cluster.pk, (*EXECUTING, PROCESSING), at, recent, since)

@@ -119,6 +119,7 @@ _OBSERVATORY = (
     Metric("observatory_worker_processing_tasks", "", "Tasks assigned to a worker.", source=Source.AGENT),
     Metric("observatory_worker_occupancy_seconds", "seconds", "How long the scheduler expects a worker to be busy with its assigned tasks.", source=Source.AGENT),
     Metric("observatory_cluster_tasks", "", "Tasks that the scheduler knows, by state.", STATES, layer="states", kinds=("state",)),
+    Metric("observatory_cluster_unrunnable_tasks", "", "Tasks that no worker may run (no-worker), by the reason, such as a resource that no worker has; of at most 1,000 of them.", {"reason": ()}, source=Source.AGENT),
     Metric("observatory_cluster_tasks_finished_total", "", "Tasks that finished, with a result or an error.", NO_LABELS, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),
     Metric(TASKS_COMPUTED, "", "Tasks that were computed, by the scheduler's own counts; without data that a client scattered.", NO_LABELS, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),
     Metric("observatory_cluster_task_seconds_total", "seconds", "Time that all tasks took together, by action.", {"action": ("compute", "transfer")}, COUNTER, source=Source.AGENT_OR_PROMETHEUS, is_scraped=True),

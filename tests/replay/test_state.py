@@ -211,6 +211,51 @@ def test_an_old_heartbeat_is_ignored(member: Client, cluster: Cluster, writer: W
     assert a["memory"] is None
 
 
+def test_a_worker_without_heartbeats_is_silent_and_what_it_runs_is_unknown(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)  # the last heartbeat of A is at 9 s; B has none
+    waiting = Series("observatory_cluster_tasks", (("state", "waiting"),))
+    counts = [Sample(waiting, now + second, 0.0) for second in range(31)]
+    writer.write(Batch.of(cluster.pk, samples=counts, committed=now + 30))
+
+    def a(at: float) -> tuple[Any, ...]:
+        worker = _at(member, cluster, now + at)["workers"][0]
+        heard = worker["heard"] and round(worker["heard"] - now, 3)
+        return heard, worker["is_silent"], worker["memory"], worker["running"]
+
+    assert a(9.5) == (9, False, 109, 1)
+    assert a(14) == (9, False, 109, 0)
+    assert a(15) == (9, True, 109, None)
+    assert a(30) == (9, True, None, None)
+    assert _at(member, cluster, now + 30)["workers"][1]["heard"] is None
+    writer.write(Batch.of(cluster.pk, committed=now + 90))
+    assert a(15) == (9, True, 109, 0)  # all spans of the past are known
+
+
+def test_a_poll_that_comes_late_makes_no_worker_silent(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    waiting = Series("observatory_cluster_tasks", (("state", "waiting"),))
+    writer.write(Batch.of(cluster.pk, samples=[Sample(waiting, now + 9, 0.0)], committed=now + 30))
+    assert not any(worker["is_silent"] for worker in _at(member, cluster, now + 12)["workers"])
+    assert not any(worker["is_silent"] for worker in _at(member, cluster, now + 30)["workers"])
+
+
+def test_why_tasks_cannot_run_is_what_the_agent_reported(
+    member: Client, cluster: Cluster, writer: Writer, now: float
+) -> None:
+    fill(writer, cluster, now)
+    metric = "observatory_cluster_unrunnable_tasks"
+    gpu, gone = (Series(metric, (("reason", each),)) for each in ("no GPU", "gone"))
+    samples = [Sample(gpu, now + 5, 3.0), Sample(gone, now + 4, 2.0), Sample(gone, now + 5, 0.0)]
+    writer.write(Batch.of(cluster.pk, samples=samples))
+    assert _at(member, cluster, now + 4.5)["unrunnable"] == {"gone": 2}
+    assert _at(member, cluster, now + 6)["unrunnable"] == {"no GPU": 3}
+    assert _at(member, cluster, now + 20)["unrunnable"] == {}
+
+
 def test_a_worker_has_the_status_that_it_had_then(
     member: Client, cluster: Cluster, writer: Writer, now: float
 ) -> None:

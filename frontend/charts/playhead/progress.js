@@ -8,6 +8,7 @@ import { BarList } from "./bar_list.js";
 /** @typedef {import("./bar_list.js").Bars} Bars */
 
 const OTHERS = "#888888";
+const NO_TOTALS = "How many tasks there are is unknown (?): it needs prometheus_client on the scheduler, or the agent.";
 const [MOST, MOST_FOUND] = [14, 50];
 
 /** @type {Chart} */
@@ -55,7 +56,8 @@ export function barsOf(state, query, colors) {
     ];
     return { name: row.name, value: describe(row), parts };
   });
-  return { rows, isCut, note: query && left.length ? `and ${formatCount(left.length)} more` : "" };
+  const more = query && left.length ? `and ${formatCount(left.length)} more` : "";
+  return { rows, isCut, note: more || (found.some(({ total }) => total === null) ? NO_TOTALS : "") };
 }
 
 /**
@@ -96,6 +98,6 @@ function weight(row) {
 /** @param {State["progress"][number]} row */
 function describe(row) {
   const erred = row.erred ? ` · ${formatCount(row.erred)} erred` : "";
-  const of = row.total === null ? "" : ` / ${formatCount(weight(row))}`;
+  const of = row.total === null ? " / ?" : ` / ${formatCount(weight(row))}`;
   return `${formatCount(row.done)}${of}${erred}`;
 }

@@ -1,6 +1,6 @@
 // Tasks by state at the playhead.
 
-import { formatCount } from "../../formatting.js";
+import { formatCount, formatCountOf } from "../../formatting.js";
 import { stateColors } from "../drawing/palette.js";
 import { BarList } from "./bar_list.js";
 
@@ -15,7 +15,7 @@ export const tasksNow = {
   place: "side",
   showsState: true,
   layers: [],
-  help: "Tasks that the scheduler knew at the playhead, by state.",
+  help: "Tasks that the scheduler knew at the playhead, by state. Below: why tasks can't run (no-worker). Without prometheus_client on the scheduler and without the agent the number of queued tasks is unknown.",
   create: (element, { model }) =>
     new BarList(element, "bars-tasks", barsOf, "The scheduler's task counts at this time are unknown.", model, tableOf),
 };
@@ -32,7 +32,7 @@ function tableOf({ tasks }) {
  * @param {State} state
  * @returns {Bars}
  */
-function barsOf({ tasks }) {
+export function barsOf({ tasks, unrunnable }) {
   const names = Object.keys(stateColors).filter((name) => name in tasks);
   const most = Math.max(1, ...names.map((name) => tasks[name]));
   const rows = names.map((name) => {
@@ -40,5 +40,18 @@ function barsOf({ tasks }) {
     const mark = name === "erred" ? { erred: true } : { color: stateColors[name] };
     return { name, value: count, parts: [{ share: tasks[name] / most, title: `${count} ${name}`, ...mark }] };
   });
-  return { rows };
+  // counts.json lacks them, and without prometheus_client nothing else has them
+  if (names.length && !("queued" in tasks)) rows.push({ name: "queued", value: "unknown", parts: [] });
+  return { rows, note: whyStuck(tasks["no-worker"] ?? 0, unrunnable) };
+}
+
+/**
+ * @param {number} count tasks that no worker may run
+ * @param {State["unrunnable"]} unrunnable
+ */
+function whyStuck(count, unrunnable) {
+  if (!count) return "";
+  const reasons = Object.entries(unrunnable).map(([reason, tasks]) => `${reason} (${formatCountOf(tasks, "task")})`);
+  const why = reasons.length ? reasons.join(", ") : "what they require is known with the agent only";
+  return `${formatCountOf(count, "task")} can't run: ${why}.`;
 }

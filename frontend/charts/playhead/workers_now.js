@@ -1,7 +1,7 @@
 // The workers at the playhead, a row each. A click selects one for all charts, a heading sorts them.
 
 import { element } from "../../element.js";
-import { formatBytes, formatPercent } from "../../formatting.js";
+import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { shortName, workerLabel } from "../../timeline/slots.js";
 import { DataTable } from "../data_table/data_table.js";
 import { Shown } from "../drawing/shown.js";
@@ -15,7 +15,7 @@ import { Shown } from "../drawing/shown.js";
 const LONGEST_NAME = 22; // characters that leave room for the other columns
 const COLUMNS = [
   ...["worker", "address", "status", "CPU (%)", "memory (bytes)", "managed (bytes)", "unmanaged (bytes)", "spilled (bytes)"],
-  ...["memory limit (bytes)", "GIL (share)", "busy threads", "threads"],
+  ...["memory limit (bytes)", "GIL (share)", "busy threads", "threads", "last heard (s ago)"],
 ];
 
 /** @type {Chart} */
@@ -25,7 +25,7 @@ export const workersNow = {
   place: "side",
   showsState: true,
   layers: [],
-  help: "Workers at the playhead: the last heartbeat of each, and how many of its threads were busy. A heading sorts them.",
+  help: "Workers at the playhead: the last heartbeat of each, and how many of its threads were busy. ⚠: heartbeats are missing, so its values are old, or unknown (–). A heading sorts them.",
   create: (parent, context) => new WorkersNow(parent, context),
 };
 
@@ -80,7 +80,7 @@ class WorkersNow {
       const known = this.#known(worker.id);
       const memory = [worker.memory, worker.managed, worker.unmanaged, worker.spilled, worker.limit];
       const where = [known ? workerLabel(known) : String(worker.id), known?.address ?? "", worker.status];
-      return [...where, worker.cpu, ...memory, worker.gil, worker.running, known?.nthreads ?? null];
+      return [...where, worker.cpu, ...memory, worker.gil, worker.running, known?.nthreads ?? null, heardAgo(this.#state, worker)];
     });
     return { columns: COLUMNS, rows };
   }
@@ -94,6 +94,13 @@ class WorkersNow {
       { name: "memory", title: "memory", value: (worker) => worker.memory, cell: (worker) => memory(worker, thresholds) },
       { name: "GIL", title: "GIL", value: ({ gil }) => gil, text: ({ gil }) => formatPercent(gil ?? 0) },
       { name: "busy", title: "busy", value: ({ running }) => running, text: ({ id, running }) => `${running}/${this.#known(id)?.nthreads ?? 0}` },
+      {
+        name: "heard",
+        title: "heard",
+        help: "How long ago it was last heard of",
+        value: (worker) => heardAgo(this.#state, worker),
+        cell: (worker) => heard(heardAgo(this.#state, worker), worker),
+      },
     ];
   }
 
@@ -113,6 +120,27 @@ class WorkersNow {
     const known = this.#known(id);
     return known ? workerLabel(known) : `worker ${id}`;
   }
+}
+
+/**
+ * How many seconds before the playhead a worker was last heard of.
+ * @param {State|null} state
+ * @param {Now} worker
+ */
+export function heardAgo(state, { heard }) {
+  return state === null || heard === null ? null : Math.max(0, state.at - heard);
+}
+
+/**
+ * @param {number|null} ago seconds
+ * @param {Now} worker
+ */
+export function heard(ago, { is_silent: isSilent }) {
+  if (ago === null) return "–";
+  if (!isSilent) return formatDuration(ago);
+  const mark = element("span", "is-silent", `⚠ ${formatDuration(ago)}`);
+  mark.title = "Its heartbeats are missing: what is shown of it is old, or unknown.";
+  return mark;
 }
 
 /**

@@ -9,6 +9,7 @@ import { formatTime } from "../../timeline/times.js";
 import { isoTime } from "../chart_menu/table.js";
 import { DataTable } from "../data_table/data_table.js";
 import { prefixCell } from "../data_table/prefix_cell.js";
+import { heardAgo } from "../playhead/workers_now.js";
 import { stacksAt, stretchAround } from "./stacks_at.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -140,7 +141,8 @@ class WorkerDetail {
     const figures = now && [
       ...(now.memory === null ? [] : [`memory ${formatBytes(now.memory)}`]),
       ...(now.cpu === null ? [] : [`CPU ${formatPercent(now.cpu / 100)}`]),
-      `${formatCountOf(now.running ?? 0, "busy thread")}`,
+      now.running === null ? "busy threads unknown" : formatCountOf(now.running, "busy thread"),
+      ...(now.is_silent ? [`silent, last heard of ${formatDuration(heardAgo(view.state, now) ?? 0)} ago`] : []),
     ];
     const facts = [
       worker.address,

@@ -6,6 +6,7 @@ import { PlayheadData } from "../../timeline/playhead_data.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { DataTable } from "../data_table/data_table.js";
 import { Shown } from "../drawing/shown.js";
+import { heard, heardAgo } from "../playhead/workers_now.js";
 import { formatRate } from "../transfers/names.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
@@ -37,6 +38,8 @@ class WorkersTable {
   /** @type {DataTable<Row>} */
   #table;
   #shown = new Shown();
+  /** @type {import("../../types.js").State|null} what is shown */
+  #state = null;
 
   /**
    * @param {HTMLElement} parent
@@ -72,6 +75,7 @@ class WorkersTable {
     this.#data.update(view);
     if (!view.state) return;
     if (!this.#shown.changes(view.state, this.#data.answer, this.#context.selection.worker, this.#context.model.version)) return;
+    this.#state = view.state;
     const figures = new Map((this.#data.answer ?? []).map((one) => [one.id, one]));
     this.#table.show(view.state.workers.map((worker) => ({ ...worker, figures: figures.get(worker.id) ?? null })));
   }
@@ -94,6 +98,14 @@ class WorkersTable {
       { name: "host", title: "host", value: ({ id }) => this.#known(id)?.host ?? "" },
       { name: "labels", title: "labels", value: ({ id }) => this.#labels(id), help: "Given to it by people, and its resources, machine and release" },
       { name: "status", title: "status", value: ({ status }) => status },
+      {
+        name: "heard",
+        title: "last heard",
+        unit: "s",
+        help: "How long ago its last heartbeat came. ⚠: heartbeats are missing, so its values are old or unknown",
+        value: (row) => heardAgo(this.#state, row),
+        cell: (row) => heard(heardAgo(this.#state, row), row),
+      },
       { name: "threads", title: "threads", value: ({ id }) => this.#known(id)?.nthreads ?? null },
       { name: "busy", title: "busy", value: ({ running }) => running, help: "Threads that computed" },
       { name: "processing", title: "tasks", value: figure("processing"), help: "Assigned to it by the scheduler (with the agent)" },

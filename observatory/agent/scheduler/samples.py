@@ -20,6 +20,7 @@ from observatory.agent.scheduler.clocks import Clocks
 from observatory.agent.scheduler.fine_performance import FinePerformance
 from observatory.agent.scheduler.semaphores import Semaphores
 from observatory.agent.scheduler.shuffles import Shuffles
+from observatory.agent.scheduler.unrunnable import UnrunnableTasks
 from observatory.agent.worker.event_loop import METRIC as EVENT_LOOP_INTERVAL
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.profiles import Profiles
@@ -59,6 +60,7 @@ class Sampler:
         self._bandwidth = Bandwidth(self._add)
         self._semaphores = Semaphores(scheduler, self._add)
         self._clocks = Clocks(buffer)
+        self._unrunnable = UnrunnableTasks(scheduler)
         self._interval = interval
         self._series: dict[tuple[Any, ...], str] = {}
         self._heartbeats: dict[str, float] = {}
@@ -188,6 +190,9 @@ class Sampler:
             self._add(now, "observatory_cluster_workers", count, {"state": state})
         self._add(now, "observatory_cluster_threads", scheduler.total_nthreads)
         self._add(now, "observatory_cluster_clients", len(scheduler.clients))
+
+        for reason, tasks in self._unrunnable.count().items():
+            self._add(now, "observatory_cluster_unrunnable_tasks", tasks, {"reason": reason})
 
     def _sample_scheduler(self, now: float) -> None:
         """From SystemMonitor.recent(), the event loop's ticks, the queue and the number of transitions."""

@@ -104,6 +104,8 @@ class Heartbeats:
         self.emit = emit
         self.process_of = process_of
         self.memory = WorkerMemory()
+        self.kinds: set[str] = set()
+        """Kinds of memory that workers have reported."""
         self.states: dict[str, HeartbeatState] = {}
         self.series: defaultdict[str, dict[Name, Series]] = defaultdict(dict)
         """By the address of the worker; "" for the scheduler's."""
@@ -212,8 +214,10 @@ class Heartbeats:
 
     def add_sums(self, limit: int, now: float) -> None:
         """Adds sums over the workers: memory and busy threads. `limit`: of their memory, in bytes."""
-        for kind, value in self.memory.total().items():
-            self._emit("", ("observatory_cluster_memory_bytes", "type", kind), now, value)
+        total = self.memory.total()
+        self.kinds |= total.keys()
+        for kind in self.kinds:  # those without workers are 0 bytes, not the last value
+            self._emit("", ("observatory_cluster_memory_bytes", "type", kind), now, total.get(kind, 0.0))
         self._emit("", ("observatory_cluster_memory_limit_bytes", "", ""), now, limit)
         busy = sum(state.executing for state in self.states.values())
         self._emit("", ("observatory_cluster_busy_threads", "", ""), now, busy)

@@ -13,7 +13,7 @@ from observatory.collect.http.fetch import IDENTITY_LIMIT, FetchError, HttpClien
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Counts, Identity, IdentityError, Problems, read_identity
 from observatory.collect.scheduler.workers_page import read_workers_page
-from observatory.collect.workers.membership import heartbeat_interval
+from observatory.wire.clocks import heartbeat_interval
 
 FIRST_WAIT, LONGEST_WAIT = 5.0, 3600.0
 """Seconds after a failure before an idle scheduler is requested again; doubled with each failure."""

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 
 from observatory.collect.scheduler.identity import MAXIMUM_WORKERS, Identity, WorkerIdentity
 from observatory.collect.workers.scheduler_log import Removals
+from observatory.wire.clocks import heartbeat_interval
 from observatory.wire.departures import BROKEN, DISAPPEARED, LOST, REMOVED, UNKNOWN, Reason
 from observatory.wire.event_kinds import CLUSTER_ENDED, WORKER_DISAPPEARED, WORKER_LOST, WORKER_REMOVED
 from observatory.wire.processes import process_of_address
@@ -328,10 +329,3 @@ def merge(known: WorkerIdentity, new: WorkerIdentity) -> WorkerIdentity:
         heartbeat=new.heartbeat,
         process=new.process or known.process,
     )
-
-
-def heartbeat_interval(workers: int) -> float:
-    """Seconds between two heartbeats of a worker, as distributed.scheduler sets it."""
-    if workers <= 10:
-        return 0.5
-    return 1.0 if workers < 50 else 2.0 if workers < 200 else workers / 200 + 1

@@ -17,6 +17,8 @@ from observatory.wire.records import Action
 
 LONGEST_CLUSTER = 365 * 86_400.0
 """seconds"""
+HEARTBEAT = "observatory_worker_memory_bytes"
+"""what each heartbeat has, from whatever source"""
 PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
 
 
@@ -143,6 +145,28 @@ def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[
            ORDER BY worker.started, worker.id""",
         {"cluster": cluster, "at": from_microseconds(at), "compute": int(Action.COMPUTE)},
     ).fetchall()
+
+
+def last_heard(connection: psycopg.Connection, cluster: int, at: int, since: int = 0) -> dict[int, float]:
+    """Return when each worker that was alive at `at` last reported its memory, in seconds, by worker.
+
+    Samples before `since` are ignored. `at` and `since` are in microseconds.
+    """
+    rows = connection.execute(
+        f"""WITH series AS MATERIALIZED (
+               SELECT found.id, worker_id, started FROM worker CROSS JOIN LATERAL ({_SERIES}) AS found
+               WHERE worker.cluster_id = %(cluster)s AND {_ALIVE} AND found.labels->>'type' = 'process'
+           )
+           SELECT worker_id, extract(epoch FROM newest.time)::float8 FROM series
+           CROSS JOIN LATERAL (
+               SELECT time FROM sample
+               WHERE sample.series_id = series.id AND sample.cluster_id = %(cluster)s
+                 AND time <= %(at)s AND time >= greatest(started, %(oldest)s)
+               ORDER BY time DESC LIMIT 1
+           ) AS newest""",
+        _last_parameters(cluster, [HEARTBEAT], at, LONGEST_CLUSTER, since),
+    ).fetchall()
+    return dict(rows)
 
 
 def last_rates(

@@ -120,3 +120,20 @@ def test_busy_threads_are_the_tasks_that_workers_compute(samples: list[tuple[str
     assert busy(0, 2, 1) == 3
     assert busy(1, 2, None) == 2
     assert busy(2, 1) == 1
+
+
+def test_a_cluster_that_is_scaled_to_zero_has_no_memory_any_more(
+    samples: list[tuple[str, float, float]],
+) -> None:
+    found = Heartbeats(lambda series, time, value: samples.append((series.metric, time, value)))
+    values = {("observatory_worker_memory_bytes", "type", kind): 7.0 for kind in ("process", "managed")}
+    address = "tcp://10.0.0.1:1"
+    heartbeat = Heartbeat(100.0, values)
+    worker = WorkerIdentity(address, "w", "h", 2, 9, "", "", "", 1, 100.0, heartbeat=heartbeat)
+    found.add_identity(Identity("Scheduler-1", "", 0.0, 2, {address: worker}))
+    found.add_sums(9, 100.0)
+    found.add_identity(Identity("Scheduler-1", "", 0.0, 0, {}))
+    found.forget(address)
+    found.add_sums(0, 101.0)
+    memory = [sample for sample in samples if sample[0] == "observatory_cluster_memory_bytes"]
+    assert sorted(sample[1:] for sample in memory) == [(100.0, 7.0)] * 2 + [(101.0, 0.0)] * 2

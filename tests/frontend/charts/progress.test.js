@@ -26,8 +26,10 @@ test("of 3,000 prefixes the others are one row with their sums", () => {
 });
 
 test("where some total is unknown, that of the others is", () => {
-  const { rows } = barsOf(stateOf(20, { total: null }), "", colors);
-  assert.equal(rows[13].value, "7");
+  const { rows, note } = barsOf(stateOf(20, { total: null }), "", colors);
+  assert.equal(rows[13].value, "7 / ?");
+  assert.match(note ?? "", /unknown/);
+  assert.equal(barsOf(stateOf(14), "", colors).note, "");
 });
 
 test("a few prefixes need no search, and each has its row", () => {

@@ -22,8 +22,9 @@ SETUP = """async ([count, hostile]) => {
   const thresholds = { target: 0.6, spill: 0.7, pause: 0.8, terminate: 0.95 };
   const chart = workersNow.create(document.body, { model, selection, info: { thresholds } });
   const now = ({ id }) => ({ id, status: "running", cpu: id === 3 ? null : (id * 37) % count, memory: id,
-    managed: 0, unmanaged: 0, spilled: 0, limit: 100, gil: null, running: 1 });
-  const state = { workers: workers.map(now) };
+    managed: 0, unmanaged: 0, spilled: 0, limit: 100, gil: null,
+    running: id === 3 ? null : 1, heard: id === 3 ? 88 : 99.5, is_silent: id === 3 });
+  const state = { at: 100, workers: workers.map(now) };
   chart.draw({ state });
   selection.addEventListener("change", () => chart.draw({ state: { ...state } }));
 }"""
@@ -93,3 +94,12 @@ def test_a_few_workers_need_no_search(page: Page) -> None:
     page.evaluate(SETUP, [4, HOSTILE])
     expect(page.locator("tbody .row-name")).to_have_count(4)
     expect(page.get_by_role("searchbox")).to_be_hidden()
+
+
+def test_a_silent_worker_has_a_mark_and_what_is_unknown_is_not_0(page: Page) -> None:
+    page.evaluate(SETUP, [4, HOSTILE])
+    rows = page.locator("tbody tr")
+    expect(rows.nth(3).locator("td")).to_have_text(["–", "3 B", "–", "–", "⚠ 12 s"])
+    expect(rows.nth(2).locator("td").last).to_have_text("500 ms")
+    page.get_by_role("button", name="heard").click()
+    expect(page.locator("tbody .row-name").first).to_have_text("w3")
