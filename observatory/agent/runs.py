@@ -75,6 +75,7 @@ class OpenRun:
         self.description = description
         self._client: Any = client
         self._started = 0.0
+        self._ended = 0.0
         self._has_agent = True
         self._lock = asyncio.Lock()
         self._activities: Activities | None = None
@@ -94,6 +95,7 @@ class OpenRun:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._ended = time.monotonic()
         if self._client is not None:
             self._unwatch()
             self._send_and_wait(*_outcome(kind, error))
@@ -111,6 +113,7 @@ class OpenRun:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._ended = time.monotonic()
         if self._client is not None:
             self._unwatch()
             await self._send_from_loop(*_outcome(kind, error))
@@ -166,12 +169,14 @@ class OpenRun:
         scheduler = self._client.scheduler
         if not await scheduler.get_metadata(keys=[METADATA], default=False):
             return None
+        now = time.monotonic()
+        ended = {} if outcome == RUNNING else {"seconds_since_end": now - self._ended}
         return await scheduler.observatory_run(
             run=self.id,
             outcome=outcome,
-            seconds=time.monotonic() - self._started,
+            seconds=now - self._started,
             client=self._client.id,
-            description=self.description,
+            description={**self.description, **ended},
             exception_type=exception_type,
         )
 

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ from observatory.runs.tasks import find_runs
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 ROOT = Path(__file__).parents[2]
+BLOCKED = 2.5
+"""seconds; a client waits twice as long for its scheduler"""
 
 
 @pytest.fixture
@@ -95,6 +98,28 @@ def test_a_run_is_reported_when_it_starts_and_when_it_ends(observed: Client, rec
     assert begun["user"]
     [span] = [row for row in received.rows["span"] if row["key"].startswith("sum")]
     assert begun["start"] <= span["start"] <= span["stop"] <= ended["time"]
+
+
+def test_a_run_ends_when_its_block_does_however_late_the_scheduler_hears_of_it(
+    observed: Client, received: FakeServer
+) -> None:
+    with observatory.run("etl"):
+        blocked = threading.Event()
+
+        def block() -> None:
+            blocked.set()
+            observed.run_on_scheduler(lambda dask_scheduler: time.sleep(BLOCKED))
+
+        thread = threading.Thread(target=block)
+        thread.start()
+        blocked.wait()
+        time.sleep(0.2)  # until the scheduler is blocked
+        left = time.time()
+    returned = time.time()
+    thread.join()
+    _, ended = run_rows(received, 2)
+    # the scheduler heard of it when it was free again, just before the block returned
+    assert left <= ended["time"] < left + (returned - left) / 2
 
 
 def test_an_exception_marks_the_run_as_failed_and_is_raised_again(

@@ -89,7 +89,8 @@ class ClientRuns:
         """Dask comm handler: a client opened a run, or ended it `seconds` after it was opened.
 
         `description` has the run's name, tags, user and code (OpenRun.description), the
-        environment of its process, at its end also its activities: agents of earlier versions ignore these.
+        environment of its process, at its end also its activities and the seconds since then: agents of
+        earlier versions ignore these.
         Of a run that ended, everything that was recorded is on disk before the client gets its answer: its
         script may be over then.
         """
@@ -106,7 +107,8 @@ class ClientRuns:
             if len(self._open) > MOST_OPEN:
                 del self._open[next(iter(self._open))]
             self._record_environment(now, run, client_run.client, description)
-        self._record(now, run, outcome, client_run, clean_line(exception_type, LONGEST_TAG))
+        end = max(now - _seconds_since_end(description), client_run.start)
+        self._record(end, run, outcome, client_run, clean_line(exception_type, LONGEST_TAG))
         if is_valid and isinstance(description, Mapping):
             # both messages came later than they were sent: the earlier of their starts is closer
             self._record_activities(min(start, client_run.start), now, run, description.get("activities"))
@@ -127,8 +129,8 @@ class ClientRuns:
         for run in runs:
             self._record(now, run, ERRED, self._open.pop(run), reason)
 
-    def _record(self, now: float, run: str, outcome: str, client_run: ClientRun, exception_type: str) -> None:
-        self._append((now, client_run.start, run, outcome, *client_run.description, exception_type))
+    def _record(self, at: float, run: str, outcome: str, client_run: ClientRun, exception_type: str) -> None:
+        self._append((at, client_run.start, run, outcome, *client_run.description, exception_type))
 
     def _record_environment(self, now: float, run: str, client: str, description: Any) -> None:
         """Records what the client told of its process; clients of earlier versions tell nothing."""
@@ -152,6 +154,12 @@ class ClientRuns:
             if _is_activity(one):
                 activity, first, last = one
                 self._append_activity((min(start + first, now), min(start + last, now), run, activity))
+
+
+def _seconds_since_end(description: Any) -> float:
+    """How long ago the block was left when its client sent this; 0 from clients of earlier versions."""
+    seconds = description.get("seconds_since_end") if isinstance(description, Mapping) else None
+    return float(seconds) if isinstance(seconds, (int, float)) and 0 <= seconds < inf else 0.0
 
 
 def _is_activity(value: Any) -> bool:
