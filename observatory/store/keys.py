@@ -152,7 +152,8 @@ class StoredKeys:
 
 def find_keys(connection: psycopg.Connection, cluster: int, text: str) -> StoredKeys:
     """Find how keys with this text are stored in a cluster, if there are any."""
-    key, groups = clean_key(text), groups_of_text(text)
+    # names beyond a limit were stored as OTHER, whatever Dask called the group
+    key, groups = clean_key(text), [*groups_of_text(text), OTHER]
     rows = connection.execute(
         "SELECT id, name FROM task_group WHERE cluster_id = %s AND name = ANY(%s) ORDER BY id",
         [cluster, groups],

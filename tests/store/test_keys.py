@@ -265,6 +265,16 @@ def stored_transition(connection: psycopg.Connection, cluster: int, keys: list[A
         writer.write(Batch(cluster, {"transition": records}))
 
 
+def test_a_key_whose_group_was_beyond_a_limit_is_found(
+    connection: psycopg.Connection, cluster: int, make: Any, now: float
+) -> None:
+    with Writer() as writer:
+        writer.write(Batch.of(cluster, [], [make.span(now, "inc-1", prefix="Other", group="Other")]))
+    found = task_history(connection, cluster, "inc-1")
+    assert (len(found.spans), found.prefixes) == (1, ["Other"])
+    assert not task_history(connection, cluster, "inc-2")
+
+
 def test_an_integer_and_a_text_that_is_written_like_it_are_kept_apart_and_both_are_found(
     connection: psycopg.Connection, cluster: int
 ) -> None:
