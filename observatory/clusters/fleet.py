@@ -36,6 +36,7 @@ SEVERITIES = {
     "waiting": "critical",
     "unreachable": "critical",
     "disk-full": "critical",
+    "not-stored": "critical",
 }
 """by the word of a target's state; "" needs no attention"""
 TEXTS = {
@@ -44,6 +45,7 @@ TEXTS = {
     "stolen": "event stream taken",
     "waiting": "no collector",
     "disk-full": "disk full",
+    "not-stored": "nothing stored",
 }
 """for people; other words say it themselves"""
 

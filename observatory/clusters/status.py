@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from observatory.clusters.models import Target
-from observatory.store.free_space import storage_faults
+from observatory.store.free_space import DISK_FULL, storage_faults
 
 
 @dataclass(frozen=True, slots=True)
 class TargetStatus:
     word: str
-    """paused, disk-full, waiting, unreachable, stolen, silent, receiving"""
+    """paused, disk-full, not-stored, waiting, unreachable, stolen, silent, receiving"""
     sentence: str
     """shown to people"""
 
@@ -23,7 +23,7 @@ def target_status(target: Target) -> TargetStatus:
         return TargetStatus("paused", "Not observed until it is enabled again.")
     faults = storage_faults()
     if faults.database:
-        return TargetStatus("disk-full", faults.sentence)
+        return TargetStatus("disk-full" if faults.database == DISK_FULL else "not-stored", faults.sentence)
     if target.lease_expires is None or target.lease_expires < timezone.now():
         return TargetStatus(
             "waiting", "Waiting for a collector. Check with dask-observatory doctor that one is running."

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.db import connections
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate
 
 
@@ -12,6 +13,9 @@ class StoreConfig(AppConfig):
     label = "store"
 
     def ready(self) -> None:
+        from observatory.store import read_only_sessions
+
+        connection_created.connect(read_only_sessions.watch, dispatch_uid="read-only sessions")
         post_migrate.connect(migrate_new_kinds, sender=self, dispatch_uid="tables of kinds of records")
 
 

@@ -16,8 +16,8 @@ from psycopg_pool import ConnectionPool
 from observatory.config.environment import CONNECTION_LIFETIME
 
 CONNECT_TIMEOUT = 10
-CONNECTION_STATES = ("08", "53300", "57P")
-"""beginnings of PostgreSQL's codes of lost and refused connections"""
+UNAVAILABLE_STATES = ("08", "25006", "53", "57P")
+"""beginnings of PostgreSQL's codes of lost and refused connections, of read-only and of full databases"""
 MAXIMUM_READERS = 8
 MAXIMUM_BUILDERS = 3
 """connections of a process that build tiles; further builds wait for one"""
@@ -80,16 +80,25 @@ def _configure(connection: psycopg.Connection, session: dict[str, str]) -> None:
     connection.execute(sql.SQL("SELECT {}").format(calls), list(chain(*session.items())))
 
 
-def is_unavailable(error: BaseException | None) -> bool:
-    """Whether an error of psycopg, or of Django caused by one, means that no connection could be had or kept.
-
-    Then the database is away, restarting, or all connections are busy: a later attempt can succeed.
-    """
-    while error is not None and not isinstance(error, psycopg.OperationalError):
+def database_error(error: BaseException | None) -> psycopg.Error | None:
+    """psycopg's error: this one, or the one that caused it, such as one of Django."""
+    while error is not None and not isinstance(error, psycopg.Error):
         error = error.__cause__
-    if error is None:
+    return error
+
+
+def is_unavailable(error: BaseException | None) -> bool:
+    """Whether an error of psycopg, or of Django caused by one, means that the database serves nobody now.
+
+    It is away, restarting, read-only or out of space, or all connections are busy: a later attempt can
+    succeed.
+    """
+    found = database_error(error)
+    if found is None:
         return False
-    return error.sqlstate is None or error.sqlstate.startswith(CONNECTION_STATES)
+    if found.sqlstate is None:
+        return isinstance(found, psycopg.OperationalError)
+    return found.sqlstate.startswith(UNAVAILABLE_STATES)
 
 
 @contextmanager

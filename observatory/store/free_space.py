@@ -1,4 +1,4 @@
-"""Finds out whether the database and Redis can store anything. A full disk is the usual reason if not."""
+"""Finds out whether the database and Redis can store anything: not with a full disk, nor read-only."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.conf import settings
 
 from observatory.config import redis_server
 from observatory.store.connection import connect
+from observatory.store.write_probe import write_fault
 
 RESERVE = 256 << 20
 """bytes that recording leaves free on the embedded database's disk: without any, PostgreSQL stops"""
@@ -77,17 +78,18 @@ def is_reserve_used() -> bool:
 
 
 def database_fault() -> str:
-    if settings.DATABASE_DISK is not None:
-        return DISK_FULL if is_reserve_used() else ""
+    if is_reserve_used():
+        return DISK_FULL
     try:
-        with connect() as connection, connection.transaction():
-            connection.execute("SET LOCAL work_mem = '64kB'")
-            connection.execute(WRITES_TEMPORARY_FILE)
+        if settings.DATABASE_DISK is None:
+            with connect() as connection, connection.transaction():
+                connection.execute("SET LOCAL work_mem = '64kB'")
+                connection.execute(WRITES_TEMPORARY_FILE)
+        return write_fault()
     except psycopg.errors.DiskFull:
         return DISK_FULL
     except psycopg.Error:
         return ""
-    return ""
 
 
 def redis_fault() -> str:

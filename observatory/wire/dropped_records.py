@@ -31,6 +31,7 @@ class DropReason(str, Enum):
     DATABASE_UNAVAILABLE = "database-unavailable", "the database was unavailable for too long"
     DATABASE_SLOW = "database-slow", "the database was too slow"
     DATABASE_REFUSED = "database-refused", "the database refused them"
+    QUARANTINED = "quarantined", "they could not be stored; the server keeps them in quarantine"
     COLLECTOR_OVERLOADED = "collector-overloaded", "the collector had more work than it could do"
 
     __str__ = str.__str__

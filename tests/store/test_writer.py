@@ -286,13 +286,13 @@ def test_a_batch_that_fails_leaves_nothing_and_its_ids_are_not_used_again(
 ) -> None:
     batch = Batch.of(cluster, spans=[make.span(now)], samples=[make.sample(now)])
     connection.execute(
-        f"ALTER TABLE extent ADD CONSTRAINT no_spans CHECK (cluster_id <> {cluster} OR spans = 0)"
+        f"ALTER TABLE extent ADD CONSTRAINT closed CHECK (cluster_id <> {cluster} OR sequence = 0)"
     )
     try:
         with pytest.raises(psycopg.errors.CheckViolation):
             writer.write(batch)
     finally:
-        connection.execute("ALTER TABLE extent DROP CONSTRAINT no_spans")
+        connection.execute("ALTER TABLE extent DROP CONSTRAINT closed")
     for table in ("worker", "lane", "prefix", "task_group", "typename", "series", "span", "sample", "extent"):
         assert rows(f"SELECT count(*) FROM {table} WHERE cluster_id = %s", cluster) == [(0,)], table
     writer.write(batch)

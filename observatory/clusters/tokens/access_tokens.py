@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 
 from django.contrib.auth.models import User
+from django.db import DatabaseError
 from django.db.models import Q
 from django.http import Http404
 from django.utils.timezone import now
@@ -48,7 +50,8 @@ def find(secret: str) -> AccessToken | None:
     if token is None:
         return None
     if token.last_used is None or token.last_used < now() - USED:
-        AccessToken.objects.filter(pk=token.pk).update(last_used=now())
+        with suppress(DatabaseError):  # a read-only database
+            AccessToken.objects.filter(pk=token.pk).update(last_used=now())
     return token
 
 

@@ -15,7 +15,6 @@ from operator import attrgetter
 import numpy as np
 import psycopg
 from cachetools import LRUCache
-from django.db import Error as DatabaseError
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Router, Schema
@@ -30,17 +29,23 @@ from observatory.collect.agents.body import Body, BodyError, read_body
 from observatory.collect.agents.shares import Busy, Shares
 from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.quarantine.folder import put
+from observatory.collect.quarantine.patience import Patience
+from observatory.store.connection import database_error
+from observatory.store.ingest.agents import OtherCluster
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import json_containers, stored_characters
 from observatory.store.ingest.batches.records import joined, records_of_rows
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
+from observatory.store.ingest.refused_rows import is_caused_by_data, set_aside
 from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.source_limits import SourceLimit, TooManyNewDays
 from observatory.store.ingest.writer import Writer
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
+from observatory.wire.dropped_records import DropReason
 from observatory.wire.head import Head
 from observatory.wire.kind import Type
 from observatory.wire.kinds import KINDS
@@ -61,6 +66,7 @@ LONGEST_WAIT = 10.0
 DAY = 86_400.0
 BEFORE_START = DAY
 """seconds before its scheduler's start in which records may lie: workers may be older, and clocks differ"""
+MAXIMUM_FAILING = 1_000
 DECODED_AT_ONCE = 2
 FREE_ROWS, ROWS_PER_BYTE = 10_000, 2
 """records of a batch: so many, and so many for each byte received; real ones take over 3 bytes"""
@@ -81,6 +87,8 @@ for _ in range(WRITERS):
 _limits: LRUCache[int, SeriesLimit] = LRUCache(MOST_BYTES_OF_LIMITS, getsizeof=attrgetter("size"))
 _limits_lock = threading.Lock()
 _shares = Shares(WRITERS, MAXIMUM_WAITING, LONGEST_WAIT)
+_failing: dict[str, tuple[int, Patience]] = {}
+"""by agent: the number of its batch that could not be stored"""
 _decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
 
 
@@ -139,6 +147,7 @@ def ingest(request: HttpRequest) -> HttpResponse:
 
 def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
     cluster: Cluster | None = None
+    batch: Batch | None = None
     is_new = False
     try:
         with _decoding:
@@ -151,31 +160,75 @@ def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
     except BodyError as error:
         _count_refusal(request, Reason.BATCH, str(error), token)
         return _refusal(error.status, str(error))
-    except (BatchError, ValueError) as error:
-        _delete_new(cluster, is_new)
-        _count_refusal(request, Reason.BATCH, str(error), token)
-        return _refusal(422, str(error))
     except TooManyNewDays as error:
         _delete_new(cluster, is_new)
         _count_refusal(request, Reason.BATCH, str(error), token)
         return _later(str(error), error.seconds)
-    except (DatabaseError, psycopg.OperationalError) as error:
-        reason = "the database's disk is full" if _is_disk_full(error) else "the database is unavailable"
-        metrics.BATCHES.labels("unavailable").inc()
-        log.warning("a batch is not stored, %s: %s", reason, str(error).strip()[:200])
-        answer = _refusal(503, f"{reason}: send the batch again")
-        answer["Retry-After"] = str(RETRY_AFTER)
-        return answer
+    except Exception as error:
+        if isinstance(error, BatchError | OtherCluster) or is_caused_by_data(error):
+            _delete_new(cluster, is_new)
+            reason = str(error).split("\n")[0]
+            _count_refusal(request, Reason.BATCH, reason, token)
+            return _refusal(422, reason)
+        if batch is None or not _has_set_aside(batch, error):
+            return _not_stored(error)
+        metrics.BATCHES.labels("quarantined").inc()
+        return _answer(head, len(batch))
     metrics.BATCHES.labels("already" if committed.already else "stored").inc()
-    stored: dict[str, object] = {
-        "sequence": head.sequence,
-        "refused": unreadable + refused + committed.refused,
-        "already": committed.already,
-    }
-    if committed.reasons:
-        detail = stored["detail"] = "; ".join(committed.reasons)
+    left_out = unreadable + refused + committed.refused + committed.dropped.total()
+    detail = "; ".join(committed.reasons)
+    if detail:
         ingest_refusals.record(Reason.BATCH, detail, request.META.get("REMOTE_ADDR", ""), token)
-    return JsonResponse(stored)
+    return _answer(head, left_out, committed.already, detail)
+
+
+def _answer(head: Head, refused: int, already: bool = False, detail: str = "") -> HttpResponse:
+    answer = {"sequence": head.sequence, "refused": refused, "already": already}
+    return JsonResponse({**answer, "detail": detail} if detail else answer)
+
+
+def _not_stored(error: Exception) -> HttpResponse:
+    """Asks the agent to send its batch again. Raises an error that is not the database's."""
+    if database_error(error) is None:
+        raise error
+    reason = "the database's disk is full" if _is_disk_full(error) else "the database is unavailable"
+    metrics.BATCHES.labels("unavailable").inc()
+    log.warning("a batch is not stored, %s: %s", reason, " ".join(str(error).split())[:200])
+    answer = _refusal(503, f"{reason}: send the batch again")
+    answer["Retry-After"] = str(RETRY_AFTER)
+    answer._has_been_logged = True  # type: ignore[attr-defined]  # django.utils.log reads it
+    return answer
+
+
+def _has_set_aside(batch: Batch, error: Exception) -> bool:
+    """Puts a batch that fails for minutes into quarantine, and stores the report of it instead.
+
+    False if it has to wait.
+    """
+    head = batch.head
+    assert head is not None
+    known = _failing.get(head.agent)
+    if known is None or known[0] != head.sequence:
+        if len(_failing) >= MAXIMUM_FAILING:
+            _failing.clear()
+        known = _failing[head.agent] = head.sequence, Patience()
+    if not known[1].is_over(error):
+        return False
+    lost, report = set_aside(batch, DropReason.QUARANTINED)
+    try:
+        path = put(lost, error)
+    except (OSError, ValueError, TypeError) as problem:
+        log.error("a batch cannot be put into quarantine: %s", problem)
+        return False
+    try:
+        with _writer() as writer:
+            writer.write(report)
+    except Exception:
+        path.unlink()
+        log.exception("a batch blocks its agent, and cannot be replaced by a report")
+        return False
+    _failing.pop(head.agent, None)
+    return True
 
 
 def _delete_new(cluster: Cluster | None, is_new: bool) -> None:
@@ -207,7 +260,7 @@ def _count_refusal(
 
 def _is_disk_full(error: Exception) -> bool:
     """`error`: psycopg's, or Django's, which was caused by it."""
-    return isinstance(error.__cause__ or error, psycopg.errors.DiskFull)
+    return isinstance(database_error(error), psycopg.errors.DiskFull)
 
 
 def _decode(body: Body) -> tuple[Head, dict[str, Block]]:
@@ -237,14 +290,15 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
     batch, refused = _limit_series(batch)
     with _writer() as writer:
         committed = writer.write(batch)
+    # also of a batch that was stored before: what follows its commit may have failed
+    registry.update_from_agent(cluster, max(committed.extent.last, head.since), head.is_last)
     if not committed.already:
-        metrics.count_rows(batch)
-        _report(cluster, head, committed)
+        metrics.count_rows(batch, committed)
+        _publish(cluster, committed)
     return committed, refused
 
 
-def _report(cluster: Cluster, head: Head, committed: Committed) -> None:
-    registry.update_from_agent(cluster, max(committed.extent.last, head.since), head.is_last)
+def _publish(cluster: Cluster, committed: Committed) -> None:
     status = {**cluster.end, "stream": "agent"}
     publish_sync(committed, status, Intervals(cluster.identity_interval, cluster.metrics_interval))
 

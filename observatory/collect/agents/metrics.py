@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import Counter, Histogram
 
 from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.publishing.committed import Committed
 
 BATCHES = Counter("observatory_ingest_batches", "Valid batches of agents, by result.", ["result"])
 REFUSED = Counter("observatory_ingest_refused_batches", "Refused batches of agents, by reason.", ["reason"])
@@ -14,13 +15,13 @@ DURATION = Histogram(
 _rows: Counter = Counter("rows", "By kind.", ["kind"], registry=None)
 
 
-def count_rows(batch: Batch) -> None:
+def count_rows(batch: Batch, committed: Committed) -> None:
     """Counts the records of a batch that was stored."""
-    for kind, records in batch.records.items():
-        _rows.labels(kind).inc(len(records))
-    for kind, count in (("worker", len(batch.workers)), ("gone", len(batch.gone)), ("run", len(batch.runs))):
-        if count:
-            _rows.labels(kind).inc(count)
+    counts = {kind: len(records) for kind, records in batch.records.items()}
+    counts |= {"worker": len(batch.workers), "gone": len(batch.gone), "run": len(batch.runs)}
+    for kind, count in counts.items():
+        if count > committed.dropped[kind]:
+            _rows.labels(kind).inc(count - committed.dropped[kind])
 
 
 def ingested_rows() -> dict[str, float]:

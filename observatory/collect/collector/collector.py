@@ -30,6 +30,7 @@ from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
+from observatory.collect.quarantine.folder import files
 from observatory.config.redis_server import connect_async
 
 logger = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ class Collector:
                 if not is_idle:
                     await run_in_django_thread(self.leases.take, share)
                     await self._follow_table()
-            except (DatabaseError, psycopg.OperationalError) as error:
+            except (DatabaseError, psycopg.Error) as error:
                 logger.warning("the database is unavailable: %s", str(error).strip()[:200])
             try:
                 async with asyncio.timeout(IDLE_INTERVAL if is_idle else TABLE_INTERVAL):
@@ -190,6 +191,7 @@ class Collector:
             "targets": len(watchers),
             "clusters": sum(watcher.observation is not None for watcher in watchers),
             "queue": sum(watcher.outbox.length for watcher in watchers),
+            "quarantined": len(files()),
             **self.counters.as_json(),
         }
 

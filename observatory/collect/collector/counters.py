@@ -18,11 +18,13 @@ class Counters:
     scrapes: int = 0
     scrape_failures: int = 0
     records_dropped: int = 0
-    """Records dropped because too many waited for the database."""
+    """Records dropped because too many waited for the database, or because it refused them."""
     batches_refused: int = 0
-    """Batches that the database refused because of their data."""
+    """Batches of which the database refused records because of their data."""
+    batches_quarantined: int = 0
+    """Batches that went into quarantine, because they could not be stored while others could."""
     write_failures: int = 0
-    """Failed writes: the database was unavailable."""
+    """Failed writes: the batch waits."""
     lag: Counter[float] = field(default_factory=Counter)
     """Number of batches by ingest lag: upper bound of the age of the oldest span at commit, in seconds."""
     lag_sum: float = 0.0
@@ -46,6 +48,7 @@ class Counters:
             "scrape_failures": self.scrape_failures,
             "records_dropped": self.records_dropped,
             "batches_refused": self.batches_refused,
+            "batches_quarantined": self.batches_quarantined,
             "write_failures": self.write_failures,
             "lag": {"buckets": buckets, "sum": self.lag_sum, "count": buckets["+Inf"]},
         }

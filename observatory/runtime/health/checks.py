@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,6 +23,7 @@ from observatory.clusters.agents import live_agents
 from observatory.clusters.formatting import format_age
 from observatory.clusters.models import Target
 from observatory.clusters.tokens import ingest_refusals
+from observatory.collect.quarantine.folder import files, folder
 from observatory.config.celery import app
 from observatory.config.redis_server import connect as connect_to_redis
 from observatory.runtime.health import heartbeats as beats
@@ -50,6 +53,7 @@ class CheckResult:
 
 NO_DATABASE = "the database does not answer"
 FREE_DISK = "free disk space; what waits is then stored"
+MAKE_WRITABLE = "let Observatory's user write to it, see its log; what waits is then stored"
 
 
 def database() -> CheckResult:
@@ -68,9 +72,11 @@ def database() -> CheckResult:
             "start it, or correct DATABASE_URL",
             NO_DATABASE,
         )
-    if storage_faults().database:
-        text = f"{DISK_FULL}, nothing is recorded"
-        return CheckResult("database", False, text, FREE_DISK, f"the database: {DISK_FULL}")
+    if fault := storage_faults().database:
+        remedy = FREE_DISK if fault == DISK_FULL else MAKE_WRITABLE
+        return CheckResult(
+            "database", False, f"{fault}, nothing is recorded", remedy, f"the database: {fault}"
+        )
     kind = "TimescaleDB on PostgreSQL" if name == "timescale" else "plain PostgreSQL"
     return CheckResult("database", True, f"{kind} {version}")
 
@@ -219,6 +225,27 @@ def disk() -> CheckResult:
     )
 
 
+def quarantined_batches() -> dict[str, int]:
+    """The number of batches in quarantine by host: this one, and those of the live collectors."""
+    counts = {socket.gethostname()[:60]: len(files())}
+    with suppress(redis.RedisError, ValueError):
+        for state in beats.collectors(connect_to_redis()):
+            host = state["id"].split(":")[0]
+            counts[host] = max(counts.get(host, 0), state.get("quarantined", 0))
+    return counts
+
+
+def quarantine() -> CheckResult:
+    counts = {host: count for host, count in quarantined_batches().items() if count}
+    if not counts:
+        return CheckResult("quarantine", True, "empty")
+    hosts = ", ".join(f"{count:,} on {host}" for host, count in counts.items())
+    remedy = "run `dask-observatory quarantine` there: it lists them, and with --retry stores them"
+    return CheckResult(
+        "quarantine", False, f"batches that could not be stored, in {folder()}: {hosts}", remedy
+    )
+
+
 def security() -> CheckResult:
     """Settings that are unsafe when others have access."""
     faults = []
@@ -254,6 +281,7 @@ def run_checks() -> Iterator[CheckResult]:
     """All checks; without database or Redis only those that need neither."""
     yield security()
     yield disk()
+    yield quarantine()
     necessary = ready()
     yield from necessary
     if not all(result.ok for result in necessary):

@@ -24,14 +24,16 @@ from observatory.collect.agents.metrics import ingested_rows
 from observatory.config import redis_server
 from observatory.runtime.health import heartbeats as beats
 from observatory.runtime.health.agent_metrics import agent_metrics
+from observatory.runtime.health.checks import quarantined_batches, ready
 from observatory.store.connection import connect
 from observatory.store.queries.extents import row_estimates
 
 COUNTERS = {
     "scrapes": "Requests to schedulers and workers.",
     "scrape_failures": "Requests to schedulers and workers that failed.",
-    "records_dropped": "Records dropped because too many waited for the database.",
-    "batches_refused": "Batches whose data the database refused.",
+    "records_dropped": "Records dropped: too many waited for the database, or it refused them.",
+    "batches_refused": "Batches with records that the database refused.",
+    "batches_quarantined": "Batches that could not be stored while others could.",
     "write_failures": "Writes that failed.",
 }
 
@@ -55,10 +57,27 @@ class Observatory(Collector):
             yield GaugeMetricFamily(
                 "observatory_celery_beat_age_seconds", "Seconds since Celery's last heartbeat.", age
             )
+        yield from component_metrics()
         yield from collector_metrics(living)
         yield from stored_metrics()
         yield from alert_metrics()
         yield from agent_metrics()
+
+
+def component_metrics() -> Iterator[Metric]:
+    """The checks of /readyz, of which that of the database writes to it."""
+    family = GaugeMetricFamily(
+        "observatory_ready", "1 if the component works: the database and Redis store.", labels=["component"]
+    )
+    for result in ready():
+        family.add_metric([result.component], float(result.ok))
+    yield family
+    waiting = GaugeMetricFamily(
+        "observatory_quarantined_batches", "Batches that could not be stored.", labels=["host"]
+    )
+    for host, count in quarantined_batches().items():
+        waiting.add_metric([host], count)
+    yield waiting
 
 
 def collector_metrics(living: list[dict[str, Any]]) -> Iterator[Metric]:

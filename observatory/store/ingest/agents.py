@@ -25,6 +25,10 @@ LONGEST_SPAN = timedelta(days=7)
 """the most by which a span that ended after the agent's start may have started before it"""
 
 
+class OtherCluster(Exception):
+    """The agent reported of another cluster before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Registered:
     """The result of registering an agent's batch."""
@@ -67,13 +71,13 @@ def registration(cluster: int, head: Head, newest: float, dropped: int) -> tuple
 
 
 def registered(cursor: psycopg.Cursor, cluster: int, head: Head) -> Registered:
-    """The result of a registration. Raises ValueError if the agent reported of another cluster before."""
+    """The result of a registration. Raises OtherCluster."""
     row = cursor.fetchone()
     if row is not None:
         return Registered(False, *row)
     found = cursor.execute("SELECT cluster_id FROM agent WHERE id = %s", [head.agent]).fetchone()
     if found is not None and found[0] != cluster:
-        raise ValueError("this agent reported of another cluster")
+        raise OtherCluster("this agent reported of another cluster")
     return Registered(True)
 
 

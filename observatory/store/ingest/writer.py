@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -10,7 +12,7 @@ from typing import Any, Self
 
 import psycopg
 
-from observatory.store.connection import connect
+from observatory.store.connection import connect, database_error
 from observatory.store.engines import Engine, choose
 from observatory.store.free_space import require_free_space
 from observatory.store.ingest import extent_update
@@ -34,9 +36,19 @@ from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
 from observatory.store.ingest.late import note_late
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.live import live_events, live_profiles, live_samples, live_spans
+from observatory.store.ingest.refused_rows import (
+    is_caused_by_data,
+    refused_parts,
+    with_marks,
+    without_parts,
+    without_rows,
+)
 from observatory.store.ingest.source_limits import MOST_NAMES, SOURCE_LIMITS
 from observatory.store.keys import OTHER
 from observatory.store.queries.extents import read_extent
+from observatory.wire.dropped_records import DropReason
+
+log = logging.getLogger(__name__)
 
 FUTURE = 86_400.0
 """seconds ahead of our clock at which a record's time is taken for a mistake"""
@@ -62,6 +74,18 @@ class UnknownOutcome:
     batch: Batch
     committed: Committed
     transaction: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One of several to store a batch."""
+
+    original: Batch
+    """what was to be stored at first, with the rows that this attempt is without"""
+    is_trial: bool = False
+    """it is rolled back"""
+    remembers: bool = True
+    """it uses what is known of the cluster"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,51 +127,96 @@ class Writer:
             self._unknown.pop(cluster, None)
 
     def write(self, batch: Batch) -> Committed:
-        """Stores the batch, all of it or nothing.
+        """Stores the batch, all of it or nothing, without the rows that the database refuses.
 
-        A batch that failed may be written again: it is stored once, also when the connection broke during its
-        commit. Raises psycopg.OperationalError when the database can't be reached or its disk is full,
-        TooManyNewDays when its source has to wait.
+        An event of the same transaction reports those rows. A batch that failed may be written again: it is
+        stored once, also when the connection broke during its commit. Raises psycopg.Error, OtherCluster,
+        or what encoding raises, for all that is not the fault of single rows, and TooManyNewDays when its
+        source has to wait.
         """
         try:
-            return self._write_twice(batch)
+            return self._write_knowing(batch, Attempt(batch))
+        except Exception as error:
+            if not is_caused_by_data(error):
+                if database_error(error) is not None:
+                    # the session may be read-only for good: it began in an outage, or is a former primary's
+                    self.close()
+                raise
+            rest, refused = self._without_refused(batch, error)
+        return replace(self._write_knowing(rest, Attempt(batch)), dropped=refused)
+
+    def _without_refused(self, batch: Batch, error: Exception) -> tuple[Batch, Counter[str]]:
+        """The batch without the rows that are refused, and their number by kind.
+
+        Raises `error` if they are not what is wrong.
+        """
+
+        def is_accepted(some: Batch) -> bool:
+            try:
+                self._write_knowing(some, Attempt(some, is_trial=True, remembers=False))
+            except Exception as found:
+                if not is_caused_by_data(found):
+                    raise
+                return False
+            return True
+
+        refused = refused_parts(batch, is_accepted) if is_accepted(without_rows(batch)) else []
+        if not refused:
+            raise error
+        counts: Counter[str] = Counter()
+        for part in refused:
+            counts[part.kind] += len(part)
+        reason = " ".join(str(error).split())[:300]
+        log.error("cluster %d: the database refused %s: %s", batch.cluster, dict(counts), reason)
+        rest = without_parts(batch, refused)
+        return with_marks(rest, batch, refused, DropReason.DATABASE_REFUSED), counts
+
+    def _write_knowing(self, batch: Batch, attempt: Attempt) -> Committed:
+        """Writes the batch; again if what was remembered of its cluster, days or connection was wrong."""
+        try:
+            return self._write_twice(batch, attempt)
         except Overtaken:
             # everything is read from the store this time, whatever the other writer remembers
-            return self._write_twice(batch, remembers=False)
+            return self._write_twice(batch, replace(attempt, remembers=False))
 
-    def _write_twice(self, batch: Batch, remembers: bool = True) -> Committed:
+    def _write_twice(self, batch: Batch, attempt: Attempt) -> Committed:
         try:
-            return self._write(batch, remembers)
+            return self._write(batch, attempt)
         except psycopg.errors.CheckViolation:
             # retention dropped a partition that was prepared
             self._ready().forget()
         except psycopg.OperationalError:
             if self._connection is None or not self._connection.closed:
                 raise
-        return self._write(batch, remembers)
+        return self._write(batch, attempt)
 
-    def _write(self, batch: Batch, remembers: bool) -> Committed:
+    def _write(self, batch: Batch, attempt: Attempt) -> Committed:
         require_free_space()
         engine = self._ready()
         connection = self._connection
         assert connection is not None
-        if (settled := self._settle(connection, batch)) is not None:
+        if (settled := self._settle(connection, attempt.original)) is not None:
             return settled
         validated = _within_limit(connection, engine, validate(batch, time.time() + FUTURE))
         for table, days in validated.days():
             engine.prepare(connection, table, days)
+        if attempt.is_trial:
+            validated = replace(validated, limit=None)  # its names are counted when they are stored
         # it is forgotten if this fails: the ids of a transaction that is rolled back don't exist
-        remembered = KNOWN_CLUSTERS.take(batch.cluster) if remembers else None
+        remembered = KNOWN_CLUSTERS.take(batch.cluster) if attempt.remembers else None
         stored: Stored | None = None
         try:
-            with connection.transaction():
+            with connection.transaction(force_rollback=attempt.is_trial):
                 cursor = connection.execute(*_first_statement(validated, remembered))
                 stored = self._store(connection, validated, cursor, remembered)
+                if attempt.is_trial:
+                    connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
         except BaseException:
-            if stored is not None:
-                self._unknown[batch.cluster] = UnknownOutcome(batch, stored.committed, stored.transaction)
+            if stored is not None and not attempt.is_trial:
+                unknown = UnknownOutcome(attempt.original, stored.committed, stored.transaction)
+                self._unknown[batch.cluster] = unknown
             raise
-        if stored.cluster is not None:
+        if stored.cluster is not None and not attempt.is_trial:
             KNOWN_CLUSTERS.keep(stored.cluster)
         return stored.committed
 
@@ -193,7 +262,7 @@ class Writer:
                     if result.is_first:
                         delete_scraped(connection, self._ready(), batch.cluster, batch.head.since)
                     batch = batch.without_earlier_spans(batch.head.since)
-            elif is_reported := has_agent(connection, batch.cluster):
+            elif (is_reported := has_agent(connection, batch.cluster)) and not batch.is_agents:
                 batch = batch.without_agents_records()
             update = update_extent(connection.execute(*extent_update.statement(batch)), batch)
         is_current = remembered is not None and remembered.written_by == update.written_by_before

@@ -32,11 +32,14 @@ class Loss:
         self.count += count
 
 
+Losses = dict[tuple[int, str, DropReason], Loss]
+
+
 class Dropped:
     """The records that were dropped since the last report."""
 
     def __init__(self) -> None:
-        self.losses: dict[tuple[int, str, DropReason], Loss] = {}
+        self.losses: Losses = {}
         """By cluster, kind of record and reason."""
         self.since = 0.0
         """When the first of them was dropped (monotonic)."""
@@ -62,15 +65,26 @@ class Dropped:
         """Whether the first record was dropped so long ago that it has to be reported now."""
         return bool(self.losses) and time.monotonic() - self.since > REPORT_INTERVAL
 
-    def take(self) -> dict[int, list[Event]]:
-        """Takes out what was dropped, as events by cluster."""
-        events = defaultdict(list)
-        for (cluster, kind, reason), loss in self.losses.items():
-            detail = dropped_detail(kind, loss.count, reason, loss.first, loss.last)
-            logger.error("cluster %d: %s", cluster, detail["message"])
-            events[cluster].append(Event(loss.first, RECORDS_DROPPED, "", detail))
+    def take(self) -> dict[int, Losses]:
+        """Takes out what was dropped, by cluster. A report that is not stored has to be added again."""
+        taken: dict[int, Losses] = defaultdict(dict)
+        for key, loss in self.losses.items():
+            taken[key[0]][key] = loss
         self.losses.clear()
-        return events
+        return taken
+
+    def add_all(self, losses: Losses) -> None:
+        for (cluster, kind, reason), loss in losses.items():
+            self.add_loss(cluster, kind, reason, loss)
+
+
+def events_of(losses: Losses) -> list[Event]:
+    events = []
+    for (cluster, kind, reason), loss in losses.items():
+        detail = dropped_detail(kind, loss.count, reason, loss.first, loss.last)
+        logger.error("cluster %d: %s", cluster, detail["message"])
+        events.append(Event(loss.first, RECORDS_DROPPED, "", detail))
+    return events
 
 
 def times_of(batch: BatchBuilder) -> dict[str, list[float]]:

@@ -7,13 +7,13 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-import psycopg
-
 from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.writing.outbox import Outbox, QueuedBatch
 from observatory.collect.collector.writing.writer_threads import WriterThread
-from observatory.store.ingest.batches.batch import Batch, BatchBuilder
+from observatory.collect.quarantine.folder import put
+from observatory.collect.quarantine.patience import Patience
+from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.wire.dropped_records import DropReason
 
@@ -28,7 +28,8 @@ LONGEST_WAIT = 5.0
 class Flusher:
     """Writes an outbox to the store, and publishes committed records to live pages.
 
-    A batch that the database refuses because of its data is dropped, so that it does not block the next ones.
+    A batch that fails waits. One that fails for minutes although the database accepts others goes into
+    quarantine, so that it does not block the next ones.
     """
 
     def __init__(
@@ -55,7 +56,9 @@ class Flusher:
         self.unwritten: QueuedBatch | None = None
         """The batch that is being written or whose write failed; exactly this one has to be retried."""
         self.has_failed = False
-        """Whether the database was unavailable at the last write."""
+        """Whether the last write failed."""
+        self.patience = Patience()
+        """with `unwritten`"""
         self.wrote_at = 0.0
 
     async def run(self) -> None:
@@ -71,7 +74,9 @@ class Flusher:
 
         Records added meanwhile wait for the next call; otherwise a steady stream would be written one by one.
         """
-        if self.outbox.dropped.is_due or not self.outbox.is_crowded:
+        # while nothing can be stored, what is lost stays counted, and is reported afterwards
+        may_report = self.may_write() and not self.has_failed
+        if may_report and (self.outbox.dropped.is_due or not self.outbox.is_crowded):
             self.outbox.report_dropped()
         for _ in range(max(1, len(self.outbox.batches) + (self.unwritten is not None))):
             if not self.may_write():
@@ -80,7 +85,7 @@ class Flusher:
             if batch is None:
                 return True
             self.unwritten = batch
-            if not await self._write(batch.complete()):
+            if not await self._write(batch):
                 return False
             self.unwritten = None
         return True
@@ -105,38 +110,55 @@ class Flusher:
             return None
         return batch
 
-    async def _write(self, batch: BatchBuilder) -> bool:
-        counters = self.outbox.counters
+    async def _write(self, queued: QueuedBatch) -> bool:
+        batch = queued.complete()
         self.clusters.add(batch.cluster)
         try:
             committed = await self.thread.write(batch.batch)
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            # SQLSTATE class 54: the data exceeds a limit of the database, so a retry would fail too
-            if not (error.sqlstate or "").startswith("54"):
-                self.has_failed = True
-                counters.write_failures += 1
-                logger.warning("the database is unavailable; records wait: %s", str(error).strip()[:300])
-                return False
-            self._drop_refused(batch, error)
-            return True
         except Exception as error:
-            self._drop_refused(batch, error)
-            return True
+            return await self._has_set_aside(queued, error)
         self.has_failed = False
+        self.patience = Patience()
         self.wrote_at = time.monotonic()
-        self._count(batch.batch)
+        self._count(batch.batch, committed)
         await self.publish(batch.cluster, committed)
         return True
 
-    def _drop_refused(self, batch: BatchBuilder, error: Exception) -> None:
-        self.outbox.counters.batches_refused += 1
-        self.outbox.dropped.add_batch(batch, DropReason.DATABASE_REFUSED)
-        logger.error("dropped a batch of %d records that the database refused", len(batch), exc_info=error)
+    async def _has_set_aside(self, queued: QueuedBatch, error: Exception) -> bool:
+        """Handles a failure of a batch. True if it waits no longer."""
+        self.has_failed = True
+        self.outbox.counters.write_failures += 1
+        reason = " ".join(str(error).split())[:300]
+        logger.warning("nothing can be stored; records wait: %s: %s", type(error).__name__, reason)
+        if not await asyncio.to_thread(self.patience.is_over, error):
+            return False
+        await self._set_aside(queued, error)
+        self.has_failed = False
+        self.patience = Patience()
+        return True
 
-    def _count(self, batch: Batch) -> None:
-        rows = self.outbox.counters.rows
+    async def _set_aside(self, queued: QueuedBatch, error: Exception) -> None:
+        """Puts a batch into quarantine; drops it if that is not possible. Both are reported."""
+        batch, outbox = queued.complete(), self.outbox
+        outbox.dropped.add_all(queued.losses)
+        if queued.losses:
+            return
+        try:
+            await asyncio.to_thread(lambda: put(batch.batch, error))
+        except Exception as problem:  # also of encoding: nothing may block the next batches
+            logger.error("a batch of %d records cannot be kept: %s", len(batch), problem, exc_info=error)
+            outbox.counters.records_dropped += len(batch)
+            outbox.dropped.add_batch(batch, DropReason.DATABASE_REFUSED)
+        else:
+            outbox.counters.batches_quarantined += 1
+            outbox.dropped.add_batch(batch, DropReason.QUARANTINED)
+
+    def _count(self, batch: Batch, committed: Committed) -> None:
+        counters = self.outbox.counters
+        counters.records_dropped += committed.dropped.total() + batch.refused
+        counters.batches_refused += bool(committed.dropped)
         for kind in ("span", "sample", "event"):
-            rows[kind] += batch.count(kind)
-        rows["worker"] += len(batch.workers)
+            counters.rows[kind] += batch.count(kind) - committed.dropped[kind]
+        counters.rows["worker"] += len(batch.workers) - committed.dropped["worker"]
         if "span" in batch.records:
-            self.outbox.counters.add_lag(self.now() - float(batch.records["span"].stops.min()))
+            counters.add_lag(self.now() - float(batch.records["span"].stops.min()))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.writing.dropped import Dropped, times_of
+from observatory.collect.collector.writing.dropped import Dropped, Losses, events_of, times_of
 from observatory.store.ingest.batches.batch import BatchBuilder, Record
 from observatory.store.ingest.batches.growing_columns import SampleColumns
 from observatory.store.ingest.source_limits import SourceLimit
@@ -58,6 +58,8 @@ class QueuedBatch:
         self.bytes: Counter[Part] = Counter()
         """Estimated memory."""
         self.since = time.monotonic()
+        self.losses: Losses = {}
+        """What a report tells: it is never dropped itself."""
 
     def __len__(self) -> int:
         return len(self.builder) + len(self.undrawn)
@@ -195,9 +197,10 @@ class Outbox:
 
     def report_dropped(self) -> None:
         """Adds an event for what was dropped. It is written first."""
-        for cluster, events in self.dropped.take().items():
+        for cluster, losses in self.dropped.take().items():
             report = QueuedBatch(cluster)
-            for event in events:
+            report.losses = losses
+            for event in events_of(losses):
                 report.builder.add(event)
                 report.bytes[Part.REST] += RECORD_BYTES
             self.length += len(report)
@@ -210,7 +213,7 @@ class Outbox:
             for batch in self.batches:
                 if self.bytes <= REMAINING * self.capacity:
                     return
-                if batch.bytes[part]:
+                if batch.bytes[part] and not batch.losses:
                     self._drop_part(batch, part)
 
     def _drop_part(self, batch: QueuedBatch, part: Part) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
+from time import time as now
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import numpy as np
 from observatory.store.ingest.batches.growing_columns import SampleColumns, SpanColumns
 from observatory.store.ingest.batches.records import Coded, Records, clean_names, records_of_rows
 from observatory.store.ingest.source_limits import SourceLimit
+from observatory.wire.dropped_records import DropReason, dropped_detail
+from observatory.wire.event_kinds import RECORDS_DROPPED
 from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS
-from observatory.wire.records import ClientRun, Event, Sample, Span, WorkerGone, WorkerSeen
+from observatory.wire.records import ClientRun, Event, Sample, Span, WorkerGone, WorkerSeen, is_time
 
 Record = Span | Sample | Event | WorkerSeen | WorkerGone | ClientRun
 
@@ -37,7 +40,9 @@ class Batch:
     head: Head | None = None
     """of an agent's batch; None: the records were scraped"""
     refused: int = 0
-    """records with numbers beyond 64 bits, which are in none of the columns"""
+    """records that no column can hold, such as numbers beyond 64 bits"""
+    is_agents: bool = False
+    """whether an agent reported it whose number is stored already, so that it has no head any more"""
     dropped: int = 0
     """records that the agent reports as dropped with this batch"""
     limit: SourceLimit | None = None
@@ -112,29 +117,37 @@ class BatchBuilder:
     def batch(self) -> Batch:
         """The batch, the same each time: no record can be added any more."""
         records: dict[str, Records] = {}
-        refused = 0
+        refused: dict[str, list[float]] = {}
         if len(self.spans):
-            spans = self.spans.records()
-            refused = len(self.spans) - len(spans)
-            if len(spans):
-                records["span"] = spans
+            records["span"] = self.spans.records()
+            refused["span"] = [span.stop for span in self.spans.refused]
         if len(self.samples):
-            records["sample"] = self.samples.records()
-        if self.events:
-            records["event"] = _events(self.events)
+            records["sample"], samples = self.samples.records()
+            refused["sample"] = [sample.time for sample in samples]
+        if events := [*self.events, *_marks(refused)]:
+            records["event"] = _events(events)
         records |= {kind: records_of_rows(KINDS[kind], rows) for kind, rows in self.rows.items() if rows}
         return Batch(
             self.cluster,
-            records,
+            {kind: some for kind, some in records.items() if len(some)},
             self.workers,
             self.gone,
             self.runs,
             self.committed,
             self.errors,
             self.head,
-            refused,
+            sum(map(len, refused.values())),
             limit=self.limit,
         )
+
+
+def _marks(refused: Mapping[str, Sequence[float]]) -> Iterator[Event]:
+    """An event for each kind of records that are left out; their times may be wrong, too."""
+    for kind, times in refused.items():
+        if times:
+            valid = [time for time in times if isinstance(time, float) and is_time(time)] or [now()]
+            detail = dropped_detail(kind, len(times), DropReason.DATABASE_REFUSED, min(valid), max(valid))
+            yield Event(min(valid), RECORDS_DROPPED, "", detail)
 
 
 def _events(events: Sequence[Event]) -> Records:

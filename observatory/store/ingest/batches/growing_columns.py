@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from observatory.store.ingest.batches.records import Coded, Keys, Records, clean_names, joined
 from observatory.store.keys import clean_keys
-from observatory.store.texts import LARGEST_INTEGER
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import Sample, Series, Span
 
 SPANS_OF_PART = 1_000
+Row = TypeVar("Row")
+
+
+def in_columns(rows: Sequence[Row], convert: Callable[[Sequence[Row]], Records]) -> tuple[Records, list[Row]]:
+    """The rows as columns, and those that no column can hold, such as numbers beyond 64 bits."""
+    try:
+        return convert(rows), []
+    except (OverflowError, TypeError, ValueError):
+        good, refused = [], []
+        for row in rows:
+            try:
+                convert([row])
+            except (OverflowError, TypeError, ValueError):
+                refused.append(row)
+            else:
+                good.append(row)
+        return convert(good), refused
 
 
 @dataclass(slots=True)
@@ -44,15 +61,31 @@ class SampleColumns:
         for column in (self.series, self.times, self.values):
             column.clear()
 
-    def records(self) -> Records:
-        return Records(
-            KINDS["sample"],
-            {
-                "time": np.array(self.times, np.float64),
-                "value": np.array(self.values, np.float64),
-                "series": Coded.of_rows(self.series),
-            },
-        )
+    def records(self) -> tuple[Records, list[Sample]]:
+        """The samples, and those that no column can hold."""
+        try:
+            return _sample_columns(self.series, self.times, self.values), []
+        except (OverflowError, TypeError, ValueError):
+            return in_columns(list(map(Sample, self.series, self.times, self.values)), _columns_of_samples)
+
+
+def _columns_of_samples(samples: Sequence[Sample]) -> Records:
+    return _sample_columns(
+        [sample.series for sample in samples],
+        [sample.time for sample in samples],
+        [sample.value for sample in samples],
+    )
+
+
+def _sample_columns(series: Sequence[Series], times: Sequence[float], values: Sequence[float]) -> Records:
+    return Records(
+        KINDS["sample"],
+        {
+            "time": np.array(times, np.float64),
+            "value": np.array(values, np.float64),
+            "series": Coded.of_rows(series),
+        },
+    )
 
 
 @dataclass(slots=True)
@@ -62,11 +95,11 @@ class SpanColumns:
     parts: list[Records] = field(default_factory=list)
     rest: list[Span] = field(default_factory=list)
     """after the last part, fewer than SPANS_OF_PART"""
-    refused: int = 0
-    """spans of `parts` with numbers beyond 64 bits, which are left out"""
+    refused: list[Span] = field(default_factory=list)
+    """spans that no column can hold, which `parts` are without"""
 
     def __len__(self) -> int:
-        return sum(map(len, self.parts)) + self.refused + len(self.rest)
+        return sum(map(len, self.parts)) + len(self.refused) + len(self.rest)
 
     @property
     def stops(self) -> list[float]:
@@ -82,7 +115,7 @@ class SpanColumns:
     def clear(self) -> None:
         self.parts.clear()
         self.rest.clear()
-        self.refused = 0
+        self.refused.clear()
 
     def records(self) -> Records:
         """The spans without those that are refused."""
@@ -93,19 +126,10 @@ class SpanColumns:
         return spans.changed(**repeated)
 
     def _end_part(self) -> None:
-        part = _span_records(self.rest)
-        self.refused += len(self.rest) - len(part)
+        part, refused = in_columns(self.rest, _span_columns)
+        self.refused += refused
         self.parts.append(part)
         self.rest = []
-
-
-def _span_records(spans: Sequence[Span]) -> Records:
-    """The spans without those that have numbers beyond 64 bits."""
-    try:
-        return _span_columns(spans)
-    except OverflowError:
-        good = [span for span in spans if max(abs(span.thread), abs(span.nbytes)) <= LARGEST_INTEGER]
-        return _span_columns(good)
 
 
 def _span_columns(spans: Sequence[Span]) -> Records:

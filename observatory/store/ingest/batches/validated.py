@@ -41,6 +41,7 @@ class ValidatedBatch:
     committed: float
     errors: int
     head: Head | None
+    is_agents: bool
     refused: int
     dropped: int
     limit: SourceLimit | None
@@ -125,6 +126,7 @@ def validate(batch: Batch, latest: float) -> ValidatedBatch:
         committed=batch.committed if is_time(batch.committed) and batch.committed < latest else 0.0,
         errors=max(batch.errors, 0),
         head=batch.head,
+        is_agents=batch.is_agents,
         refused=len(batch) - valid,
         dropped=batch.dropped,
         limit=limit,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -102,6 +103,8 @@ class Committed:
     """records with times or numbers that no table can hold, or beyond the limit of its source"""
     reasons: Sequence[str] = ()
     """why records that tables could hold were refused, or names stored as others: parts of sentences"""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """records that the database refused, by kind"""
     workers: list[Item] = field(default_factory=list)
     """new or changed, as docs/architecture/http.md shows a worker; the next three are new"""
     lanes: list[Item] = field(default_factory=list)

@@ -1,0 +1,1 @@
+"""Batches that could not be stored while others could: kept on disk, so that they block no others."""
