@@ -4181,6 +4181,8 @@ export interface components {
         /**
          * PrefixProgress
          * @description Tasks of a prefix up to the time of the state. A task that is computed again counts again.
+         *
+         *     Attempts that failed and were retried don't count. A task erred, too, where one that it needs did.
          */
         PrefixProgress: {
             /** Prefix */
@@ -4195,6 +4197,10 @@ export interface components {
             total: number | null;
             /** Erred */
             erred: number | null;
+            /** States */
+            states: {
+                [key: string]: number;
+            } | null;
             /** Seconds */
             seconds: number;
         };
@@ -4209,6 +4215,8 @@ export interface components {
             version: number;
             /** Progress */
             progress: components["schemas"]["PrefixProgress"][];
+            /** Progress At */
+            progress_at: number | null;
             /** Tasks */
             tasks: {
                 [key: string]: number;

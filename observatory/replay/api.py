@@ -19,6 +19,7 @@ from observatory.replay import cluster_info
 from observatory.replay.lineage import lineage_of, stolen_tasks
 from observatory.replay.logs.api import add_log_routes
 from observatory.replay.playhead_schemas import ResultsInMemory, RunningSpan, WorkerFigures
+from observatory.replay.progress import complete_keyframes
 from observatory.replay.results import results_of
 from observatory.replay.schemas import (
     ClusterInfo,
@@ -112,6 +113,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     def state(request: HttpRequest, at: Seconds) -> HttpResponse:
         """Progress, tasks by state, and workers at a point in time."""
         scope = scope_of(request)
+        complete_keyframes(scope.cluster)
         with read_connection() as connection, timeline.snapshot(connection):
             return ApiResponse(state_at(connection, scope, round(at * 1e6)))
 

@@ -24,7 +24,7 @@ from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
 from observatory.store.queries.dimensions import Dimensions, dimensions_version, read_dimensions
 from observatory.store.queries.extents import read_extent
-from observatory.store.queries.state import computing_seconds
+from observatory.store.queries.progress import computing_seconds
 from observatory.wire.blocks import decode
 from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES, SPANS
 

@@ -150,7 +150,10 @@ class Lanes(Schema):
 
 
 class PrefixProgress(Schema):
-    """Tasks of a prefix up to the time of the state. A task that is computed again counts again."""
+    """Tasks of a prefix up to the time of the state. A task that is computed again counts again.
+
+    Attempts that failed and were retried don't count. A task erred, too, where one that it needs did.
+    """
 
     prefix: int
     """-1: no task of it has run"""
@@ -159,8 +162,11 @@ class PrefixProgress(Schema):
     done: int
     total: int | None
     erred: int | None
-    """null: the scheduler's metrics aren't known"""
+    """null: neither an agent nor the scheduler's metrics tell"""
+    states: dict[str, int] | None
+    """those that are to be computed, by state; null: unknown"""
     seconds: float
+    """computing time of all attempts"""
 
 
 class WorkerState(Schema):
@@ -199,8 +205,11 @@ class State(Schema):
     """the requested time; in a live cluster at most the newest of which everything is known"""
     version: int
     progress: list[PrefixProgress]
+    progress_at: float | None
+    """when the scheduler's metrics were read that `total` and `erred` are from; null: they are of the state's
+    time, as an agent told each change, or unknown"""
     tasks: dict[str, int]
-    """by state"""
+    """by state; of a window without those that had finished before it, where an agent told of them"""
     tasks_at: float | None
     """when they were counted; null: the counts are unknown"""
     unrunnable: dict[str, int]

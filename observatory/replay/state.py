@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 
 from observatory.clusters.models import Cluster
+from observatory.replay.progress import (
+    SCRAPED_COUNTS,
+    TASK_COUNTS,
+    Progress,
+    polled_age,
+    progress_at,
+    rows,
+    scraped_age,
+    tasks_of,
+)
 from observatory.replay.scope import Scope
-from observatory.store.colors import color_of
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries import state as store
 from observatory.store.queries.extents import Extent, read_extent
+from observatory.store.queries.progress import agent_since
 from observatory.store.queries.state import LastValues
 from observatory.store.times import from_microseconds, seconds_to_microseconds, to_microseconds
 from observatory.wire.clocks import heartbeat_interval
-from observatory.wire.metrics import computed_tasks
-from observatory.wire.records import UNFINISHED_STATES
 
-TASK_COUNTS, SCRAPED_COUNTS = "observatory_cluster_tasks", "dask_scheduler_tasks"
 UNRUNNABLE = "observatory_cluster_unrunnable_tasks"
 MEMORY, CPU, GIL = HEARTBEAT = (
     "observatory_worker_memory_bytes",
@@ -28,8 +35,6 @@ MEMORY, CPU, GIL = HEARTBEAT = (
     "observatory_worker_gil_contention_ratio",
 )
 MEMORY_KINDS = ("process", "managed", "unmanaged", "spilled")
-MAXIMUM_AGE = 3.5
-"""sampling intervals after which a sample is too old"""
 GIL_CONTENTION = "dask_worker_gil_contention_seconds_total"
 EXECUTING = ("observatory_worker_tasks", "dask_worker_tasks")
 PROCESSING = "observatory_worker_processing_tasks"
@@ -45,7 +50,7 @@ Values = Mapping[int | None, float]
 
 
 def state_at(
-    connection: psycopg.Connection, scope: Scope, at: int, before: list[dict[str, Any]] | None = None
+    connection: psycopg.Connection, scope: Scope, at: int, before: Progress | None = None
 ) -> dict[str, Any]:
     """Return the API's state object at `at` (microseconds on the scheduler's clock). Needs a snapshot.
 
@@ -60,29 +65,26 @@ def state_at(
     since = scope.start if scope.is_public else 0
     at = min(max(at, scope.start), scope.stop)
     if extent is not None and _is_incomplete(cluster, extent, at):
-        at = max(_newest_complete(connection, extent, _polled_age(cluster), since), scope.start)
+        at = max(_newest_complete(connection, extent, polled_age(cluster), since), scope.start)
     last = min(at, scope.stop - 1)
-    scraped = _scraped_age(cluster)
-    metrics = (*HEARTBEAT, TASK_COUNTS, SCRAPED_COUNTS, UNRUNNABLE)
-    samples = store.last_values(connection, cluster.pk, metrics, last, scraped, since)
+    scraped = scraped_age(cluster)
+    samples = store.last_values(connection, cluster.pk, (*HEARTBEAT, UNRUNNABLE), last, scraped, since)
     beats: dict[tuple[str, str], dict[int | None, float]] = {}
     for found in samples:
         beats.setdefault((found.metric, found.labels.get("type", "")), {}).update(found.values)
     contention = store.last_rates(connection, cluster.pk, GIL_CONTENTION, last, scraped, since)
-    oldest_poll = from_microseconds(last) - timedelta(seconds=_polled_age(cluster))
-    counts, scrapes = _task_counts(samples, oldest_poll)
-    tasks = _tasks(counts, scrapes)
+    oldest_poll = from_microseconds(last) - timedelta(seconds=polled_age(cluster))
     executing = _executing(connection, scope, last) if _is_live_edge(cluster, last, extent) else {}
-    progress = _progress(connection, cluster, at, tasks)
-    if scope.start:
-        earlier = progress_before(connection, scope) if before is None else before
-        progress = list(_difference_since(earlier, progress))
+    now = _progress(connection, scope, at, extent, since)
+    if before is None:
+        before = progress_before(connection, scope)
+    progress = rows(now, before)
+    tasks = tasks_of(connection, scope, now, before)
     if scope.pseudonyms is not None:
         progress = [{**row, "name": scope.text(row["name"])} for row in progress]
     workers = store.live_workers(connection, cluster.pk, last)
-    counted_at = max((sample.time.timestamp() for sample in counts or scrapes), default=None)
     heard = store.last_heard(connection, cluster.pk, last, since)
-    silent = _silent(heard, counted_at, len(workers))
+    silent = _silent(heard, now.sampled.at, len(workers))
     # the spans of what they run come when it has finished
     untold = silent if _is_live_edge(cluster, last, extent) else set()
     states = _worker_states(workers, scope, beats, contention, executing)
@@ -90,8 +92,9 @@ def state_at(
         "at": at / 1e6,
         "version": extent.version if extent else 1,
         "progress": progress,
-        "tasks": tasks,
-        "tasks_at": counted_at,
+        "progress_at": None if now.sampled_at is None else now.sampled_at / 1e6,
+        "tasks": tasks.counts,
+        "tasks_at": None if tasks.at is None else tasks.at / 1e6,
         "unrunnable": {
             scope.text(found.labels.get("reason", "")): int(found.values[None])
             for found in samples
@@ -115,24 +118,29 @@ def state_at(
     }
 
 
-def _silent(heard: Mapping[int, float], polled: float | None, workers: int) -> set[int]:
-    """Return the workers without a heartbeat for long. `polled`: when the scheduler last answered."""
+def _silent(heard: Mapping[int, float], polled: int | None, workers: int) -> set[int]:
+    """Return the workers without a heartbeat for long. `polled`: when the scheduler last answered (µs)."""
     if polled is None:
         return set()
     longest = max(SILENT, MISSED * heartbeat_interval(workers))
-    return {worker for worker, time in heard.items() if polled - time > longest}
+    return {worker for worker, time in heard.items() if polled / 1e6 - time > longest}
 
 
-def progress_before(connection: psycopg.Connection, scope: Scope) -> list[dict[str, Any]]:
-    """Return the progress that the cluster had made at the start of a window. Needs a snapshot."""
+def progress_before(connection: psycopg.Connection, scope: Scope) -> Progress | None:
+    """Return what was known at the start of a window; None: the scope has none. Needs a snapshot."""
     if not scope.start:
-        return []
-    metrics = (TASK_COUNTS, SCRAPED_COUNTS)
-    max_age = _scraped_age(scope.cluster)
-    samples = store.last_values(connection, scope.cluster.pk, metrics, scope.start, max_age)
-    oldest_poll = from_microseconds(scope.start) - timedelta(seconds=_polled_age(scope.cluster))
-    tasks = _tasks(*_task_counts(samples, oldest_poll))
-    return _progress(connection, scope.cluster, scope.start, tasks)
+        return None
+    samples = _task_counts(connection, scope, scope.start)
+    return progress_at(connection, scope.cluster, scope.start, samples)
+
+
+def _progress(
+    connection: psycopg.Connection, scope: Scope, at: int, extent: Extent | None, since: int
+) -> Progress:
+    """Return what is known at `at` (microseconds); after the end of a cluster, what was known at its end."""
+    if extent is not None and not scope.cluster.is_live:
+        at = min(at, seconds_to_microseconds(extent.last))
+    return progress_at(connection, scope.cluster, at, _task_counts(connection, scope, at, since))
 
 
 def _is_incomplete(cluster: Cluster, extent: Extent, at: int) -> bool:
@@ -141,107 +149,17 @@ def _is_incomplete(cluster: Cluster, extent: Extent, at: int) -> bool:
 
 
 def _newest_complete(connection: psycopg.Connection, extent: Extent, max_age: float, since: int) -> int:
-    """Return the newest time (microseconds) whose tasks were counted and that has all of its records."""
+    """Return the newest time (microseconds) whose tasks are known and that has all of its records."""
     at = seconds_to_microseconds(extent.committed)
+    if agent_since(connection, extent.cluster) is not None:
+        return at
     counts = store.last_samples(connection, extent.cluster, (TASK_COUNTS,), at, max_age, since)
     return max((to_microseconds(sample.time) for sample in counts), default=at)
 
 
-def _difference_since(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Return the progress between two times, for prefixes that made any."""
-    earlier = {row["name"]: row for row in before}
-    for row in now:
-        old = earlier.get(row["name"])
-        if old is not None:
-            grown = {
-                name: _difference(row[name], old[name]) for name in ("done", "total", "erred", "seconds")
-            }
-            row = {**row, **grown}
-            if row["total"] is not None:
-                row["total"] = max(row["total"], row["done"] + (row["erred"] or 0))
-        if row["done"] or row["erred"] or (old is None and row["total"]):
-            yield row
-
-
-def _difference(now: float | None, before: float | None) -> float | None:
-    return None if now is None else max(0, now - (before or 0))
-
-
-def _progress(
-    connection: psycopg.Connection, cluster: Cluster, at: int, tasks: dict[str, int]
-) -> list[dict[str, Any]]:
-    """Return one row per prefix. A task computed twice counts twice, in `done` and in `total`.
-
-    Spans are missing where nothing was recorded; the scheduler's own counts include those tasks.
-    `tasks`: the number of tasks by state at that time.
-    """
-    counted = store.prefix_counts(connection, cluster.pk, at)
-    unfinished = _unfinished(tasks)
-    rows = []
-    for prefix in store.prefix_progress(connection, cluster.pk, at):
-        counts = counted.pop(prefix.name, None)
-        rows.append(
-            _row(prefix.prefix, prefix.name, prefix.color, prefix.tasks, prefix.seconds, counts, unfinished)
-        )
-    rows += [
-        _row(-1, name, color_of(name), 0, 0.0, counts, unfinished) for name, counts in counted.items() if name
-    ]
-    return [row for row in rows if row["done"] or row["total"] or row["erred"]]
-
-
-def _unfinished(tasks: dict[str, int]) -> int | None:
-    """Return how many tasks are to be computed; None if their numbers aren't known."""
-    if "waiting" not in tasks or "processing" not in tasks:
-        return None
-    return sum(tasks.get(state, 0) for state in UNFINISHED_STATES)
-
-
-def _row(
-    prefix: int,
-    name: str,
-    color: str,
-    done: int,
-    seconds: float,
-    counts: dict[str, int] | None,
-    unfinished: int | None,
-) -> dict[str, Any]:
-    erred = total = None
-    if counts is not None:
-        erred = counts.get("erred", 0)
-        done = max(done, int(computed_tasks(counts)))
-        # tasks that were cancelled, or sent to another worker, entered `waiting` and were not computed
-        more = max(0, counts.get("waiting", 0) - done - erred)
-        total = done + erred + (more if unfinished is None else min(more, unfinished))
-    return {
-        "prefix": prefix,
-        "name": name,
-        "color": color,
-        "done": done,
-        "total": total,
-        "erred": erred,
-        "seconds": seconds,
-    }
-
-
-def _task_counts(samples: list[LastValues], oldest: datetime) -> tuple[list[LastValues], list[LastValues]]:
-    """Return the last polled numbers of tasks by state, since `oldest`, and the last scraped ones."""
-    polled = [sample for sample in samples if sample.metric == TASK_COUNTS and sample.time >= oldest]
-    return polled, [sample for sample in samples if sample.metric == SCRAPED_COUNTS]
-
-
-def _polled_age(cluster: Cluster) -> float:
-    """Seconds after which a sample of a poll is too old."""
-    return MAXIMUM_AGE * cluster.identity_interval
-
-
-def _scraped_age(cluster: Cluster) -> float:
-    """Seconds after which a sample of a scrape is too old, or one that comes by polls or by scrapes."""
-    return MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
-
-
-def _tasks(counts: list[LastValues], scrapes: list[LastValues]) -> dict[str, int]:
-    """Return tasks by state, from polled counts, and from scraped metrics where those have none (queued)."""
-    return {found.labels.get("state", ""): int(found.values.get(None, 0)) for found in (*scrapes, *counts)}
+def _task_counts(connection: psycopg.Connection, scope: Scope, at: int, since: int = 0) -> list[LastValues]:
+    metrics = (TASK_COUNTS, SCRAPED_COUNTS)
+    return store.last_values(connection, scope.cluster.pk, metrics, at, scraped_age(scope.cluster), since)
 
 
 def _is_live_edge(cluster: Cluster, at: int, extent: Extent | None) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 import psycopg
 
+from observatory.replay.progress import scraped_age
 from observatory.replay.scope import Scope
-from observatory.replay.state import MAXIMUM_AGE
 from observatory.store.queries import state as store
 from observatory.store.queries import timeline
 from observatory.wire.records import Action
@@ -44,7 +44,7 @@ def worker_figures(connection: psycopg.Connection, scope: Scope, at: int) -> lis
     """
     cluster = scope.cluster
     at = max(scope.start, min(at, scope.stop - 1))
-    age = MAXIMUM_AGE * max(cluster.identity_interval, cluster.metrics_interval)
+    age = scraped_age(cluster)
     since = scope.start if scope.is_public else 0
     found: dict[int, Item] = {}
     for samples in store.last_values(connection, cluster.pk, METRICS, at, age, since):

@@ -86,7 +86,7 @@ def _at(batch: BatchBuilder, time: float) -> None:
     ]
     rows: dict[str, list[tuple[Any, ...]]] = {
         "transition": [
-            (time, KEY, "waiting", "processing", FIRST, "because"),
+            (time, KEY, "processing", "memory", FIRST, "because"),
             (time, other, "processing", "a state of later versions", "", ""),
         ],
         "error": [

@@ -238,7 +238,7 @@ def test_a_format_that_fails_says_so_and_leaves_no_file(
 def test_an_editor_imports_a_file_on_the_page(
     bundle: Path, world: World, celery: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keyframes, "MANY_TASKS", 1)
+    monkeypatch.setattr(keyframes, "MANY_RECORDS", 1)
     answer = upload(world, "editor", bundle.read_bytes(), name="seen again")
     job = eventually(Job.objects.get(), "done", "failed")
     assert answer.headers["Location"] == f"/jobs/{job.pk}/"

@@ -190,7 +190,7 @@ def test_deleting_a_cluster_leaves_nothing_of_it(
         for id in (cluster, other):
             writer.write(_batch(id, [now - 3 * DAY, now - DAY, now], make))
             connection.execute("INSERT INTO tile VALUES (%s, 'spans', 20, 1, 1, '')", [id])
-            connection.execute("INSERT INTO keyframe VALUES (%s, now(), '{}', '{}', '{}')", [id])
+            connection.execute("INSERT INTO keyframe VALUES (%s, now(), '{}', '{}', now(), '{}')", [id])
             connection.execute(
                 "INSERT INTO agent VALUES (gen_random_uuid(), %s, 1, false, now(), now(), now())", [id]
             )

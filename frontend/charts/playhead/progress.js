@@ -2,6 +2,7 @@
 
 import { formatCount } from "../../formatting.js";
 import { BarList } from "./bar_list.js";
+import { sampledNote } from "./sampled_note.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").State} State */
@@ -20,8 +21,9 @@ export const progress = {
   showsState: true,
   layers: [],
   help:
-    "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are striped. Done tasks are " +
-    "counted in the task stream, and where that has gaps, by dask_scheduler_prefix_state_totals_total, which also has the totals.",
+    "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are striped, also those that erred " +
+    "because one that they need did. Attempts that failed and were retried don't count; a task that is computed again counts again. " +
+    "With the agent all is of the playhead's time. Without it, erred tasks and totals are from the scheduler's last metrics.",
   create: (element, { model }) =>
     new BarList(element, "bars-progress", (state, query) => barsOf(state, query, model.colors), "No task had run yet.", model, tableOf),
 };
@@ -52,12 +54,19 @@ export function barsOf(state, query, colors) {
     const parts = [
       { ...part(row.done, "done"), color },
       { ...part(erred, "erred"), erred: true },
-      { ...part(left, "to do"), color, faint: true },
+      { ...part(left, leftWords(row)), color, faint: true },
     ];
     return { name: row.name, value: describe(row), parts };
   });
   const more = query && left.length ? `and ${formatCount(left.length)} more` : "";
-  return { rows, isCut, note: more || (found.some(({ total }) => total === null) ? NO_TOTALS : "") };
+  const untold = more || (found.some(({ total }) => total === null) ? NO_TOTALS : "");
+  return { rows, isCut, note: [untold, sampledNote(state.at, state.progress_at, "Erred tasks and totals")].filter(Boolean).join(" · ") };
+}
+
+/** @param {State["progress"][number]} row */
+function leftWords({ states }) {
+  const parts = Object.entries(states ?? {}).filter(([, count]) => count);
+  return parts.length ? `to do: ${parts.map(([state, count]) => `${formatCount(count)} ${state}`).join(", ")}` : "to do";
 }
 
 /**
@@ -70,6 +79,7 @@ function together(rows) {
   return {
     prefix: 0,
     seconds: sum(({ seconds }) => seconds),
+    states: null,
     name: `others (${formatCount(rows.length)})`,
     color: OTHERS,
     done: sum(({ done }) => done),

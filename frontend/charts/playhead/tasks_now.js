@@ -3,6 +3,7 @@
 import { formatCount, formatCountOf } from "../../formatting.js";
 import { stateColors } from "../drawing/palette.js";
 import { BarList } from "./bar_list.js";
+import { sampledNote } from "./sampled_note.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").State} State */
@@ -15,7 +16,10 @@ export const tasksNow = {
   place: "side",
   showsState: true,
   layers: [],
-  help: "Tasks that the scheduler knew at the playhead, by state. Below: why tasks can't run (no-worker). Without prometheus_client on the scheduler and without the agent the number of queued tasks is unknown.",
+  help:
+    "Tasks that the scheduler knew at the playhead, by state; in a run, without those that had finished before it. Below: why tasks " +
+    "can't run (no-worker). Without the agent they are the scheduler's last counts, of all tasks that it knew; if prometheus_client is " +
+    "missing there, too, the number of queued tasks is unknown.",
   create: (element, { model }) =>
     new BarList(element, "bars-tasks", barsOf, "The scheduler's task counts at this time are unknown.", model, tableOf),
 };
@@ -32,7 +36,7 @@ function tableOf({ tasks }) {
  * @param {State} state
  * @returns {Bars}
  */
-export function barsOf({ tasks, unrunnable }) {
+export function barsOf({ at, tasks, tasks_at, unrunnable }) {
   const names = Object.keys(stateColors).filter((name) => name in tasks);
   const most = Math.max(1, ...names.map((name) => tasks[name]));
   const rows = names.map((name) => {
@@ -42,7 +46,8 @@ export function barsOf({ tasks, unrunnable }) {
   });
   // counts.json lacks them, and without prometheus_client nothing else has them
   if (names.length && !("queued" in tasks)) rows.push({ name: "queued", value: "unknown", parts: [] });
-  return { rows, note: whyStuck(tasks["no-worker"] ?? 0, unrunnable) };
+  const notes = [whyStuck(tasks["no-worker"] ?? 0, unrunnable), sampledNote(at, tasks_at, "Counts")];
+  return { rows, note: notes.filter(Boolean).join(" ") };
 }
 
 /**

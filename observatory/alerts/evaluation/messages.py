@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeGuard
 
 from observatory.alerts.labels import labels_of
 from observatory.alerts.models import Alert
@@ -25,6 +26,7 @@ from observatory.alerts.rules.events import RULE_EVENTS
 from observatory.alerts.rules.number_formats import format_as
 from observatory.alerts.rules.placeholders import LABEL, VALUE_FORMAT, fill
 from observatory.alerts.rules.units import format_value, unit_of
+from observatory.wire.event_kinds import EVENT_KINDS
 from observatory.wire.records import clean_text
 
 MAX_LENGTH = 1000
@@ -91,19 +93,26 @@ def _part(name: str, alert: Alert, condition: AnyCondition, text: str | None) ->
 def _sentence(alert: Alert, spec: RuleSpec, text: str) -> str:
     first, *others = spec.conditions
     where, sentence = _bounded(alert.cluster.name, MAX_PART), _clause(first)
+    detail = f": {_bounded(text, MAX_PART)}" if text else ""
     if isinstance(first, MetricCondition):
         is_absent = first.comparison is Comparison.ABSENT
         value = "" if is_absent else f"{_value(first, alert.value)}, "
         sentence += f"{_of(alert.labels)} is {value}{_limit(first)}"
-    elif alert.labels.get("worker"):
-        where += f", {_bounded(str(alert.labels['worker']), MAX_PART)}"
+    elif text and isinstance(first, EventCondition) and first.event in EVENT_KINDS and first.count == 1:
+        # the event's message is a sentence of its own, which names its worker
+        sentence, detail = _bounded(text, MAX_PART), ""
+    else:
+        if alert.labels.get("worker"):
+            where += f", {_bounded(str(alert.labels['worker']), MAX_PART)}"
+        if _is_counted(first):
+            sentence = _event(first, _value(first, alert.value))
+            detail = detail and f"; the last time{detail}"
     for other in others:
         sentence += f", and {_clause(other)}"
         if isinstance(other, MetricCondition):
             sentence += f" is {_limit(other)}"
     if spec.hold:
         sentence += f", for {format_amount(spec.hold, 'seconds')}"
-    detail = f": {_bounded(text, MAX_PART)}" if text else ""
     return f"{where}: {sentence}{detail}"
 
 
@@ -135,14 +144,21 @@ def _selector(selector: Selector) -> str:
     return f"the {selector.function.value} of {series} over {format_amount(selector.window, 'seconds')}"
 
 
-def _event(condition: EventCondition) -> str:
-    event = RULE_EVENTS[condition.event]
-    words = event.label.split(" (")[0]
+def _event(condition: EventCondition, times: str = "") -> str:
+    """`times`: how often it happened; without it the sentence has the least number."""
+    words = RULE_EVENTS[condition.event].label.split(" (")[0]
     if condition.pattern:
         words += f" “{condition.pattern}”"
-    if condition.count > 1 and not event.is_lasting:
-        words += f", {condition.count} times or more within {format_amount(condition.window, 'seconds')}"
+    if _is_counted(condition):
+        often = f"{times} times" if times else f"{condition.count} times or more"
+        words += f" {often} within {format_amount(condition.window, 'seconds')}"
     return words
+
+
+def _is_counted(condition: AnyCondition) -> TypeGuard[EventCondition]:
+    if not isinstance(condition, EventCondition):
+        return False
+    return condition.count > 1 and not RULE_EVENTS[condition.event].is_lasting
 
 
 def _run(condition: RunCondition) -> str:

@@ -96,8 +96,9 @@ def add_workers(connection: psycopg.Connection, cluster: int, count: int) -> Ext
 
 def delete_changed_tiles(connection: psycopg.Connection, batch: ValidatedBatch, closed: float) -> None:
     """Deletes the tiles and keyframes that records before `closed` (seconds) belong to."""
-    if (batch.stops("span") < closed).any():
-        drop_keyframes(connection, batch.cluster, float(batch.stops("span").min()))
+    ends = [times.min() for times in (batch.stops("span"), batch.times("transition")) if len(times)]
+    if ends and min(ends) < closed:
+        drop_keyframes(connection, batch.cluster, float(min(ends)))
     if (batch.times("transition") < closed).any():
         drop_result_keyframes(connection, batch.cluster, float(batch.times("transition").min()))
     for layers, kind in (

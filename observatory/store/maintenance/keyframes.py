@@ -1,54 +1,119 @@
-"""Keyframes: computed tasks by prefix, kept after many tasks, so that progress at any time takes few rows.
+"""Keyframes: tasks by prefix, counted until a time and kept, so that the state at any time takes few rows.
 
-Spans since a keyframe are found by their time, among those of all clusters. So one is also made some minutes
-after a cluster's last task, and where it counts all of the cluster's tasks no spans are read.
+Records since a keyframe are found by their time, among those of all clusters. So a keyframe also says until
+when its counts hold, which is moved while nothing happens in its cluster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, LiteralString
+from operator import add
+from typing import LiteralString
 
 import psycopg
 
 from observatory.store.queries.extents import Extent, read_extent
+from observatory.store.queries.sums.state_sums import IS_FIRST
 from observatory.store.times import from_microseconds, to_microseconds
-from observatory.wire.records import Action
+from observatory.wire.records import TASK_STATES, UNFINISHED_STATES, Action, Status
 
-SHIFT = 23
+SHIFT = 20
 INTERVAL = 1 << SHIFT
-"""microseconds; keyframes are at multiples of it: 8.4 s"""
-MANY_TASKS = 1_000
-"""after which a keyframe is made, or twice as many as it has prefixes: it takes a small part of their room"""
+"""microseconds; keyframes are at multiples of it: 1.05 s"""
+MANY_RECORDS = 5_000
+"""spans and transitions after which a keyframe is made, or ten times as many as it has prefixes"""
+RECORDS_A_PREFIX = 10
 AGE = 600_000_000
-"""microseconds after a keyframe, from which on one is made after fewer tasks, too"""
+"""microseconds after a keyframe, from which on one is made after fewer records, too"""
+EXTENSION = 60_000_000
+"""microseconds, the least by which the time is moved until which a keyframe holds"""
 
-_COMPUTED: LiteralString = """
+COUNTS = ("finished", "scraped", "computed", "erred")
+"""that a keyframe has of each prefix before the numbers by state"""
+RELEASED, MEMORY, ERRED = (TASK_STATES.index(state) for state in ("released", "memory", "erred"))
+UNFINISHED = f"start IN ({', '.join(str(TASK_STATES.index(state)) for state in UNFINISHED_STATES)})"
+
+_SPANS: LiteralString = """
     FROM span
     WHERE cluster_id = %(cluster)s AND start <= %(at)s AND stop <= %(at)s AND stop > %(after)s
       AND action = %(compute)s"""
-PROGRESS_SINCE: LiteralString = f"""
-    SELECT prefix_id AS prefix, count(*) AS tasks, sum(extract(epoch FROM stop - start))::float8 AS seconds
-    {_COMPUTED} GROUP BY prefix_id"""
-PROGRESS: LiteralString = f"""
-    SELECT prefix, sum(tasks)::bigint AS tasks, sum(seconds) AS seconds FROM (
-        SELECT unnest(prefixes) AS prefix, unnest(tasks) AS tasks, unnest(seconds) AS seconds
-        FROM keyframe WHERE cluster_id = %(cluster)s AND time = %(after)s
-        UNION ALL ({PROGRESS_SINCE})
-    ) AS parts GROUP BY prefix"""
-"""tasks and seconds computed until `at`: the keyframe at `after` plus the spans that stopped since"""
+_FINISHED: LiteralString = f"""
+    SELECT prefix_id, count(*) FILTER (WHERE status = %(ok)s),
+           count(*) FILTER (WHERE status = %(ok)s AND stop < coalesce(
+               (SELECT min(since) FROM agent WHERE cluster_id = %(cluster)s), 'infinity')),
+           sum(extract(epoch FROM stop - start))::float8
+    {_SPANS} GROUP BY prefix_id"""
+_TRANSITIONS: LiteralString = """
+    FROM transition
+    WHERE cluster_id = %(cluster)s AND time <= %(at)s AND time > %(after)s AND start <> finish"""
+_NET = ", ".join(
+    f"count(*) FILTER (WHERE finish = {state}) - count(*) FILTER (WHERE start = {state})"
+    + (f" + count(*) FILTER (WHERE {IS_FIRST})" if state == RELEASED else "")
+    for state in range(len(TASK_STATES))
+)
+_CHANGED = f"""
+    SELECT group_id, count(*) FILTER (WHERE finish = {MEMORY} AND {UNFINISHED}),
+           count(*) FILTER (WHERE finish = {ERRED}), {_NET}
+    {_TRANSITIONS} GROUP BY group_id"""
 
 
-def progress_parameters(connection: psycopg.Connection, cluster: int, at: int) -> dict[str, Any]:
-    """Return the parameters of PROGRESS for a time in microseconds."""
-    after, is_complete = _last_keyframe(connection, cluster, at)
-    return {
-        "cluster": cluster,
-        "at": after if is_complete else from_microseconds(at),
-        "after": after,
-        "compute": int(Action.COMPUTE),
-    }
+@dataclass(slots=True)
+class Counted:
+    """What was counted of the tasks of a prefix."""
+
+    finished: int = 0
+    """spans of tasks that finished"""
+    scraped: int = 0
+    """those before the cluster's agent started; without an agent, all"""
+    computed: int = 0
+    """tasks that came into memory since, as their transitions tell"""
+    erred: int = 0
+    """tasks that erred, by their transitions"""
+    states: list[int] = field(default_factory=lambda: [0] * len(TASK_STATES))
+    """by position in TASK_STATES: how many more tasks are in that state"""
+    seconds: float = 0.0
+    """computing time of all attempts"""
+
+    @property
+    def has_transitions(self) -> bool:
+        return bool(self.computed or self.erred or any(self.states))
+
+    @property
+    def unfinished(self) -> dict[str, int]:
+        """The tasks that are to be computed by state, by their transitions."""
+        return {state: max(0, self.states[TASK_STATES.index(state)]) for state in UNFINISHED_STATES}
+
+    def add(self, computed: int, erred: int, states: Iterable[int]) -> None:
+        self.computed += computed
+        self.erred += erred
+        self.states = list(map(add, self.states, states))
+
+
+ByPrefix = dict[int, Counted]
+"""by id of the prefix"""
+
+
+def counted_until(connection: psycopg.Connection, cluster: int, at: int) -> ByPrefix:
+    """Count the tasks of each prefix until `at` (microseconds): the last keyframe, and the records since."""
+    counted, after = _last_keyframe(connection, cluster, at)
+    if after >= at:
+        return counted
+    parameters = _parameters(connection, cluster, after, at)
+    for prefix, finished, scraped, seconds in connection.execute(_FINISHED, parameters).fetchall():
+        found = counted.setdefault(prefix, Counted())
+        found.finished += finished
+        found.scraped += scraped
+        found.seconds += seconds
+    changed = connection.execute(
+        f"""SELECT prefix_id, changed.* FROM ({_CHANGED}) AS changed
+            JOIN task_group ON task_group.id = changed.group_id""",
+        parameters,
+    )
+    for prefix, _, computed, erred, *states in changed:
+        counted.setdefault(prefix, Counted()).add(computed, erred, states)
+    return counted
 
 
 def make_keyframes(connection: psycopg.Connection, extent: Extent, until: int) -> int:
@@ -56,22 +121,26 @@ def make_keyframes(connection: psycopg.Connection, extent: Extent, until: int) -
 
     None is made once a late record has changed the extent's version.
     """
-    parameters = progress_parameters(connection, extent.cluster, until)
-    prefixes = _prefixes(connection, parameters)
-    made = tasks = at = 0
-    intervals = _tasks_by_interval(connection, parameters)
-    begun = intervals[0][0] * INTERVAL if intervals else 0
-    newest = max(to_microseconds(parameters["after"]), begun)
-    for interval, count in intervals:
-        tasks += count
+    prefixes, newest = _newest(connection, extent, until)
+    made = records = at = 0
+    for interval, count in _records_by_interval(connection, extent.cluster, newest, until):
+        records += count
         at = (interval + 1) * INTERVAL
-        if tasks >= max(MANY_TASKS, 2 * prefixes) and at < until:
+        if records >= max(MANY_RECORDS, RECORDS_A_PREFIX * prefixes) and at < until:
             made += _make_keyframe(connection, extent, at)
-            prefixes = _prefixes(connection, progress_parameters(connection, extent.cluster, at))
-            newest, tasks = at, 0
-    if tasks and at < until and until - newest >= AGE:
+            prefixes, newest = _newest(connection, extent, at)
+            records = 0
+    if not records:
+        return made + _extend(connection, extent, newest, until)
+    if at < until and until - newest >= AGE:
         made += _make_keyframe(connection, extent, at)
     return made
+
+
+def has_old_keyframes(connection: psycopg.Connection, extent: Extent, until: int) -> bool:
+    """Return whether the keyframes end long before `until` (microseconds)."""
+    _, newest = _newest(connection, extent, until)
+    return until - newest > 2 * AGE
 
 
 def keep_progress(connection: psycopg.Connection, cluster: int, instants: Iterable[datetime]) -> None:
@@ -82,60 +151,123 @@ def keep_progress(connection: psycopg.Connection, cluster: int, instants: Iterab
     for instant in sorted(instants):
         at = (to_microseconds(instant) // INTERVAL + 1) * INTERVAL
         is_inside = extent.first * 1e6 < at < extent.last * 1e6
-        if is_inside and _tasks_by_interval(connection, progress_parameters(connection, cluster, at)):
+        _, newest = _newest(connection, extent, at)
+        if is_inside and _records_by_interval(connection, cluster, newest, at):
             _make_keyframe(connection, extent, at)
 
 
 def drop_keyframes(connection: psycopg.Connection, cluster: int, since: float) -> None:
-    """Drop the keyframes that a late record which stopped at `since` (seconds) invalidates."""
+    """Drop what keyframes tell of times from `since` (seconds) on, when a late record came."""
+    parameters = {"cluster": cluster, "since": since}
     connection.execute(
-        "DELETE FROM keyframe WHERE cluster_id = %s AND time >= to_timestamp(%s)", [cluster, since]
+        "DELETE FROM keyframe WHERE cluster_id = %(cluster)s AND time >= to_timestamp(%(since)s)", parameters
+    )
+    connection.execute(
+        """UPDATE keyframe SET until = time
+           WHERE cluster_id = %(cluster)s AND until >= to_timestamp(%(since)s)""",
+        parameters,
     )
 
 
 def _make_keyframe(connection: psycopg.Connection, extent: Extent, at: int) -> int:
-    rows = connection.execute(PROGRESS, progress_parameters(connection, extent.cluster, at)).fetchall()
-    prefixes, tasks, seconds = ([row[column] for row in rows] for column in range(3))
+    counted = counted_until(connection, extent.cluster, at)
+    counts = [
+        count for one in counted.values() for count in (*(getattr(one, name) for name in COUNTS), *one.states)
+    ]
     # the extent is locked for the insert alone: writers of the cluster don't wait for the count
     return connection.execute(
-        """INSERT INTO keyframe (cluster_id, time, prefixes, tasks, seconds)
-           SELECT cluster_id, %s, %s::int[], %s::bigint[], %s::float8[] FROM extent
-           WHERE cluster_id = %s AND version = %s FOR SHARE
+        """INSERT INTO keyframe (cluster_id, time, until, prefixes, counts, seconds)
+           SELECT cluster_id, %(at)s, %(at)s, %(prefixes)s::int[], %(counts)s::bigint[], %(seconds)s::float8[]
+           FROM extent WHERE cluster_id = %(cluster)s AND version = %(version)s FOR SHARE
            ON CONFLICT DO NOTHING""",
-        [from_microseconds(at), prefixes, tasks, seconds, extent.cluster, extent.version],
+        {
+            "cluster": extent.cluster,
+            "version": extent.version,
+            "at": from_microseconds(at),
+            "prefixes": list(counted),
+            "counts": counts,
+            "seconds": [one.seconds for one in counted.values()],
+        },
     ).rowcount
 
 
-def _tasks_by_interval(
-    connection: psycopg.Connection, parameters: Mapping[str, object]
+def _extend(connection: psycopg.Connection, extent: Extent, newest: int, until: int) -> int:
+    """Move the time until which the newest keyframe holds to `until`: nothing happened since `newest` (µs).
+
+    Makes the first keyframe of a cluster in which nothing happened for long; returns the number made.
+    """
+    if until - newest < EXTENSION:
+        return 0
+    moved = connection.execute(
+        """WITH unchanged AS (
+               SELECT FROM extent WHERE cluster_id = %(cluster)s AND version = %(version)s FOR SHARE
+           )
+           UPDATE keyframe SET until = %(until)s FROM unchanged
+           WHERE cluster_id = %(cluster)s AND until = %(newest)s""",
+        {
+            "cluster": extent.cluster,
+            "version": extent.version,
+            "newest": from_microseconds(newest),
+            "until": from_microseconds(until),
+        },
+    ).rowcount
+    is_new = not moved and until - newest >= AGE
+    return _make_keyframe(connection, extent, until // INTERVAL * INTERVAL) if is_new else 0
+
+
+def _records_by_interval(
+    connection: psycopg.Connection, cluster: int, after: int, until: int
 ) -> list[tuple[int, int]]:
-    """The numbers of tasks computed since the keyframe at `after`, by the interval in which they stopped."""
+    """The numbers of spans and transitions in (after, until], by the interval in which they were."""
     return connection.execute(
-        f"""SELECT (extract(epoch FROM stop) * 1000000)::bigint >> {SHIFT} AS interval, count(*)
-            {_COMPUTED} GROUP BY 1 ORDER BY 1""",
-        parameters,
+        f"""SELECT (extract(epoch FROM time) * 1000000)::bigint >> {SHIFT} AS interval, count(*)
+            FROM (SELECT stop AS time {_SPANS} UNION ALL SELECT time {_TRANSITIONS}) AS records
+            GROUP BY 1 ORDER BY 1""",
+        _parameters(connection, cluster, after, until),
     ).fetchall()
 
 
-def _prefixes(connection: psycopg.Connection, parameters: Mapping[str, object]) -> int:
-    """The number of prefixes of the keyframe at `after`."""
-    query = "SELECT cardinality(prefixes) FROM keyframe WHERE cluster_id = %(cluster)s AND time = %(after)s"
-    row = connection.execute(query, parameters).fetchone()
-    return int(row[0]) if row else 0
+def _parameters(
+    connection: psycopg.Connection, cluster: int, after: int, at: int
+) -> Mapping[str, datetime | int]:
+    """The parameters of records in (after, at] (microseconds), up to the cluster's last record."""
+    row = connection.execute("SELECT last FROM extent WHERE cluster_id = %s", [cluster]).fetchone()
+    until = from_microseconds(at)
+    return {
+        "cluster": cluster,
+        "after": from_microseconds(after),
+        "at": min(until, row[0]) if row else until,
+        "compute": int(Action.COMPUTE),
+        "ok": int(Status.OK),
+    }
 
 
-def _last_keyframe(connection: psycopg.Connection, cluster: int, until: int) -> tuple[datetime, bool]:
-    """Return the time of the last keyframe, and whether it counts all tasks that there are.
+def _newest(connection: psycopg.Connection, extent: Extent, until: int) -> tuple[int, int]:
+    """The number of prefixes of the last keyframe, and the time (microseconds) until which it holds."""
+    counted, after = _last_keyframe(connection, extent.cluster, until)
+    return len(counted), after
 
-    Without one it is a time before the cluster's first record.
+
+def _last_keyframe(connection: psycopg.Connection, cluster: int, at: int) -> tuple[ByPrefix, int]:
+    """Return the last keyframe, and the time (microseconds) until which it holds.
+
+    Without one that is a time before the cluster's first record.
     """
     row = connection.execute(
-        """SELECT coalesce(newest.time, first - interval '1 s'), coalesce(newest.tasks, 0) = extent.tasks
+        """SELECT coalesce(newest.until, first - interval '1 s'), prefixes, counts, seconds
            FROM extent LEFT JOIN (
-               SELECT time, (SELECT sum(one) FROM unnest(tasks) AS one) AS tasks FROM keyframe
-               WHERE cluster_id = %(cluster)s AND time <= %(until)s ORDER BY time DESC LIMIT 1
+               SELECT until, prefixes, counts, seconds FROM keyframe
+               WHERE cluster_id = %(cluster)s AND time <= %(at)s ORDER BY time DESC LIMIT 1
            ) AS newest ON true
            WHERE extent.cluster_id = %(cluster)s""",
-        {"cluster": cluster, "until": from_microseconds(until)},
+        {"cluster": cluster, "at": from_microseconds(at)},
     ).fetchone()
-    return (row[0], bool(row[1])) if row else (from_microseconds(0), False)
+    if row is None:
+        return {}, 0
+    until, prefixes, counts, seconds = row
+    width = len(COUNTS) + len(TASK_STATES)
+    counted = {}
+    for number, prefix in enumerate(prefixes or ()):
+        finished, scraped, computed, erred, *states = counts[number * width : (number + 1) * width]
+        counted[prefix] = Counted(finished, scraped, computed, erred, states, seconds[number])
+    return counted, to_microseconds(until)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 from psycopg.rows import args_row
 
-from observatory.store.maintenance.keyframes import PROGRESS, progress_parameters
 from observatory.store.queries.labels import decode_labels
 from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
@@ -19,8 +17,6 @@ LONGEST_CLUSTER = 365 * 86_400.0
 """seconds"""
 HEARTBEAT = "observatory_worker_memory_bytes"
 """what each heartbeat has, from whatever source"""
-PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
-
 
 _ALIVE: LiteralString = "worker.started <= %(at)s AND (worker.ended IS NULL OR worker.ended > %(at)s)"
 # of one worker, from the index: OFFSET keeps the planner from reading those of all workers that ever were
@@ -48,18 +44,6 @@ _STATUS: LiteralString = """CASE
     WHEN changed.is_before AND changed.status IS NOT NULL THEN changed.status
     WHEN changed.worker_id IS NULL AND worker.ended IS NULL THEN worker.status
     ELSE 'running' END"""
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixProgress:
-    """The tasks of a prefix that were computed until then."""
-
-    prefix: int
-    name: str
-    color: str
-    tasks: int
-    seconds: float
-    """computing time"""
 
 
 class LiveWorker(NamedTuple):
@@ -94,27 +78,6 @@ class LastValues(NamedTuple):
     """by worker; None: of the cluster"""
     time: datetime
     """of the newest sample"""
-
-
-def prefix_progress(connection: psycopg.Connection, cluster: int, at: int) -> list[PrefixProgress]:
-    """Return the progress of each prefix until `at` (microseconds), sorted by name."""
-    rows = connection.execute(
-        f"""SELECT prefix.id, name, color, coalesce(tasks, 0), coalesce(seconds, 0)
-            FROM prefix LEFT JOIN ({PROGRESS}) AS counted ON prefix = prefix.id
-            WHERE cluster_id = %(cluster)s ORDER BY name""",
-        progress_parameters(connection, cluster, at),
-    ).fetchall()
-    return [PrefixProgress(*row) for row in rows]
-
-
-def computing_seconds(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int
-) -> dict[int, float]:
-    """Return how long tasks computed that stopped in (start, stop] (microseconds): seconds by prefix."""
-    before = prefix_progress(connection, cluster, start) if start else []
-    earlier = {row.prefix: row.seconds for row in before}
-    rows = prefix_progress(connection, cluster, stop)
-    return {row.prefix: max(0.0, row.seconds - earlier.get(row.prefix, 0.0)) for row in rows}
 
 
 def live_workers(connection: psycopg.Connection, cluster: int, at: int) -> list[LiveWorker]:
@@ -247,12 +210,3 @@ def _last_parameters(
         "at": from_microseconds(at),
         "oldest": max(from_microseconds(at) - timedelta(seconds=max_age), from_microseconds(since)),
     }
-
-
-def prefix_counts(connection: psycopg.Connection, cluster: int, at: int) -> dict[str, dict[str, int]]:
-    """Return how often tasks had entered each state until `at` (microseconds), by prefix and state."""
-    counts: dict[str, dict[str, int]] = {}
-    for sample in last_samples(connection, cluster, (PREFIX_TOTALS,), at, LONGEST_CLUSTER):
-        prefix, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
-        counts.setdefault(prefix, {})[state] = int(sample.value)
-    return counts

@@ -82,13 +82,23 @@ def test_a_difference_and_a_missing_metric_are_described() -> None:
 
 def test_the_message_has_further_conditions_and_the_text_of_the_event() -> None:
     erred = EventCondition("task-erred", By.CLUSTER, count=10, window=60)
-    assert said(erred, metric(threshold=GIB), text="ValueError: no") == (
-        "etl: a task erred, 10 times or more within 1 min,"
-        ' and observatory_worker_memory_bytes{type="process"} is above 1 GiB: ValueError: no'
+    assert said(erred, metric(threshold=GIB), value=12, text="ValueError: no") == (
+        "etl: a task erred 12 times within 1 min,"
+        ' and observatory_worker_memory_bytes{type="process"} is above 1 GiB; the last time: ValueError: no'
+    )
+    rose = EventCondition("tasks-erred", By.CLUSTER, count=4, window=60)
+    assert said(rose, value=5, text="2 tasks erred") == (
+        "etl: the number of erred tasks rose 5 times within 1 min; the last time: 2 tasks erred"
     )
     assert said(EventCondition("worker-lost", By.WORKER), labels={"worker": "w1"}) == (
-        "etl, w1: a worker was lost"
+        "etl, w1: a worker was lost, or disappeared"
     )
+
+
+@pytest.mark.parametrize("text", ["w6 was lost", "w6 joined", "a client submitted 12 tasks"])
+def test_an_event_whose_message_is_a_sentence_is_told_by_it_alone(text: str) -> None:
+    lost = EventCondition("worker-lost", By.WORKER)
+    assert said(lost, labels={"worker": "w6"}, text=text) == f"etl: {text}"
 
 
 def test_a_run_is_described_with_what_is_usual() -> None:

@@ -42,3 +42,11 @@ test("a search finds prefixes that have no row, and says how many more there are
   const { rows, note } = barsOf(stateOf(3000), "p-1", colors);
   assert.deepEqual([rows.length, note], [50, "and 1,061 more"]);
 });
+
+test("what is to do is told by state, and when totals were sampled before the playhead", () => {
+  const state = { ...stateOf(1, { total: 9, states: { waiting: 0, queued: 5, processing: 3 } }), at: 100, progress_at: 97 };
+  const { rows, note } = barsOf(state, "", colors);
+  assert.equal(rows[0].parts[2].title, "P-0: 8 to do: 5 queued, 3 processing");
+  assert.match(note ?? "", /^Erred tasks and totals are of .*, 3.00 s earlier$/);
+  assert.equal(barsOf({ ...state, progress_at: null }, "", colors).note, "");
+});

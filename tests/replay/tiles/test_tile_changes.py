@@ -73,7 +73,7 @@ def built(
     build_only: Callable[..., None],
 ) -> Cluster:
     build_only("profile")
-    monkeypatch.setattr(keyframes, "MANY_TASKS", 100)
+    monkeypatch.setattr(keyframes, "MANY_RECORDS", 100)
     return finish(request.param, cluster, writer, direct, now)
 
 

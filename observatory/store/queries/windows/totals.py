@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from observatory.store.queries.state import prefix_counts
+from observatory.store.queries.progress import entered_until
 from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED
 from observatory.store.queries.windows.row_counts import STARTS
 from observatory.store.times import to_microseconds
@@ -154,7 +154,7 @@ def _has_gap(connection: psycopg.Connection, window: dict[str, Any]) -> bool:
 def _counted_tasks(connection: psycopg.Connection, window: dict[str, Any]) -> int:
     """Return how many tasks the scheduler counted as finished in the window."""
     before, after = (
-        prefix_counts(connection, window["cluster"], to_microseconds(window[edge]))
+        entered_until(connection, window["cluster"], to_microseconds(window[edge])).counts
         for edge in ("start", "stop")
     )
     return sum(

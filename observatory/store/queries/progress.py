@@ -1,0 +1,137 @@
+"""Reads how far the tasks of a cluster were at a point in time, by prefix and by state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import LiteralString
+
+import psycopg
+
+from observatory.store.maintenance.keyframes import Counted, counted_until
+from observatory.store.queries.state import LONGEST_CLUSTER, last_samples
+from observatory.store.queries.sums.state_sums import IS_FIRST
+from observatory.store.times import from_microseconds, to_microseconds
+from observatory.wire.records import TASK_STATES, UNFINISHED_STATES
+
+PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
+MOST_CHANGES = 200_000
+"""transitions of which the tasks are told apart: some 0.5 s"""
+
+_UNFINISHED = ", ".join(str(TASK_STATES.index(state)) for state in UNFINISHED_STATES)
+_BETWEEN: LiteralString = "transition.cluster_id = %(cluster)s AND time > %(after)s AND time <= %(at)s"
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixCounted:
+    """What was counted of the tasks of a prefix until a time."""
+
+    prefix: int
+    name: str
+    color: str
+    counted: Counted
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """How often tasks of each prefix had entered each state, as the scheduler's metrics told last."""
+
+    counts: dict[str, dict[str, int]]
+    """by name of the prefix and state"""
+    at: int | None
+    """microseconds; None: the metrics aren't known"""
+
+
+def prefixes_counted(connection: psycopg.Connection, cluster: int, at: int) -> list[PrefixCounted]:
+    """Return what was counted of each prefix until `at` (microseconds), sorted by name."""
+    counted = counted_until(connection, cluster, at)
+    query = "SELECT id, name, color FROM prefix WHERE cluster_id = %s ORDER BY name"
+    return [
+        PrefixCounted(prefix, name, color, counted.get(prefix) or Counted())
+        for prefix, name, color in connection.execute(query, [cluster])
+    ]
+
+
+def computing_seconds(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int
+) -> dict[int, float]:
+    """Return how long tasks computed that stopped in (start, stop] (microseconds): seconds by prefix."""
+    before = counted_until(connection, cluster, start) if start else {}
+    after = counted_until(connection, cluster, stop)
+    return {
+        prefix: max(0.0, found.seconds - (before[prefix].seconds if prefix in before else 0.0))
+        for prefix, found in after.items()
+    }
+
+
+def agent_since(connection: psycopg.Connection, cluster: int) -> int | None:
+    """Return from when on (microseconds) an agent reported transitions; None: none did."""
+    row = connection.execute("SELECT min(since) FROM agent WHERE cluster_id = %s", [cluster]).fetchone()
+    return to_microseconds(row[0]) if row and row[0] else None
+
+
+def entered_until(connection: psycopg.Connection, cluster: int, at: int) -> Entered:
+    """Return how often tasks had entered each state until `at` (microseconds), by the last metrics."""
+    counts: dict[str, dict[str, int]] = {}
+    samples = last_samples(connection, cluster, (PREFIX_TOTALS,), at, LONGEST_CLUSTER)
+    for sample in samples:
+        prefix, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
+        counts.setdefault(prefix, {})[state] = int(sample.value)
+    newest = max((to_microseconds(sample.time) for sample in samples), default=None)
+    return Entered(counts, newest)
+
+
+def state_changes(connection: psycopg.Connection, cluster: int, after: int, at: int) -> dict[str, int]:
+    """Return how many more tasks were in each state at `at` than at `after` (microseconds)."""
+    net = ", ".join(
+        f"count(*) FILTER (WHERE finish = {code}) - count(*) FILTER (WHERE start = {code})"
+        for code in range(len(TASK_STATES))
+    )
+    row = connection.execute(
+        f"""SELECT {net}, count(*) FILTER (WHERE {IS_FIRST}) FROM transition
+            WHERE {_BETWEEN} AND start <> finish""",
+        {"cluster": cluster, "after": from_microseconds(after), "at": from_microseconds(at)},
+    ).fetchone()
+    assert row is not None
+    *changes, created = row
+    found = dict(zip(TASK_STATES, changes, strict=True))
+    found["released"] += created
+    del found["forgotten"]
+    return found
+
+
+def finished_since(
+    connection: psycopg.Connection, cluster: int, after: int, at: int, prefixes: Collection[int]
+) -> dict[int, dict[str, int]] | None:
+    """Return the tasks of prefixes that finished since `after` and still are in memory, erred or released.
+
+    They are counted at `at` (microseconds) by prefix and state. None: there were too many changes.
+    """
+    rows = connection.execute(
+        f"""WITH change AS MATERIALIZED (
+                SELECT prefix_id, group_id, key_rest, time, start, finish
+                FROM transition JOIN task_group ON task_group.id = group_id
+                WHERE {_BETWEEN} AND start <> finish AND prefix_id = ANY(%(prefixes)s)
+                LIMIT %(most)s + 1
+            ), task AS (
+                SELECT prefix_id, (array_agg(finish ORDER BY time DESC))[1] AS state
+                FROM change GROUP BY prefix_id, group_id, key_rest
+                HAVING bool_or(start IN ({_UNFINISHED}))
+            )
+            SELECT prefix_id, state, count(*), (SELECT count(*) FROM change) > %(most)s
+            FROM task GROUP BY prefix_id, state""",
+        {
+            "cluster": cluster,
+            "after": from_microseconds(after),
+            "at": from_microseconds(at),
+            "prefixes": list(prefixes),
+            "most": MOST_CHANGES,
+        },
+    ).fetchall()
+    if any(is_cut for *_, is_cut in rows):
+        return None
+    found: dict[int, dict[str, int]] = {prefix: {} for prefix in prefixes}
+    for prefix, code, count, _ in rows:
+        if code >= 0:
+            found[prefix][TASK_STATES[code]] = count
+    return found
