@@ -184,6 +184,26 @@ export interface paths {
         patch: operations["observatory_collect_discovery_api_change_discovery"];
         trace?: never;
     };
+    "/api/v1/ingest/same-project": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether a token of the same project has a SHA-256 digest that begins with these 16 digits
+         * @description Agents ask before they send what another agent of their machine left on its disk.
+         */
+        get: operations["observatory_collect_agents_ingest_same_project"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ingest": {
         parameters: {
             query?: never;
@@ -2925,6 +2945,11 @@ export interface components {
             identity_interval?: number | null;
             /** Metrics Interval */
             metrics_interval?: number | null;
+        };
+        /** SameProject */
+        SameProject: {
+            /** Same Project */
+            same_project: boolean;
         };
         /** Answer */
         Answer: {
@@ -6350,6 +6375,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DiscoveryOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+        };
+    };
+    observatory_collect_agents_ingest_same_project: {
+        parameters: {
+            query: {
+                digest: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SameProject"];
                 };
             };
             /** @description Unprocessable Entity */

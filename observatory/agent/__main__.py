@@ -16,7 +16,7 @@ from observatory.agent.configuration import (
 from observatory.agent.delivery.batch import Batch
 from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.agent.delivery.sender import send, send_all
-from observatory.agent.delivery.spool import abandoned_spools
+from observatory.agent.delivery.spool import abandoned_spools, owner_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,7 +48,7 @@ def flush(configuration: Configuration) -> int:
     left = 0
     with closing(IngestClient(configuration)) as client:
         # any token of the project will do: the one that the agent used may have been replaced
-        for spool in abandoned_spools(directory, {"url": configuration.url}):
+        for spool in abandoned_spools(directory, configuration.url, _is_ours(client, configuration)):
             total = len(spool)
             if not left:
                 send_all(spool, _with_progress(client, spool.folder.name, total))
@@ -57,6 +57,19 @@ def flush(configuration: Configuration) -> int:
             spool.close()
     print(f"{left} batches left")
     return 1 if left else 0
+
+
+def _is_ours(client: IngestClient, configuration: Configuration) -> Callable[[str], bool]:
+    """Whether a spool is of the token's project. Servers that cannot tell take it: somebody asked for it."""
+    own = owner_of(configuration.url, configuration.token)["token"]
+
+    def is_ours(digest: str) -> bool:
+        if digest == own or client.is_of_same_project(digest) is not False:
+            return True
+        print("a spool of another project's token is left: flush it with a token of its project")
+        return False
+
+    return is_ours
 
 
 def _with_progress(client: IngestClient, name: str, total: int) -> Callable[[Batch], Outcome]:

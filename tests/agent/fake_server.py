@@ -28,6 +28,8 @@ class FakeServer:
         self.bodies: list[bytes] = []
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in KINDS}
         self.refused = 0
+        self.digests: set[str] = set()
+        """Beginnings of the digests of other tokens of the project."""
         self._last: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -65,6 +67,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         answer = json.dumps({"sequence": sequence, "refused": 0, "already": False}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def do_GET(self) -> None:
+        """Tells whether a token is of the same project, as `GET /api/v1/ingest/same-project` does."""
+        path, _, digest = self.path.partition("?digest=")
+        assert path == "/api/v1/ingest/same-project"
+        answer = json.dumps({"same_project": digest in self.receiving.digests}).encode()
+        self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)

@@ -109,9 +109,18 @@ def test_it_prints_what_it_sent_and_what_is_left(server: FaultyServer, tmp_path:
 
 
 def test_a_newer_token_sends_batches_spooled_with_an_older_one(server: FaultyServer, tmp_path: Path) -> None:
+    server.received.digests = {owner_of(server.url, "an older token")["token"]}
     leave(tmp_path, server.url, token="an older token")
     assert flush(server, tmp_path).returncode == 0
     assert len(server.received.rows["transition"]) == 3
+
+
+def test_batches_of_another_project_stay(server: FaultyServer, tmp_path: Path) -> None:
+    leave(tmp_path, server.url, token="another project's token")
+    done = flush(server, tmp_path)
+    assert "another project" in done.stdout
+    assert server.received.heads == []
+    assert (tmp_path / "gone").exists()
 
 
 def test_batches_for_another_server_stay(server: FaultyServer, tmp_path: Path) -> None:

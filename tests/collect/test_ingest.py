@@ -12,8 +12,10 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.db import connection as django_connection
+from django.test import Client
 from django.utils import timezone
 
+from observatory.agent.delivery.spool import owner_of
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.clusters.tokens import ingest_tokens
 from observatory.collect.collector.registry import unnamed_cluster_of
@@ -44,6 +46,22 @@ def test_a_batch_appears_as_a_cluster_under_its_name(agent: Agent, project: Proj
     cluster = Cluster.objects.get()
     assert (cluster.name, cluster.project, cluster.scheduler_id) == ("etl", project, agent.scheduler_id)
     assert (count("span"), count("transition")) == (2, 1)
+
+
+def test_an_agent_learns_which_tokens_are_of_its_project(client: Client, project: Project) -> None:
+    _, own = ingest_tokens.make(project, "own", None)
+    revoked, older = ingest_tokens.make(project, "older", None)
+    ingest_tokens.revoke(project, revoked.pk)
+    _, foreign = ingest_tokens.make(Project.objects.create(name="Beta", slug="beta"), "foreign", None)
+
+    def ask(digest: str, token: str = own) -> Any:
+        headers = {"Authorization": f"Bearer {token}"}
+        return client.get("/api/v1/ingest/same-project", {"digest": digest}, headers=headers)
+
+    answers = [ask(owner_of("", token)["token"]).json() for token in (own, older, foreign, "obs_never_made")]
+    assert [answer["same_project"] for answer in answers] == [True, True, False, False]
+    assert ask("%").status_code == ask("0").status_code == 422
+    assert ask("0" * 16, older).status_code == 401
 
 
 def test_the_same_batch_is_stored_once_however_often_it_comes(agent: Agent, count: Any) -> None:

@@ -62,6 +62,7 @@ class IngestClient:
             "User-Agent": "dask-observatory-agent",
         }
         self._connection: http.client.HTTPConnection | None = None
+        self._same_project: dict[str, bool] = {}
         self.error = ""
         """Why the last attempt failed."""
         self.refusal = ""
@@ -86,6 +87,29 @@ class IngestClient:
             self.close()
             self.error = f"{type(error).__name__}: {error}"[:300]
             return Outcome.RETRY
+
+    def is_of_same_project(self, digest: str) -> bool | None:
+        """Whether another token, of which `digest` begins the digest, is one of this token's project.
+
+        None: the server did not answer that, because it is away, or older than the agent.
+        """
+        if digest not in self._same_project:
+            try:
+                connection = self._connection = self._connection or self._connect()
+                path = f"{self._path}/same-project?digest={digest}"
+                connection.request("GET", path, headers={"Authorization": self._headers["Authorization"]})
+                answer = connection.getresponse()
+                body = answer.read(MAXIMUM_ANSWER + 1)
+                if answer.will_close or not answer.isclosed():
+                    self.close()
+                found = json.loads(body)["same_project"] if answer.status == 200 else None
+            except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+                self.close()
+                found = None
+            if not isinstance(found, bool):
+                return None
+            self._same_project[digest] = found
+        return self._same_project[digest]
 
     def _send(self, body: bytes) -> Outcome:
         connection = self._connection = self._connection or self._connect()

@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +84,7 @@ class Sender:
         self._spool = Spool(self._directory / self.agent, configuration.spool_limit, self._owner)
         self.backlog = Backlog(self._spool, configuration.memory_limit)
         self._adopted_spool: Spool | None = None
-        self._abandoned = abandoned_spools(self._directory, self._owner)
+        self._abandoned: Iterator[Spool] = iter(())
         self._scan_again = 0.0
         self._waiting: deque[Callable[[], object]] = deque()
         """What to call when the rows that are buffered now are on disk."""
@@ -266,7 +266,7 @@ class Sender:
 
     def _send_abandoned(self, client: IngestClient) -> Outcome | None:
         """Sends one batch from the spool of a stopped agent."""
-        spool = self._adopted_spool = self._adopted_spool or self._next_abandoned()
+        spool = self._adopted_spool = self._adopted_spool or self._next_abandoned(client)
         if spool is None:
             return None
         batch = spool.first()
@@ -280,13 +280,17 @@ class Sender:
             self._adopted_spool = None
         return None
 
-    def _next_abandoned(self) -> Spool | None:
-        if time.monotonic() < self._scan_again:
-            return None
+    def _next_abandoned(self, client: IngestClient) -> Spool | None:
         spool = next(self._abandoned, None)
-        if spool is None:
+        if spool is None and time.monotonic() >= self._scan_again:
             self._scan_again = time.monotonic() + RESCAN
-            self._abandoned = abandoned_spools(self._directory, self._owner)
+            own = self._owner["token"]
+            self._abandoned = abandoned_spools(
+                self._directory,
+                self.configuration.url,
+                lambda digest: digest == own or client.is_of_same_project(digest) is True,
+            )
+            spool = next(self._abandoned, None)
         return spool
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -11,10 +11,11 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
@@ -32,6 +33,7 @@ else:
 
 log = logging.getLogger("distributed.observatory")
 
+DIGEST = re.compile(r"[0-9a-f]{16}")
 LOCK, OWNER = "lock", "owner.json"
 HEAD = "head"
 FULL, DAMAGED = DropReason.SPOOL_FULL.value, DropReason.DAMAGED.value
@@ -76,7 +78,7 @@ class Spool:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         for folder in (self.folder.parent, self.folder):
             _check_owner(folder)
-        lock = (self.folder / LOCK).open("w")
+        lock = open(self.folder / LOCK, "w", opener=_private)  # noqa: SIM115 held until `close`
         try:
             _lock(lock)
         except OSError:
@@ -163,7 +165,7 @@ class Spool:
 
     def _write(self, batch: Batch) -> None:
         for importance, part in batch.parts.items():
-            self._path(batch.sequence, importance.name).write_bytes(part.data)
+            _write_file(self._path(batch.sequence, importance.name), part.data)
         head = _head_json(batch)
         _write(self._path(batch.sequence, HEAD), head)
         self._policy.resize(batch.sequence, len(head))
@@ -205,19 +207,26 @@ class Spool:
 
 
 def owner_of(url: str, token: str) -> dict[str, str]:
-    """Identifies the owner of a spool: only an agent with the same address and token sends its batches."""
+    """Identifies the owner of a spool: the server, and the token, which tells the project there."""
     return {"url": url, "token": hashlib.sha256(token.encode()).hexdigest()[:16]}
 
 
-def abandoned_spools(directory: Path, owner: Mapping[str, str]) -> Iterator[Spool]:
-    """Opened spools of stopped agents with this owner, oldest first."""
+def abandoned_spools(directory: Path, url: str, is_ours: Callable[[str], bool]) -> Iterator[Spool]:
+    """Opened spools of stopped agents for this server, oldest first.
+
+    `is_ours`: whether the token with this digest is one of the same project.
+    """
     for path in sorted(directory.glob(f"*/{OWNER}"), key=lambda path: _changed(path)):
         try:
             found = json.loads(path.read_bytes())
             spool = Spool(path.parent, 1 << 62, found)
-            if owner.items() <= found.items() and spool.open():
-                yield spool
-        except (OSError, ValueError, TypeError, AttributeError):
+            if found["url"] != url or not DIGEST.fullmatch(found["token"]) or not spool.open():
+                continue
+            if not is_ours(found["token"]):
+                spool.close()
+                continue
+            yield spool
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
 
 
@@ -251,10 +260,20 @@ def _head_json(batch: Batch) -> bytes:
     ).encode()
 
 
+def _private(path: str, flags: int) -> int:
+    """Opens a file that only this user can read."""
+    return os.open(path, flags, 0o600)
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    with open(path, "wb", opener=_private) as file:
+        file.write(data)
+
+
 def _write(path: Path, data: bytes) -> None:
     """Writes a file atomically."""
     unfinished = path.with_name(f"{path.name}.unfinished")
-    unfinished.write_bytes(data)
+    _write_file(unfinished, data)
     os.replace(unfinished, path)
 
 

@@ -52,6 +52,11 @@ def find_revoked(secret: str) -> IngestToken | None:
     return IngestToken.objects.filter(digest=digest_of(secret), revoked__isnull=False).first()
 
 
+def has_token(project: Project, digest: str) -> bool:
+    """Whether a token of the project, even a revoked one, has a digest that begins with `digest`."""
+    return IngestToken.objects.filter(project=project, digest__startswith=digest).exists()
+
+
 def revoke(project: Project, token_id: int) -> None:
     """Raises Http404 if the project doesn't have this token."""
     found = IngestToken.objects.filter(project=project, pk=token_id)

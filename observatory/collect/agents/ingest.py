@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from operator import attrgetter
+from typing import Annotated
 
 import numpy as np
 import psycopg
 from cachetools import LRUCache
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from ninja import Router, Schema
+from ninja import Query, Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
@@ -102,6 +103,10 @@ class Answer(Schema):
     """why records of valid times are refused; missing where none are"""
 
 
+class SameProject(Schema):
+    same_project: bool
+
+
 class Refusal(Schema):
     detail: str
 
@@ -116,6 +121,20 @@ class TokenAuth(HttpBearer):
             _count_refusal(request, reason, answer, revoked)
             raise HttpError(401, answer)
         return found
+
+
+@router.get(
+    "/ingest/same-project",
+    auth=TokenAuth(),
+    response={200: SameProject, 422: Refusal},
+    summary="Whether a token of the same project has a SHA-256 digest that begins with these 16 digits",
+)
+def same_project(
+    request: HttpRequest, digest: Annotated[str, Query(pattern=r"^[0-9a-f]{16}$")]
+) -> SameProject:
+    """Agents ask before they send what another agent of their machine left on its disk."""
+    token: IngestToken = request.auth  # type: ignore[attr-defined]
+    return SameProject(same_project=ingest_tokens.has_token(token.project, digest))
 
 
 @router.post(

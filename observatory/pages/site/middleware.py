@@ -14,7 +14,8 @@ from observatory.clusters.tokens import access_tokens
 from observatory.clusters.tokens.api_sign_in import READS
 from observatory.pages.site.errors import bad_request, is_api
 
-TOKEN_ENDPOINTS = ("/api/v1/ingest",)
+TOKEN_ENDPOINTS = {("POST", "/api/v1/ingest"), ("GET", "/api/v1/ingest/same-project")}
+"""authenticated by an ingest token"""
 PUBLIC_LINKS = "/api/v1/r/"
 """authenticated by the link's token, not by a session"""
 
@@ -62,7 +63,7 @@ class SignInRequiredMiddleware(LoginRequiredMiddleware):
     def process_view(
         self, request: HttpRequest, view_func: Any, view_args: Any, view_kwargs: Any
     ) -> HttpResponseBase | None:
-        if request.method == "POST" and request.path_info in TOKEN_ENDPOINTS:
+        if (request.method, request.path_info) in TOKEN_ENDPOINTS:
             return None
         if request.method in READS and request.path_info.startswith(PUBLIC_LINKS):
             return None

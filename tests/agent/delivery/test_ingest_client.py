@@ -198,3 +198,16 @@ def test_a_trusted_certificate_is_valid_for_its_host_only(
     )
     assert post.send(body(1)) is Outcome.RETRY
     post.close()
+
+
+def test_whether_a_token_is_of_the_same_project_is_unknown_until_the_server_answers(
+    server: FaultyServer, post: IngestClient
+) -> None:
+    ours, foreign = "0" * 16, "f" * 16
+    server.received.digests = {ours}
+    server.stop()
+    assert post.is_of_same_project(ours) is None
+    server.start()
+    assert post.is_of_same_project(ours) is True
+    assert post.is_of_same_project(foreign) is False
+    assert post.send(body(1)) is Outcome.ACKNOWLEDGED

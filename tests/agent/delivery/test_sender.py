@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -194,6 +195,51 @@ def test_the_spool_of_another_project_is_not_sent(server: FaultyServer, tmp_path
     sender.close(10)
     assert AGENT not in {head.agent for head in server.received.heads}
     assert (tmp_path / "spool" / AGENT).exists()
+
+
+def test_the_spool_of_another_token_of_the_same_project_is_sent(server: FaultyServer, tmp_path: Path) -> None:
+    owner = owner_of(server.url, "an older token")
+    server.received.digests = {owner["token"]}
+    other = Spool(tmp_path / "spool" / AGENT, 10**6, owner)
+    other.add(real(1, {"transition": [transition(1)]}))
+    other.close()
+    sender = sender_to(server, tmp_path)
+    eventually(lambda: AGENT in {head.agent for head in server.received.heads})
+    eventually(lambda: not (tmp_path / "spool" / AGENT).exists())
+    sender.close(10)
+
+
+def test_agents_of_one_machine_leave_each_others_spools_alone(server: FaultyServer, tmp_path: Path) -> None:
+    server.stop()
+    senders = [sender_to(server, tmp_path) for _ in range(3)]
+    for number in range(300):
+        senders[number % 3].buffer.appender("transition")(transition(number))
+        time.sleep(0.002)
+    eventually(lambda: all(not len(sender.buffer) and len(sender.backlog.spool) for sender in senders))
+    server.start()
+    for sender in senders:
+        eventually(lambda: not len(sender.backlog))  # noqa: B023
+        assert sender._adopted_spool is None
+        sender.close(20)
+    assert sorted(keys(server)) == list(range(300))
+    assert len(server.received.heads) == len({(head.agent, head.sequence) for head in server.received.heads})
+
+
+def test_rows_are_on_disk_when_they_were_asked_to_be_written(server: FaultyServer, tmp_path: Path) -> None:
+    server.stop()
+    sender = sender_to(server, tmp_path, flush_interval=3600)
+    for number in range(1000):
+        sender.buffer.appender("transition")(transition(number))
+    written = threading.Event()
+    sender.write_now(written.set)
+    assert written.wait(120)
+    found = Spool(tmp_path / "copy", 10**9, {})
+    shutil.copytree(tmp_path / "spool" / sender.agent, tmp_path / "copy")
+    assert found.open()
+    batch = found.first()
+    assert batch is not None
+    assert sum(part.counts.get("transition", (0,))[0] for part in batch.parts.values()) == 1000
+    sender.close(0.1)
 
 
 def test_without_a_writable_spool_the_agent_still_reports(server: FaultyServer, tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ def test_only_this_user_can_read_it_and_it_doesnt_hold_the_token(tmp_path: Path)
     for folder in (spool.folder, spool.folder.parent):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     for path in spool.folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert b"s3cret-token" not in path.read_bytes()
 
 
@@ -193,7 +194,7 @@ def test_folders_in_use_of_other_servers_and_of_other_projects_are_left_alone(tm
     (tmp_path / "nonsense").mkdir()
     (tmp_path / "nonsense/owner.json").write_text("[")
     found = []
-    for spool in abandoned_spools(tmp_path, OWNER):
+    for spool in abandoned_spools(tmp_path, OWNER["url"], OWNER["token"].__eq__):
         found.append(spool.folder.name)
         spool.close()
     assert found == ["gone"]
@@ -205,7 +206,8 @@ def test_the_oldest_folder_is_adopted_first(tmp_path: Path) -> None:
         spool.add(sized(1, {TASKS: 10}))
         spool.close()
         os.utime(tmp_path / name / "owner.json", (START - age, START - age))
-    assert [spool.folder.name for spool in abandoned_spools(tmp_path, OWNER)] == ["oldest", "older", "newest"]
+    found = abandoned_spools(tmp_path, OWNER["url"], OWNER["token"].__eq__)
+    assert [spool.folder.name for spool in found] == ["oldest", "older", "newest"]
 
 
 def test_the_folder_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
