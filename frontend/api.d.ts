@@ -4025,6 +4025,8 @@ export interface components {
             address: string | null;
             /** Has Agent */
             has_agent: boolean;
+            /** Not Recorded */
+            not_recorded: string[];
             /** Started */
             started: number;
             /** First */
@@ -4373,6 +4375,10 @@ export interface components {
             gpu_utilization: number | null;
             /** Rmm Memory */
             rmm_memory: number | null;
+            /** Custom */
+            custom: {
+                [key: string]: number;
+            };
         };
         /**
          * RunningSpan

@@ -8,6 +8,7 @@ import { eventList } from "./system/event_list.js";
 import { eventsTrack } from "./events/track.js";
 import { clusterMemory, selectedMemory, workerMemory } from "./series/memory.js";
 import { cpu, eventLoop, gil } from "./series/processor.js";
+import { selectedCustom } from "./series/custom.js";
 import { findings } from "./findings/findings.js";
 import { finePerformance } from "./fine_performance/fine_performance.js";
 import { flameGraph } from "./flame_graph/flame_graph.js";
@@ -93,6 +94,7 @@ export const charts = {
     taskStream,
     workerMemory,
     selectedMemory,
+    selectedCustom,
     cpu,
     gil,
     eventLoop,

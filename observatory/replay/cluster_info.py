@@ -23,9 +23,11 @@ from observatory.store.ingest import agents
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
 from observatory.store.queries.dimensions import Dimensions, dimensions_version, read_dimensions
+from observatory.store.queries.events import messages_of
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.progress import computing_seconds
 from observatory.wire.blocks import decode
+from observatory.wire.event_kinds import NOT_RECORDED
 from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES, SPANS
 
 THRESHOLDS = {"target": 0.6, "spill": 0.7, "pause": 0.8, "terminate": 0.95}
@@ -38,6 +40,7 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
     with read_connection() as connection:
         extent = read_extent(connection, cluster.pk) or empty_extent(cluster)
         has_agent = agents.has_agent(connection, cluster.pk)
+        not_recorded = _not_recorded(connection, scope)
     meta = extent_meta(extent, cluster)
     target = cluster.target
     info: dict[str, Any] = {
@@ -55,6 +58,7 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
         "scheduler_id": cluster.scheduler_id,
         "address": cluster.address,
         "has_agent": has_agent,
+        "not_recorded": not_recorded,
         "started": cluster.started.timestamp() if scope.is_whole else scope.start / 1e6,
         "now": time.time() + (target.clock_offset if target else 0.0),
         "identity_interval": cluster.identity_interval,
@@ -78,6 +82,12 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
         for name in ("id", "project", "target", "scheduler_id", "address"):
             info[name] = None
     return info
+
+
+def _not_recorded(connection: psycopg.Connection, scope: Scope) -> list[str]:
+    if not scope.is_whole or scope.is_public:
+        return []
+    return messages_of(connection, scope.cluster.pk, NOT_RECORDED)
 
 
 def lanes(scope: Scope) -> dict[str, Any]:

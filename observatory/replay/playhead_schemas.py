@@ -33,6 +33,8 @@ class WorkerFigures(Schema):
     """percent"""
     rmm_memory: float | None
     """bytes"""
+    custom: dict[str, float]
+    """numbers that the cluster's people add to heartbeats, by name"""
 
 
 class RunningSpan(Schema):

@@ -25,6 +25,7 @@ from observatory.store.queries.progress import PrefixCounted
 from observatory.store.queries.state import LastValues
 from observatory.store.times import from_microseconds, seconds_to_microseconds, to_microseconds
 from observatory.wire.metrics import computed_tasks
+from observatory.wire.prefixes import OTHERS
 from observatory.wire.records import TASK_STATES, UNFINISHED_STATES
 
 TASK_COUNTS, SCRAPED_COUNTS = "observatory_cluster_tasks", "dask_scheduler_tasks"
@@ -210,7 +211,7 @@ def _all_rows(progress: Progress) -> Iterator[Row]:
 
     `states` has these by state, where all their transitions are known.
     """
-    entered = progress.entered.counts
+    entered = _entered(progress)
     known = {found.name for found in progress.prefixes}
     prefixes = [
         *progress.prefixes,
@@ -252,6 +253,23 @@ def _all_rows(progress: Progress) -> Iterator[Row]:
             "states": states.get(found.name),
             "seconds": found.counted.seconds,
         }
+
+
+def _entered(progress: Progress) -> dict[str, dict[str, int]]:
+    """Return how often tasks of each prefix entered each state.
+
+    OTHERS sums up prefixes without counts of their own: what was counted of them otherwise is taken from it.
+    """
+    entered = dict(progress.entered.counts)
+    if OTHERS in entered:
+        rest = [found.counted for found in progress.prefixes if found.name not in entered]
+        done = sum(one.scraped + one.computed if progress.is_exact else one.finished for one in rest)
+        erred = sum(one.erred for one in rest)
+        known = {"memory": done, "erred": erred, "waiting": done + erred, "released": done + erred}
+        entered[OTHERS] = {
+            state: max(0, count - known.get(state, 0)) for state, count in entered[OTHERS].items()
+        }
+    return entered
 
 
 def _estimated_left(

@@ -45,6 +45,8 @@ class ClusterInfo(Schema):
     scheduler_id: str | None
     address: str | None
     has_agent: bool
+    not_recorded: list[str]
+    """which metrics are missing, as the cluster's events say; none for a run, or through a public link"""
     started: float
     first: float
     last: float

@@ -10,6 +10,7 @@ from observatory.replay.progress import scraped_age
 from observatory.replay.scope import Scope
 from observatory.store.queries import state as store
 from observatory.store.queries import timeline
+from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.records import Action
 
 FIGURES = {
@@ -30,7 +31,7 @@ FIGURES = {
     ("observatory_worker_rmm_memory_bytes", "used"): "rmm_memory",
 }
 """names of the figures, by metric and the value of its label"""
-METRICS = tuple(dict.fromkeys(metric for metric, _ in FIGURES))
+METRICS = (*dict.fromkeys(metric for metric, _ in FIGURES), CUSTOM)
 MOST_SPANS = 200
 """of a worker at a time"""
 
@@ -48,10 +49,15 @@ def worker_figures(connection: psycopg.Connection, scope: Scope, at: int) -> lis
     since = scope.start if scope.is_public else 0
     found: dict[int, Item] = {}
     for samples in store.last_values(connection, cluster.pk, METRICS, at, age, since):
-        name = FIGURES.get((samples.metric, next(iter(samples.labels.values()), "")))
+        label = next(iter(samples.labels.values()), "")
+        name = FIGURES.get((samples.metric, label))
         for id, value in samples.values.items():
-            if name is not None and id is not None:
-                worker = found.setdefault(id, {**dict.fromkeys(FIGURES.values()), "id": id})
+            if id is None:
+                continue
+            worker = found.setdefault(id, {**dict.fromkeys(FIGURES.values()), "id": id, "custom": {}})
+            if samples.metric == CUSTOM:
+                worker["custom"][scope.text(label)] = value
+            elif name is not None:
                 worker[name] = value
     return list(found.values())
 

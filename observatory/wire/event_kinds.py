@@ -44,6 +44,11 @@ CLUSTER_ENDED = "cluster-ended"
 WORKER_REMOVED, WORKER_LOST, WORKER_DISAPPEARED = "worker-removed", "worker-lost", "worker-disappeared"
 RECORDS_DROPPED = "records-dropped"
 NATIVE_PROFILE_REFUSED = "native-profile-refused"
+SERIES_REFUSED = "series-refused"
+PREFIXES_SUMMED = "prefixes-summed"
+METRICS_IGNORED = "metrics-ignored"
+NOT_RECORDED = (SERIES_REFUSED, PREFIXES_SUMMED, METRICS_IGNORED)
+"""kinds that say which metrics are missing, once for a cluster"""
 AGENT_SILENT, AGENT_HEARD = "agent-silent", "agent-heard"
 COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP = "collector-behind", "collector-caught-up"
 
@@ -71,10 +76,12 @@ _KINDS = (
     EventKind("stream-lost", "the event stream closed or stopped while tasks ran", opens=Gap.STREAM),
     EventKind("stream-resumed", "the event stream is received again", closes=Gap.STREAM),
     EventKind(
-        "series-refused",
-        "new series are refused (the target's limit on series was reached)",
+        SERIES_REFUSED,
+        "new series are refused (a limit on series was reached)",
         from_collector=True,
     ),
+    EventKind(PREFIXES_SUMMED, "metrics of prefixes are summed as “others” (there are too many prefixes)"),
+    EventKind(METRICS_IGNORED, "some of the workers' own metrics are not recorded"),
     EventKind("tasks-erred", "the number of erred tasks rose"),
     EventKind(CLUSTER_ENDED, "the cluster ended (or was last seen at this time)", from_collector=True),
     EventKind(AGENT_STARTED, "the agent started reporting (the recording is complete from here on)"),

@@ -17,7 +17,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
 }
 
 SPANS, PREFIXES, EVENTS, PROFILE = "spans", "prefixes", "events", "profile"
-OF_WORKERS = (SPANS, "memory", "cpu", "gil", "event-loop", "network", "disk", "descriptors", "gpu")
+OF_WORKERS = (SPANS, "memory", "cpu", "gil", "event-loop", "network", "disk", "descriptors", "gpu", "custom")
 """the layers that have a band for each BAND workers"""
 BAND = 64
 ALL = "all"

@@ -91,6 +91,7 @@ IN_OUT = {"direction": ("incoming", "outgoing")}
 STATES = {"state": ("waiting", "queued", "no-worker", "processing", "memory", "erred", "released")}
 ON_WORKER = ("executing", "waiting", "ready", "constrained", "fetch", "flight", "memory")
 PREFIX: Labels = {"task_prefix_name": ()}
+PREFIX_LABELS = (*PREFIX, "prefix")
 SPILL = {"activity": ("memory_read", "disk_read", "disk_write", "pickle", "unpickle")}
 COST: Labels = {"cost_multiplier": ()}
 LEVEL: Labels = {"level": ()}
@@ -115,6 +116,7 @@ _OBSERVATORY = (
     Metric("observatory_worker_gpu_memory_bytes", "bytes", "Memory of a worker's GPU.", GPU, layer="gpu", source=Source.GPU, kinds=("type",), of_process=True),
     Metric("observatory_worker_gpu_utilization_percent", "percent", "Share of time in which a worker's GPU was busy.", layer="gpu", source=Source.GPU, of_process=True),
     Metric("observatory_worker_rmm_memory_bytes", "bytes", "GPU memory that RMM, RAPIDS' memory manager, has allocated, and its pool.", GPU, layer="gpu", source=Source.RMM, kinds=("type",), of_process=True),
+    Metric("observatory_worker_custom", "", "Numbers that people add to the heartbeats of workers (`Worker(metrics=…)`); of a nested object each, such as `queue_depth.high`.", {"name": ()}, layer="custom", kinds=("name",), is_fraction=True),
     Metric("observatory_worker_disk_ratio", "ratio", "How full the disk is that a worker spills to; 1 is full.", layer="disk", source=Source.AGENT, of_process=True),
     Metric("observatory_worker_processing_tasks", "", "Tasks assigned to a worker.", source=Source.AGENT),
     Metric("observatory_worker_occupancy_seconds", "seconds", "How long the scheduler expects a worker to be busy with its assigned tasks.", source=Source.AGENT),

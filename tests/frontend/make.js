@@ -25,6 +25,7 @@ export const INFO = {
   maximum_level: 36,
   target: null,
   has_agent: true,
+  not_recorded: [],
   task_count: 1,
   error_count: 0,
   worker_count: 1,

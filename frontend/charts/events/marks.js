@@ -18,6 +18,8 @@ const LOOKS = {
   "worker-status": { symbol: "diamond", color: "warning", weight: 1 },
   restarted: { symbol: "square", color: "warning", weight: 2 },
   "series-refused": { symbol: "square", color: "warning", weight: 2 },
+  "prefixes-summed": { symbol: "square", color: "muted", weight: 1 },
+  "metrics-ignored": { symbol: "square", color: "muted", weight: 1 },
   "stream-lost": { symbol: "bar", color: "warning", weight: 2 },
   "stream-resumed": { symbol: "bar", color: "ok", weight: 1 },
   "scheduler-unreachable": { symbol: "bar", color: "danger", weight: 2 },

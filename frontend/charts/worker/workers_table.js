@@ -86,7 +86,7 @@ class WorkersTable {
 
   /** @returns {Column[]} */
   #columns() {
-    const figure = (/** @type {Exclude<keyof Figures, "id">} */ name) => (/** @type {Row} */ row) => row.figures?.[name] ?? null;
+    const figure = (/** @type {Exclude<keyof Figures, "id" | "custom">} */ name) => (/** @type {Row} */ row) => row.figures?.[name] ?? null;
     const old = (/** @type {Row} */ row) => {
       const recent = row.figures?.unmanaged_recent ?? null;
       return recent === null || row.unmanaged === null ? null : Math.max(row.unmanaged - recent, 0);
@@ -130,6 +130,7 @@ class WorkersTable {
       amount("loop", "event loop", "s", figure("event_loop"), formatDuration, "Mean time between two ticks"),
       bytes("gpu", "GPU memory", figure("gpu_memory")),
       amount("gpu-busy", "GPU", "%", figure("gpu_utilization"), (percent) => formatPercent(percent / 100)),
+      { name: "custom", title: "own metrics", value: ({ figures }) => customText(figures), help: "What the cluster’s people add to the heartbeats of workers" },
     ]; // prettier-ignore
   }
 
@@ -155,6 +156,11 @@ class WorkersTable {
     const known = this.#known(id);
     return known ? workerLabel(known) : `worker ${id}`;
   }
+}
+
+/** @param {Figures|null} figures */
+function customText(figures) {
+  return Object.entries(figures?.custom ?? {}).map(([name, value]) => `${name} ${Number(value.toPrecision(6))}`).join(", ");
 }
 
 /**

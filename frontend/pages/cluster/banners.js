@@ -57,6 +57,7 @@ export class Banners {
     if (live && info.target?.last_error) {
       banners.push({ kind: "warning", text: `The scheduler could not be read: ${info.target.last_error}` });
     }
+    for (const message of info.not_recorded) banners.push({ kind: "warning", text: `Not all metrics are recorded: ${message}.` });
     if (tiles.problem) banners.push({ kind: "danger", text: tiles.problem });
     if (info.task_count === 0) banners.push({ kind: "info", text: this.#empty(live) });
     return banners;

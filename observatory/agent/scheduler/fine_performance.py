@@ -6,6 +6,7 @@ A counter has no span as label: each submission has its own, so there would be e
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,17 +22,30 @@ LABELS = ("context", "prefix", "activity", "unit")
 class FinePerformance:
     """Rows of kind `fine_performance`, and samples of `observatory_fine_performance_total`."""
 
-    def __init__(self, scheduler: Scheduler, buffer: Buffer, add_counter: Callable[..., None]) -> None:
-        """`add_counter(time, metric, value, labels)` records a sample of a counter that changed."""
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        buffer: Buffer,
+        add_counter: Callable[..., None],
+        name_of: Callable[[str], str],
+    ) -> None:
+        """`add_counter(time, metric, value, labels)` records a sample of a counter that changed.
+
+        `name_of`: under which prefix a prefix is counted.
+        """
         self.scheduler = scheduler
         self._append = buffer.appender("fine_performance")
         self._add_counter = add_counter
+        self._name_of = name_of
         self._before = {span.id: _sums(span._cumulative_worker_metrics) for span in self._newest_spans()}
         """Metrics of each recorded span when they were last read."""
 
     def sample(self, now: float) -> None:
         """Reads Scheduler.cumulative_worker_metrics and those of the newest spans."""
-        for names, value in _sums(self.scheduler.cumulative_worker_metrics).items():
+        counters: defaultdict[tuple[str, ...], float] = defaultdict(float)
+        for (context, prefix, *rest), value in _sums(self.scheduler.cumulative_worker_metrics).items():
+            counters[(context, self._name_of(prefix) if prefix else "", *rest)] += value
+        for names, value in counters.items():
             labels = dict(zip(LABELS, names, strict=True))
             self._add_counter(now, "observatory_fine_performance_total", value, labels)
         before, self._before = self._before, {}

@@ -24,7 +24,11 @@ from observatory.agent.scheduler.unrunnable import UnrunnableTasks
 from observatory.agent.worker.event_loop import METRIC as EVENT_LOOP_INTERVAL
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.profiles import Profiles
+from observatory.wire.custom_metrics import LABEL, CustomMetrics
+from observatory.wire.custom_metrics import METRIC as CUSTOM
+from observatory.wire.event_kinds import METRICS_IGNORED, PREFIXES_SUMMED
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
+from observatory.wire.prefixes import NamedPrefixes
 from observatory.wire.processes import WorkerMemory, process_of_address
 from observatory.wire.records import TASK_STATES, MetricType
 
@@ -33,8 +37,6 @@ SLOW = 5
 """Ticks between two samples of values that change slowly."""
 RARE = 10
 """Ticks between two samples of how often tasks entered each state, by prefix."""
-MAXIMUM_PREFIXES = 200
-"""Newest prefixes of which that is sampled."""
 MAXIMUM_CHANGED = 50
 """Prefixes whose memory changed, of which a tick samples it; a slow tick samples all."""
 PREFIX_MEMORY = "observatory_prefix_memory_bytes"
@@ -56,7 +58,10 @@ class Sampler:
         self._profile = buffer.appender("profile")
         self._profiles = Profiles(scheduler, "")
         self._shuffles = Shuffles(scheduler, buffer)
-        self._fine_performance = FinePerformance(scheduler, buffer, self._add_counter)
+        self._prefixes = NamedPrefixes()
+        self._event = buffer.appender("event")
+        self._custom = CustomMetrics(lambda message: self._tell(METRICS_IGNORED, message))
+        self._fine_performance = FinePerformance(scheduler, buffer, self._add_counter, self._prefixes.name_of)
         self._bandwidth = Bandwidth(self._add)
         self._semaphores = Semaphores(scheduler, self._add)
         self._clocks = Clocks(buffer)
@@ -74,12 +79,15 @@ class Sampler:
         """When the event loop's ticks were last read, and their number."""
         self._results: dict[Any, tuple[str, int]] = {}
         self._memory: dict[str, int] = {}
-        """Bytes of results in memory by prefix. One that has none is sampled once more, and removed."""
+        """Bytes of results in memory by prefix, as NamedPrefixes has it. One that has none is sampled once
+        more, and removed."""
         self._changed: set[str] = set()
         """Prefixes whose results in memory changed since the last tick."""
         self.states: defaultdict[str, int] = defaultdict(int, dict.fromkeys(STATES, 0))
         """Number of tasks by state, updated by the plugin's `transition` hook."""
         self.failures = 0
+        self._told = False
+        """Whether an event says that metrics of prefixes are summed."""
 
     def start(self) -> None:
         for task in self.scheduler.tasks.values():
@@ -97,13 +105,13 @@ class Sampler:
     def result_stored(self, key: Any) -> None:
         """A task's result is in memory."""
         task = self.scheduler.tasks[key]
-        prefix = task.prefix.name
+        prefix = self._prefixes.name_of(task.prefix.name)
         if prefix not in self._memory:  # else a chart would draw a ramp from the last sample, however old
             self._add(time(), PREFIX_MEMORY, 0, {"prefix": prefix})
         self._add_result(task)
 
     def _add_result(self, task: Any) -> None:
-        prefix, nbytes = task.prefix.name, max(0, task.nbytes)
+        prefix, nbytes = self._prefixes.name_of(task.prefix.name), max(0, task.nbytes)
         self._results[task.key] = (prefix, nbytes)
         self._memory[prefix] = self._memory.get(prefix, 0) + nbytes
         self._changed.add(prefix)
@@ -120,6 +128,7 @@ class Sampler:
         self._heartbeats.pop(worker, None)
         self._clocks.forget(worker)
         self._worker_memory.forget(worker)
+        self._custom.forget(worker)
         self._executing.pop(worker, None)
         self._series = {key: series for key, series in self._series.items() if key[1] != worker}
 
@@ -228,6 +237,8 @@ class Sampler:
         self._bandwidth.add_heartbeat(worker.metrics)
         for metric, labels, value in heartbeat(worker, nbytes):
             self._add(worker.last_seen or now, metric, value, labels, address)
+        for name, value in self._custom.read(address, worker.metrics).items():
+            self._add(worker.last_seen or now, CUSTOM, value, {LABEL: name}, address)
 
     def _sample_slow(self, now: float) -> None:
         """Samples values that change slowly."""
@@ -260,11 +271,22 @@ class Sampler:
 
     def _sample_prefixes(self, now: float) -> None:
         """How often tasks entered each state, as in the scheduler's /metrics: it includes dropped records."""
-        for prefix in list(self.scheduler.task_prefixes.values())[-MAXIMUM_PREFIXES:]:
+        counts: defaultdict[tuple[str, str], int] = defaultdict(int)
+        for prefix in list(self.scheduler.task_prefixes.values()):
+            counted = self._prefixes.name_of(prefix.name)
             for state, count in prefix.state_counts.items():
                 if state in ENTERED:
-                    labels = {"task_prefix_name": prefix.name, "state": state}
-                    self._add(now, "dask_scheduler_prefix_state_totals_total", count, labels, type=COUNTER)
+                    counts[counted, state] += count
+        for (name, entered), count in counts.items():
+            labels = {"task_prefix_name": name, "state": entered}
+            self._add(now, "dask_scheduler_prefix_state_totals_total", count, labels, type=COUNTER)
+        if self._prefixes.message and not self._told:
+            self._told = True
+            self._tell(PREFIXES_SUMMED, self._prefixes.message)
+
+    def _tell(self, kind: str, message: str) -> None:
+        """Records what is missing."""
+        self._event((time(), kind, "", json.dumps({"message": message})))
 
     def _sample_cluster_memory(self, now: float) -> None:
         total = self._worker_memory.total()

@@ -47,6 +47,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import DropReason
+from observatory.wire.event_kinds import SERIES_REFUSED
 from observatory.wire.head import Head
 from observatory.wire.kind import Type
 from observatory.wire.kinds import KINDS
@@ -55,7 +56,7 @@ log = logging.getLogger(__name__)
 
 WRITERS = 4
 SERIES = 200_000
-"""of one cluster"""
+"""of one cluster, of metrics of other programs"""
 MOST_BYTES_OF_LIMITS = 32 << 20
 """of the series that are known of all clusters: some 300,000"""
 RETRY_AFTER = 2
@@ -327,18 +328,18 @@ def _limit_series(batch: Batch) -> tuple[Batch, int]:
     with _limits_lock:
         limit = _limits.pop(batch.cluster, None)
     limit = limit or SeriesLimit(SERIES, known_series(batch.cluster))
-    before = bool(limit.refused)
+    before = len(limit.messages)
     records = dict(batch.records)
     refused = 0
     if "sample" in records:
         samples = records["sample"]
         records["sample"] = samples.where(samples.coded("series").numbers(limit.admits, np.bool_))
         refused = len(samples) - len(records["sample"])
-        if refused and not before:
-            detail = {"message": f"the limit of {SERIES} series is reached: new ones are refused"}
-            row = (float(samples.times[-1]), "series-refused", "", detail)
-            event = records_of_rows(KINDS["event"], [row])
-            records["event"] = joined([records["event"], event]) if "event" in records else event
+        new = list(limit.messages.values())[before:]
+        if new:
+            rows = [(float(samples.times[-1]), SERIES_REFUSED, "", {"message": message}) for message in new]
+            events = records_of_rows(KINDS["event"], rows)
+            records["event"] = joined([records["event"], events]) if "event" in records else events
     for gone in batch.gone:
         limit.forget(gone.address)
     with _limits_lock:

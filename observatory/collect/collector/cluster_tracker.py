@@ -19,6 +19,7 @@ from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.collect.scheduler.identity import Identity
 from observatory.collect.scheduler.identity_poller import IdentityPoller
+from observatory.collect.scheduler.prefix_series import PrefixSeries
 from observatory.store.ingest.resumption import (
     known_series,
     open_workers,
@@ -118,6 +119,7 @@ class ClusterTracker:
         self.outbox.open(cluster.pk)
         limit = SeriesLimit(self.target.series_limit, series)
         observation = Observation(cluster, self.outbox, self.clock, limit, await self._erred(cluster))
+        observation.prefix_series = PrefixSeries(series)
         for address in await asyncio.to_thread(open_workers, cluster.pk):
             observation.membership.resume(address, self.clock.now())
         if cluster.ended is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,12 @@ from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Counts, Identity
+from observatory.collect.scheduler.prefix_series import PrefixSeries, Sample
 from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
 from observatory.wire.clocks import TOLERANCE, UNCORRECTED_ACTIONS
 from observatory.wire.dropped_records import DropReason, dropped_detail
-from observatory.wire.event_kinds import RECORDS_DROPPED
+from observatory.wire.event_kinds import METRICS_IGNORED, PREFIXES_SUMMED, RECORDS_DROPPED
 from observatory.wire.processes import OF_SCHEDULER, process_of_address
 from observatory.wire.records import Event, Series, Span, WorkerGone, clean_text, is_time
 
@@ -60,7 +61,7 @@ class Observation:
         self.clock = clock
         self.series_limit = limit
         self.membership = Membership(self._member)
-        self.heartbeats = Heartbeats(self.sample, self.membership.process_of)
+        self.heartbeats = Heartbeats(self.sample, self.membership.process_of, self._tell_ignored)
         self.scheduler_process = OF_SCHEDULER
         """The process of the scheduler, as workers that share it name theirs."""
         self.stolen_stream = StolenStreamDetector()
@@ -68,7 +69,9 @@ class Observation:
         self.parsers: dict[str, Parser] = {}
         self.suspicious: float | None = None
         self.process_start: float | None = None
-        self.has_refused = False
+        self.prefix_series = PrefixSeries(())
+        self.told: set[str] = set()
+        """Messages of events of which one is enough."""
         self.was_unreachable = False
         """Whether the scheduler answered nothing for a while since its last metrics."""
         self.stream_missing_since: float | None = None
@@ -117,10 +120,17 @@ class Observation:
     def sample(self, series: Series, time: float, value: float) -> None:
         if self.series_limit.admits(series):
             self.outbox.add_sample(series, time, value)
-        elif not self.has_refused:
-            self.has_refused = True
-            message = f"the limit of {self.series_limit.limit} series is reached: new series are refused"
-            self.event("series-refused", time, message, limit=self.series_limit.limit)
+            return
+        for message in self.series_limit.messages.values():
+            self._tell_once("series-refused", time, message)
+
+    def _tell_ignored(self, message: str) -> None:
+        self.event(METRICS_IGNORED, self.clock.now(), message)
+
+    def _tell_once(self, kind: str, time: float, message: str) -> None:
+        if message not in self.told:
+            self.told.add(message)
+            self.event(kind, time, message)
 
     def _member(self, record: Record) -> None:
         self.outbox.add(record)
@@ -199,7 +209,12 @@ class Observation:
     def add_scheduler_metrics(self, page: Page, requested: float, now: float) -> None:
         """Adds a scrape of the scheduler. `requested`: when it was sent (monotonic)."""
         self.was_unreachable = False
-        self._samples(page, now, lambda metric: not metric.startswith(OF_WORKER))
+        self._add_help(page)
+        samples = self.prefix_series.fold(page.samples)
+        self.series_limit.keep_prefixes(series for series, _, _ in samples)
+        self._samples(samples, now, lambda metric: not metric.startswith(OF_WORKER))
+        if message := self.prefix_series.names.message:
+            self._tell_once(PREFIXES_SUMMED, now, message)
         self.heartbeats.add_scheduler_metrics(_values(page), now)
         totals = totals_of(page)
         self.process_start = totals.process_start or self.process_start
@@ -225,7 +240,8 @@ class Observation:
             if is_stored:
                 is_unknown = has_scheduler and self.process_start is None
                 reports = not is_unknown and self._reports_process(address)
-                self._samples(page, now, lambda metric: _is_of_worker(metric, reports))
+                self._add_help(page)
+                self._samples(page.samples, now, lambda metric: _is_of_worker(metric, reports))
             self.heartbeats.add_worker_metrics(address, _values(page), now)
 
     def _reports_process(self, address: str) -> bool:
@@ -234,13 +250,15 @@ class Observation:
             return False
         return self.membership.is_first_of_process(address)
 
-    def _samples(self, page: Page, now: float, is_stored: Callable[[str], bool]) -> None:
-        """Adds the samples of a page. `is_stored`: whether those of a metric are."""
+    def _add_help(self, page: Page) -> None:
         for metric, text in page.helps.items():
             if metric not in self.metrics_with_help and len(self.metrics_with_help) < MAXIMUM_DESCRIBED:
                 self.metrics_with_help.add(metric)
                 self.new_help[metric] = clean_text(text, LONGEST_HELP)
-        for series, value, timestamp in page.samples:
+
+    def _samples(self, samples: Iterable[Sample], now: float, is_stored: Callable[[str], bool]) -> None:
+        """Adds the samples of a page. `is_stored`: whether those of a metric are."""
+        for series, value, timestamp in samples:
             if is_stored(series.metric):
                 self.sample(series, timestamp if timestamp is not None and is_time(timestamp) else now, value)
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 
 from observatory.collect.scheduler.identity import Counts, Identity, WorkerIdentity
 from observatory.wire.clocks import HEARTBEAT_LATENCY
+from observatory.wire.custom_metrics import LABEL, CustomMetrics
+from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
 from observatory.wire.processes import WorkerMemory, process_of_address
 from observatory.wire.records import MetricType, Series
@@ -99,13 +101,22 @@ class HeartbeatState:
 class Heartbeats:
     """Calls emit(series, time, value) for each sample. Times are on the scheduler's clock."""
 
-    def __init__(self, emit: Emit, process_of: Callable[[str], str] = process_of_address) -> None:
-        """`process_of`: the process of a worker, by its address; "" if no other worker shares it."""
+    def __init__(
+        self,
+        emit: Emit,
+        process_of: Callable[[str], str] = process_of_address,
+        tell: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        """`process_of`: the process of a worker, by its address; "" if no other worker shares it.
+
+        `tell` is called with what isn't recorded.
+        """
         self.emit = emit
         self.process_of = process_of
         self.memory = WorkerMemory()
         self.kinds: set[str] = set()
         """Kinds of memory that workers have reported."""
+        self.custom = CustomMetrics(tell)
         self.states: dict[str, HeartbeatState] = {}
         self.series: defaultdict[str, dict[Name, Series]] = defaultdict(dict)
         """By the address of the worker; "" for the scheduler's."""
@@ -122,6 +133,7 @@ class Heartbeats:
         """Forgets a worker that left."""
         self.states.pop(address, None)
         self.memory.forget(address)
+        self.custom.forget(address)
         self.series.pop(address, None)
 
     def clock_delay(self, address: str) -> float:
@@ -154,6 +166,8 @@ class Heartbeats:
         for name, value in heartbeat.values.items():
             value = memory[name[2]] if name[0] == MEMORY else value
             self._emit(worker.address, name, measured, value)
+        for text, value in self.custom.read(worker.address, heartbeat.metrics).items():
+            self._emit(worker.address, (CUSTOM, LABEL, text), measured, value)
 
     def needs_metrics(self, address: str) -> bool:
         """Whether a worker's /metrics replaces its heartbeats now."""

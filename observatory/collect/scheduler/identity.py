@@ -49,6 +49,8 @@ class Heartbeat:
     """When the worker measured, on its own clock."""
     values: Mapping[tuple[str, str, str], float]
     """(metric, label name, label value) → value; "" and "" without a label."""
+    metrics: Mapping[Any, Any] = field(default_factory=dict)
+    """All that the worker reported, as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ def read_heartbeat(metrics: dict[str, Any], told: dict[str, Any], problems: Prob
         for metric, label, kind, value in (*heartbeat_values(metrics, problems), *gpu_values(metrics, told))
         if value is not None
     }
-    return Heartbeat(time, values)
+    return Heartbeat(time, values, metrics)
 
 
 def heartbeat_values(

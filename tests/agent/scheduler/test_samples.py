@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import dask
 import dask.datasets
 import pytest
-from distributed import Client, span, wait
+from distributed import Client, LocalCluster, span, wait
 
+import observatory.agent
 from observatory.agent.scheduler.bandwidth import MAXIMUM_TYPES, METRIC, OTHER, Bandwidth
+from observatory.wire import prefixes
 from observatory.wire.records import Action
 from tests.agent.eventually import eventually
-from tests.agent.fake_server import FakeServer
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 
 def increment(number: int) -> int:
@@ -230,3 +234,40 @@ def test_no_series_is_of_one_submission_only(client: Client, received: FakeServe
     ids |= {event["detail"].get("shuffle", "") for event in received.events("shuffle")} - {""}
     series = {row["series"] for row in received.rows["sample"]}
     assert [one for one in series if any(id in one for id in ids)] == []
+
+
+def test_prefixes_beyond_a_number_are_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefixes, "MAXIMUM_PREFIXES", 5)
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+        fake_server() as received,
+    ):
+        observatory.agent.register(client, url=received.url, token=TOKEN, flush_interval="100ms")
+        held = [client.submit(make, 1000, key=f"job{uuid4().hex}") for _ in range(20)]
+        wait(held)
+
+        def last(metric: str, label: str) -> dict[str, float]:
+            """By prefix: bytes, or how many tasks entered memory."""
+            found = {}
+            for row in received.rows["sample"]:
+                name, labels, _, _ = json.loads(row["series"])
+                if name == metric and labels.get("state", "memory") == "memory":
+                    found[labels[label]] = row["value"]
+            return found
+
+        memory = eventually(lambda: whole(last("observatory_prefix_memory_bytes", "prefix"), 20_000))
+        assert len(memory) == 6
+        totals = "dask_scheduler_prefix_state_totals_total"
+        entered = eventually(lambda: whole(last(totals, "task_prefix_name"), 20))
+        assert len(entered) == 6
+        assert entered[prefixes.OTHERS] == 15
+        eventually(lambda: any(row["kind"] == "prefixes-summed" for row in received.rows["event"]))
+        del held
+        eventually(lambda: whole(last("observatory_prefix_memory_bytes", "prefix"), 0))
+        observatory.agent.unregister(client)
+
+
+def whole(values: dict[str, float], total: float) -> dict[str, float]:
+    """The values, once they add up to the total."""
+    return values if values and sum(values.values()) == total else {}

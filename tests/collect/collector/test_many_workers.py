@@ -128,8 +128,9 @@ def test_a_series_that_was_forgotten_is_admitted_again() -> None:
     observation = observe(FEW)
     [address, *_] = observation.membership.members
     limit = observation.series_limit
-    assert limit.count == limit.limit
+    before = limit.count
+    assert before >= limit.limit
     assert not limit.admits(Series("another"))
     observation.forget(address)
-    assert limit.count <= limit.limit - METRICS
+    assert limit.count <= before - METRICS
     assert limit.admits(Series("another"))

@@ -8,6 +8,7 @@ import socket
 import time
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -18,13 +19,17 @@ from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.process_load import ProcessLoad
-from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.collector.series_limit import LIMITS, SeriesKind, SeriesLimit
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.collector.writing.slowdown import CALM
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.collect.scheduler.identity_poller import FIRST_WAIT
+from observatory.replay.scope import Scope
+from observatory.replay.state import state_at
+from observatory.store.connection import read_connection
+from observatory.wire.prefixes import MAXIMUM_PREFIXES
 from observatory.wire.records import Series
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import event_kinds, eventually, observed, read
@@ -100,19 +105,78 @@ async def has_scrapes(address: str, count: int) -> bool:
 
 async def test_series_beyond_the_limit_are_refused_visibly_and_the_known_ones_go_on() -> None:
     with scheduler(workers=1) as dask:
-        async with observed(dask.url, series_limit=40) as watcher:
+        async with observed(dask.url, series_limit=5) as watcher:
             await eventually(lambda: refused_events())
             await eventually(lambda: run_in_django_thread(Target.objects.filter(series_refused__gt=0).exists))
-            assert (await read("SELECT count(*) FROM series"))[0][0] <= 40
+            assert (await read(OF_OTHER_PROGRAMS))[0][0] == 5
             newest = (await read("SELECT max(time) FROM sample"))[0][0]
             await eventually(lambda: read("SELECT 1 FROM sample WHERE time > %s LIMIT 1", newest))
             assert watcher.observation.series_limit.refused
             assert (await event_kinds()).count("series-refused") == 1
-            assert (await run_in_django_thread(Target.objects.get)).series_count == 40
+            # no other program's metrics take the room of a worker that joins
+            dask.start_worker("late", 1, "--no-nanny")
+            for metric in ("observatory_worker_cpu_percent", "dask_worker_threads"):
+                await eventually(lambda metric=metric: read(OF_WORKER, metric, "late"))
+
+
+OF_WORKER = """SELECT 1 FROM sample JOIN series ON series.id = series_id JOIN worker ON worker.id = worker_id
+    WHERE metric = %s AND worker.name = %s LIMIT 1"""
+OF_OTHER_PROGRAMS = "SELECT count(*) FROM series WHERE metric !~ '^(dask|observatory)_'"
+NAMED = """SELECT count(DISTINCT labels->>'task_prefix_name') FROM series
+    WHERE metric = 'dask_scheduler_prefix_state_totals_total'"""
+SUMMED = """SELECT max(value) FROM sample JOIN series ON series.id = series_id
+    WHERE metric = 'dask_scheduler_prefix_state_totals_total'
+      AND labels->>'task_prefix_name' = 'others' AND labels->>'state' = 'memory'"""
+
+
+async def test_prefixes_beyond_a_number_are_summed_and_workers_that_join_have_their_metrics() -> None:
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.observation is not None))
+            await asyncio.to_thread(compute_uuids, dask, MAXIMUM_PREFIXES + 50)
+            await eventually(lambda: has_sum(50))
+            assert (await read(NAMED))[0][0] == MAXIMUM_PREFIXES + 1
+            # what is summed stays summed: a counter never falls
+            await asyncio.to_thread(compute_uuids, dask, 20)
+            await eventually(lambda: has_sum(70))
+            assert (await event_kinds()).count("prefixes-summed") == 1
+            dask.start_worker("late", 1, "--no-nanny")
+            for metric in ("observatory_worker_cpu_percent", "dask_worker_threads"):
+                await eventually(lambda metric=metric: read(OF_WORKER, metric, "late"))
+            cluster = await run_in_django_thread(Cluster.objects.get)
+        state = await run_in_django_thread(progress_of, cluster)
+        assert sum(row["done"] for row in state) == MAXIMUM_PREFIXES + 70
+
+
+async def has_sum(value: float) -> bool:
+    return (await read(SUMMED))[0][0] == value
+
+
+def compute_uuids(dask: Scheduler, count: int) -> None:
+    """Tasks whose keys are uuids: each is a prefix of its own."""
+    with dask.client() as client:
+        futures = [client.submit(abs, -1, key=f"job{uuid4().hex}") for _ in range(count)]
+        client.gather(futures)
+
+
+def progress_of(cluster: Cluster) -> list[dict[str, Any]]:
+    with read_connection() as connection:
+        return state_at(connection, Scope(cluster), 2**62)["progress"]
 
 
 async def refused_events() -> bool:
     return "series-refused" in await event_kinds()
+
+
+def test_series_by_prefix_that_are_gone_are_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIMITS, SeriesKind.OF_PREFIXES, 2)
+    limit = SeriesLimit(0)
+    metric = "dask_scheduler_tasks_output_bytes"
+    first, second, third = (Series(metric, (("task_prefix_name", name),)) for name in "abc")
+    assert [limit.admits(series) for series in (first, second, third)] == [True, True, False]
+    limit.keep_prefixes([second, third])
+    assert limit.admits(third)
+    assert not limit.admits(first)
 
 
 def test_the_series_of_a_worker_that_left_are_freed() -> None:
