@@ -99,7 +99,7 @@ def test_a_few_workers_need_no_search(page: Page) -> None:
 def test_a_silent_worker_has_a_mark_and_what_is_unknown_is_not_0(page: Page) -> None:
     page.evaluate(SETUP, [4, HOSTILE])
     rows = page.locator("tbody tr")
-    expect(rows.nth(3).locator("td")).to_have_text(["–", "3 B", "–", "–", "⚠ 12 s"])
+    expect(rows.nth(3).locator("td")).to_have_text(["–", "3 B", "–", "–", "⚠ 12.0 s"])
     expect(rows.nth(2).locator("td").last).to_have_text("500 ms")
     page.get_by_role("button", name="heard").click()
     expect(page.locator("tbody .row-name").first).to_have_text("w3")
