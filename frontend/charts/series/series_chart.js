@@ -265,7 +265,8 @@ class SeriesChart {
   #line(line) {
     const { context } = this.#surface;
     const points = this.#pointsOf(line);
-    const chosen = this.#context.model.slotOf(this.#context.selection.worker)?.key ?? null;
+    const { model, selection } = this.#context;
+    const chosen = this.#definition.ofSelection ? null : (model.slotOf(selection.worker)?.key ?? null);
     context.globalAlpha = chosen === null || chosen === line.slot ? 1 : line.isAll ? BEHIND : DIMMED;
     context.strokeStyle = context.fillStyle = line.color;
     context.lineWidth = chosen !== null && chosen === line.slot ? 2.2 : 1.3;
