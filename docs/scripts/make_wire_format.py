@@ -51,7 +51,8 @@ HEAD_FIELDS = {
         "object, optional",
         "the agent when it sends the batch: `version` of its software, batches `waiting` for an "
         "acknowledgement, of the others those `spooled` on disk, `spooled_bytes`, `failures` of the agent "
-        "itself; a missing field is unknown",
+        "itself; a missing field is unknown. `is_over`: its process is over, another one sends the batch "
+        "from its disk",
     ),
 }
 

@@ -13,7 +13,7 @@ from observatory.agent.configuration import (
     read_configuration,
     spool_directory,
 )
-from observatory.agent.delivery.batch import Batch
+from observatory.agent.delivery.batch import OVER, Batch
 from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.agent.delivery.sender import send, send_all
 from observatory.agent.delivery.spool import abandoned_spools, owner_of
@@ -78,7 +78,7 @@ def _with_progress(client: IngestClient, name: str, total: int) -> Callable[[Bat
 
     def deliver(batch: Batch) -> Outcome:
         nonlocal sent
-        outcome = send(client, batch)
+        outcome = send(client, batch, OVER)
         if outcome is not Outcome.ACKNOWLEDGED:
             print(client.error, file=sys.stderr)
         else:

@@ -18,7 +18,7 @@ from observatory.wire.records import Event
 
 SILENCE = 120.0
 """Seconds without a batch. A live agent sends about one a second."""
-REASON = "its agent stopped sending"
+REASON = "its end was not seen: its agent stopped sending"
 DISCOVERY_INTERVAL = 5.0
 """seconds between two looks at which discoveries are due"""
 FOLLOWING = 2

@@ -192,6 +192,7 @@ def _status(given: Any) -> AgentStatus:
     numbers = {name: given.get(name) for name in ("waiting", "spooled", "spooled_bytes", "failures")}
     return AgentStatus(
         clean_text(version, LONGEST_VERSION) if isinstance(version, str) else None,
+        is_over=given.get("is_over") is True,
         **{name: number for name, number in numbers.items() if _is_count(number)},
     )
 

@@ -20,6 +20,8 @@ class AgentStatus:
     spooled_bytes: int | None = None
     failures: int | None = None
     """errors of the agent itself since its start"""
+    is_over: bool = False
+    """whether its process is over: another agent, or `flush`, sends the batch from its disk"""
 
 
 @dataclass(frozen=True, slots=True)

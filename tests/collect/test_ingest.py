@@ -23,6 +23,7 @@ from observatory.collect.tasks import end_silent_clusters
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.wire.head import AgentStatus
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerSeen
 from tests.collect.agents import (
@@ -255,6 +256,24 @@ def test_a_cluster_whose_agent_fell_silent_ends_with_all_of_its_workers(agent: A
     end_silent_clusters()
     assert Cluster.objects.get().ended is not None
     assert (count("worker"), count("worker", "ended IS NULL")) == (1, 0)
+
+
+def test_what_a_killed_agent_left_does_not_make_its_cluster_live_again(agent: Agent, count: Any) -> None:
+    agent.send({"span": [agent.span(1)]})
+    Cluster.objects.update(agent_heard=timezone.now() - timedelta(minutes=10))
+    end_silent_clusters()
+    ended = Cluster.objects.get()
+    left = {"span": [agent.span(2, after=40)], "transition": [agent.transition(2, after=40)]}
+    assert agent.send(left, status=AgentStatus(is_over=True)) == 200
+    later = Cluster.objects.get()
+    assert (count("span"), later.end_reason) == (2, "its end was not seen: its agent stopped sending")
+    assert ended.ended is not None
+    assert later.ended is not None
+    assert later.ended > ended.ended
+    assert later.agent_heard == ended.agent_heard
+    # an agent that was only cut off is alive
+    agent.send({"span": [agent.span(3, after=50)]})
+    assert Cluster.objects.get().ended is None
 
 
 def _scraped_cluster(agent: Agent, project: Project) -> int:

@@ -130,7 +130,10 @@ def test_the_end_of_the_cluster_ends_the_silence(agent: Agent) -> None:
     note_interruptions(HOUR)
     note_interruptions(HOUR)
     [_, (kind, _, message)] = events()
-    assert (kind, message) == ("agent-heard", "the cluster ended: its agent stopped sending")
+    assert (kind, message) == (
+        "agent-heard",
+        "the cluster ended: its end was not seen: its agent stopped sending",
+    )
     assert Cluster.objects.get().agent_silent is None
 
 

@@ -206,6 +206,6 @@ def test_a_status_that_is_missing_or_malformed_is_unknown(status: object) -> Non
 
 
 def test_an_agents_status_is_read() -> None:
-    status = AgentStatus("1.2.3", 3, 2, 1000, 0)
+    status = AgentStatus("1.2.3", 3, 2, 1000, 0, is_over=True)
     head, _ = decode_batch(encode_head(replace(HEAD, status=status)))
     assert head.status == status

@@ -29,6 +29,8 @@ HEAD_SIZE = 1024
 MOST = 2**32 - 1
 BROKEN = DropReason.BROKEN.value
 NO_STATUS = AgentStatus()
+OVER = AgentStatus(is_over=True)
+"""of an agent whose spool another process sends"""
 
 
 @dataclass(frozen=True)

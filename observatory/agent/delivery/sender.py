@@ -19,6 +19,7 @@ from observatory.agent.configuration import Configuration, spool_directory
 from observatory.agent.delivery.backlog import Backlog
 from observatory.agent.delivery.batch import (
     NO_STATUS,
+    OVER,
     Batch,
     EncodedRows,
     divide,
@@ -271,7 +272,7 @@ class Sender:
             return None
         batch = spool.first()
         if batch is not None:
-            outcome = self._send(client, batch)
+            outcome = self._send(client, batch, OVER)
             if outcome in RETRYING:
                 return outcome
             spool.remove(batch.sequence)

@@ -311,7 +311,8 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
     with _writer() as writer:
         committed = writer.write(batch)
     # also of a batch that was stored before: what follows its commit may have failed
-    registry.update_from_agent(cluster, max(committed.extent.last, head.since), head.is_last)
+    newest = max(committed.extent.last, head.since)
+    registry.update_from_agent(cluster, newest, head.is_last, head.status.is_over)
     if not committed.already:
         metrics.count_rows(batch, committed)
         _publish(cluster, committed)

@@ -92,12 +92,19 @@ def _default_name(head: Head) -> str:
     return f"cluster of {from_seconds(head.started):%H:%M}"
 
 
-def update_from_agent(cluster: Cluster, newest: float, is_last: bool) -> None:
-    """Updates a cluster after an agent's batch. `newest`: time of its newest record."""
+def update_from_agent(cluster: Cluster, newest: float, is_last: bool, is_over: bool = False) -> None:
+    """Updates a cluster after an agent's batch. `newest`: time of its newest record.
+
+    `is_over`: the agent's process is over, and its batch was left on its disk. That is no sign of life.
+    """
     seen = max(cluster.last_seen, from_seconds(newest))
-    fields: dict[str, Any] = {"last_seen": seen, "agent_heard": timezone.now()}
+    fields: dict[str, Any] = {"last_seen": seen}
+    if not is_over:
+        fields["agent_heard"] = timezone.now()
     if is_last:
         fields |= {"ended": seen, "end_reason": "the scheduler closed"}
+    elif is_over and cluster.ended is not None:
+        fields["ended"] = max(cluster.ended, seen)
     elif cluster.ended is not None and seen > cluster.ended:
         fields |= {"ended": None, "end_reason": ""}
     Cluster.objects.filter(pk=cluster.pk).update(**fields)

@@ -207,6 +207,8 @@ def test_the_spool_of_another_token_of_the_same_project_is_sent(server: FaultySe
     eventually(lambda: AGENT in {head.agent for head in server.received.heads})
     eventually(lambda: not (tmp_path / "spool" / AGENT).exists())
     sender.close(10)
+    # the server must not take it for a sign of life
+    assert {head.agent for head in server.received.heads if head.status.is_over} == {AGENT}
 
 
 def test_agents_of_one_machine_leave_each_others_spools_alone(server: FaultyServer, tmp_path: Path) -> None:
