@@ -22,6 +22,8 @@ from observatory.clusters.models import Cluster
 from observatory.clusters.tokens import ingest_tokens
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
+from observatory.runs.discovery.discover import discover_runs
+from observatory.runs.models import Run, RunDiscovery
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance import keyframes
 from observatory.store.maintenance.keyframes import make_keyframes
@@ -177,3 +179,19 @@ def test_the_state_of_a_run_has_its_own_tasks_alone(
         assert +tasks == +states, at
     if window == 0:
         assert not any(tasks[state] for state in UNFINISHED_STATES), "all had finished at its end"
+
+
+def test_at_the_end_of_a_run_that_was_found_no_task_is_processing_that_had_finished(
+    stored: Cluster, recording: Recording, direct: psycopg.Connection
+) -> None:
+    extent = read_extent(direct, stored.pk)
+    assert extent is not None
+    discovery, _ = RunDiscovery.objects.get_or_create(cluster=stored)
+    discover_runs(direct, stored, discovery, extent)
+    found_runs = list(stored.runs.filter(origin=Run.Origin.FOUND))
+    assert found_runs
+    for run in found_runs:
+        assert run.stop is not None
+        scope = Scope(stored, round(run.start.timestamp() * 1e6), round(run.stop.timestamp() * 1e6))
+        _, tasks, _ = found(direct, scope, run.stop.timestamp())
+        assert not any(tasks[state] for state in UNFINISHED_STATES)

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from observatory.wire.records import Action
+from observatory.wire.records import TASK_STATES, Action
 
 MAXIMUM_SPAN = timedelta(days=7)
 """maximum length of a span, so that partitions of older days aren't read"""
@@ -31,7 +31,8 @@ def active_intervals(
     """Return one interval for each second in which spans stopped after `after` (None: all), sorted by start.
 
     All spans of an interval stop within one second, so it has no pause of a second. The error of a task is
-    activity, too: it is later than the task's span, and a task whose workers died has no span.
+    activity, too: it is later than the task's span, and a task whose workers died has no span. So is the
+    change of a computed task into memory: until then the scheduler takes it for processing.
     """
     rows = connection.execute(
         """SELECT min(start), max(stop) FROM (
@@ -43,12 +44,22 @@ def active_intervals(
                WHERE cluster_id = %(cluster)s AND outcome <> 'retried'
                  AND (%(after)s::timestamptz IS NULL OR time > %(after)s)
                UNION ALL
+               SELECT time, time + '1 microsecond' FROM transition
+               WHERE cluster_id = %(cluster)s AND start = %(processing)s AND finish = %(memory)s
+                 AND (%(after)s::timestamptz IS NULL OR time > %(after)s)
+               UNION ALL
                SELECT time, time + '1 microsecond' FROM event
                WHERE cluster_id = %(cluster)s AND kind = 'tasks-erred'
                  AND (%(after)s::timestamptz IS NULL OR time > %(after)s)
            ) AS active
            GROUP BY date_trunc('second', stop) ORDER BY 1""",
-        {"cluster": cluster, "after": after, "earliest": after - MAXIMUM_SPAN if after else None},
+        {
+            "cluster": cluster,
+            "after": after,
+            "earliest": after - MAXIMUM_SPAN if after else None,
+            "processing": TASK_STATES.index("processing"),
+            "memory": TASK_STATES.index("memory"),
+        },
     )
     return [ActiveInterval(start, stop) for start, stop in rows]
 
