@@ -15,8 +15,8 @@ from observatory.store.times import from_microseconds, to_microseconds
 from observatory.wire.records import TASK_STATES, UNFINISHED_STATES
 
 PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
-MOST_CHANGES = 200_000
-"""transitions of which the tasks are told apart: some 0.5 s"""
+MOST_CHANGES = 50_000
+"""transitions of which the tasks are told apart: some 0.2 s"""
 
 _UNFINISHED = ", ".join(str(TASK_STATES.index(state)) for state in UNFINISHED_STATES)
 _BETWEEN: LiteralString = "transition.cluster_id = %(cluster)s AND time > %(after)s AND time <= %(at)s"
