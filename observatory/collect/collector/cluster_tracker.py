@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -20,6 +22,7 @@ from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.collect.scheduler.identity import Identity
 from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.collect.scheduler.prefix_series import PrefixSeries
+from observatory.collect.stream.beginning import Beginning
 from observatory.store.ingest.resumption import (
     known_series,
     open_workers,
@@ -55,10 +58,16 @@ class ClusterTracker:
         self.identity_poller = identity_poller
         self.process_start = process_start
         self.observation: Observation | None = None
+        self.offset = target.clock_offset
+        """The clock's offset when the last records were stored."""
         self.confirmed = False
         """Whether the answering scheduler is known to be that of the observed cluster."""
+        self.interrupted = -math.inf
+        """When the event stream closed or a poll failed (monotonic): another scheduler may answer since."""
         self.last_seen = 0.0
-        """When the scheduler last answered, on its clock."""
+        """When a scheduler last answered, on its clock."""
+        self.last_end = 0.0
+        """When the last cluster ended, on its scheduler's clock."""
         self.refusal = ""
         """Why the answering scheduler is not observed; "" when it is."""
         self.ends: dict[int, dict[str, Any]] = {}
@@ -70,20 +79,30 @@ class ClusterTracker:
         self.has_ended_others = False
         """Whether clusters that an earlier collector left open were ended."""
 
-    async def follow(self, identity: Identity) -> None:
+    def interrupt(self) -> None:
+        """Another scheduler may answer from now on: the event stream closed, or a poll failed."""
+        self.confirmed = False
+        self.interrupted = time.monotonic()
+
+    def _confirm(self, requested: float) -> None:
+        """The observed scheduler answered a request of that time (monotonic)."""
+        self.confirmed = self.confirmed or requested > self.interrupted
+
+    async def follow(self, identity: Identity, requested: float) -> None:
         """Observes the cluster of the answering scheduler: the current one or another.
 
-        Raises django.db.Error and psycopg.OperationalError.
+        `requested`: when the identity was requested (monotonic). Raises django.db.Error and
+        psycopg.OperationalError.
         """
         if not identity.scheduler_id:
-            await self._follow_unnamed(identity)
+            await self._follow_unnamed(identity, requested)
             return
         if self.observation is not None:
             if await self._is_observed(self.observation.cluster, identity):
-                self.confirmed = True
+                self._confirm(requested)
                 return
             await self.end(ANOTHER)
-        await self._begin(*await run_in_django_thread(registry.cluster_of, self.target, identity))
+        await self._begin(*await run_in_django_thread(registry.cluster_of, self.target, identity), requested)
 
     async def _is_observed(self, cluster: Cluster, identity: Identity) -> bool:
         """Whether the scheduler is that of the observed cluster. Replaces a provisional id by its own."""
@@ -91,24 +110,45 @@ class ClusterTracker:
             return await run_in_django_thread(registry.name_cluster, cluster, identity)
         return cluster.scheduler_id == identity.scheduler_id
 
-    async def _follow_unnamed(self, identity: Identity) -> None:
-        """Handles an answer without the scheduler's id: compares the start of its process instead."""
+    async def _follow_unnamed(self, identity: Identity, requested: float) -> None:
+        """Handles an answer without the scheduler's id: compares what else tells schedulers apart."""
         known = self.observation
-        if (known is not None and self.confirmed) or not self.identity_poller.failures:
-            return
-        started = await self.process_start()
         if known is not None:
-            new = started and known.process_start and started > known.process_start + registry.STARTING
-            if not new:
-                self.confirmed = True
-                return
-            await self.end(ANOTHER)
-        found = await run_in_django_thread(
-            registry.unnamed_cluster_of, self.target, identity.address, started or self.clock.now()
-        )
-        await self._begin(*found)
+            was_confirmed = self.confirmed
+            if await self._is_another(known, identity):
+                # its successor may tell its id at once
+                await self.end(ANOTHER)
+            elif was_confirmed and known.membership.is_replaced_by(identity):
+                # decided by its id, or at the next poll
+                self.confirmed = False
+                self.identity_poller.scheduler_may_be_new()
+            elif was_confirmed or identity.workers or not known.membership.listed:
+                self._confirm(requested)
+            return
+        if self.identity_poller.failures:
+            started = await self.process_start() or self.clock.now()
+            found = await run_in_django_thread(
+                registry.unnamed_cluster_of, self.target, identity.address, max(started, self.last_end)
+            )
+            await self._begin(*found, requested)
 
-    async def _begin(self, cluster: Cluster, fresh: bool) -> None:
+    async def _is_another(self, known: Observation, identity: Identity) -> bool:
+        """Whether a scheduler that does not tell its id is not that of the observed cluster.
+
+        One process can have several schedulers, one after another, even at the same address. Two such have no
+        worker in common. Nor have two moments of a cluster that was restarted while its stream was not
+        received: it is reopened when it tells its id.
+        """
+        if known.cluster.address and identity.address != known.cluster.address:
+            return True
+        if self.confirmed:
+            return False
+        if known.membership.is_replaced_by(identity):
+            return True
+        started = await self.process_start()
+        return bool(started and known.process_start and started > known.process_start + registry.STARTING)
+
+    async def _begin(self, cluster: Cluster, fresh: bool, requested: float) -> None:
         """Starts observing a cluster."""
         if not await self.claims.hold(f"cluster:{cluster.pk}", self.target.pk):
             self.refusal = "another target of this project observes the same scheduler"
@@ -128,9 +168,11 @@ class ClusterTracker:
             self.unsaved_ends.discard(cluster.pk)
             self.ends[cluster.pk] = {"ended": None, "end_reason": ""}
             observation.event("scheduler-reachable", self.clock.now(), "the scheduler answers again")
-        if not fresh:
+        if fresh:
+            observation.beginning = Beginning(cluster.started.timestamp())
+        else:
             await self._record_gap(observation)
-        self.confirmed = True
+        self._confirm(requested)
         self.observation = observation
         logger.info("%s: observes %s", self.target.url, cluster.scheduler_id)
 
@@ -147,8 +189,14 @@ class ClusterTracker:
         """Records the time in which no collector observed the cluster, for whatever reason."""
         recorded = await asyncio.to_thread(recorded_until, observation.cluster.pk)
         now = self.clock.now()
-        if recorded and now - recorded > SHORTEST_GAP:
-            observation.add_gap(recorded, now)
+        # by our clock: the scheduler's may have been set back meanwhile
+        passed = time.time() - (recorded - self.offset)
+        if recorded and max(passed, now - recorded) > SHORTEST_GAP:
+            set_back = recorded - (now - passed)
+            reason = "no collector observed the cluster"
+            if set_back > SHORTEST_GAP:
+                reason += f", and the scheduler's clock was set back by {set_back:.0f} s"
+            observation.add_gap(min(recorded, now - passed), now, reason)
 
     async def _end_others(self, reason: str, keep: int | None = None) -> None:
         """Ends the target's other open clusters, left by earlier collectors: their schedulers are gone."""
@@ -162,9 +210,10 @@ class ClusterTracker:
         self.has_ended_others = True
 
     async def end(self, reason: str) -> None:
-        """Ends the observed cluster at the time it was last seen."""
+        """Ends the observed cluster at the time it was last heard."""
         if self.observation is not None:
-            ended = max(self.last_seen, self.observation.cluster.started.timestamp())
+            started = self.observation.cluster.started.timestamp()
+            ended = max(self.observation.heard, started)
             await self._end(self.observation, ended, reason)
 
     async def end_if_agent_ended(self) -> bool:
@@ -177,11 +226,14 @@ class ClusterTracker:
         return end is not None
 
     async def _end(self, observation: Observation, ended: float, reason: str) -> None:
+        observation.report_beginning(ended)
         observation.membership.end(ended)
         observation.event(CLUSTER_ENDED, ended, reason)
         self.observation = None
         self.confirmed = False
-        self.identity_poller.process_may_be_new()
+        self.last_end = ended
+        self.offset = self.clock.offset
+        self.identity_poller.scheduler_may_be_new()
         logger.info("%s: %s ended: %s", self.target.url, observation.cluster.scheduler_id, reason)
         await self._save_end(observation.cluster.pk, ended, reason)
 

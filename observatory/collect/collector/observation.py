@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.collector.standstill import Standstill
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Period
 from observatory.collect.http.exposition import Page, Parser
@@ -17,6 +18,7 @@ from observatory.collect.scheduler.erred_tasks import ErredTaskCount
 from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Counts, Identity
 from observatory.collect.scheduler.prefix_series import PrefixSeries, Sample
+from observatory.collect.stream.beginning import Beginning
 from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
 from observatory.wire.clocks import TOLERANCE, UNCORRECTED_ACTIONS
@@ -31,6 +33,8 @@ LONGEST_HELP = 500
 OF_WORKER = "dask_worker_"
 OF_SCHEDULER_ALONE = ("dask_scheduler_", "dask_stealing_", "dask_semaphore_")
 """the prefixes of Dask's own metrics"""
+FIRE_AND_FORGET = 1
+"""Clients that each scheduler counts as its own, for tasks that nobody waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,18 @@ class Observation:
         self.prefix_series = PrefixSeries(())
         self.told: set[str] = set()
         """Messages of events of which one is enough."""
+        self.beginning: Beginning | None = None
+        """Of a cluster that was not observed before."""
+        self.heard = 0.0
+        """When the last poll was sent that the scheduler answered, or a message of its stream arrived."""
         self.was_unreachable = False
         """Whether the scheduler answered nothing for a while since its last metrics."""
         self.stream_missing_since: float | None = None
         """End of a gap in the observation, until the event stream is received."""
+        self.unseen = 0.0
+        """Length of the last gap in seconds, until a poll after it was added."""
+        self.seen_again = 0.0
+        """When it ended (monotonic)."""
         self.metrics_with_help: set[str] = set()
         self.outside: list[float] = []
         """When the disk spans arrived whose times cannot be right, since the last poll."""
@@ -86,11 +98,29 @@ class Observation:
         described = {"message": message, **detail} if message else detail
         self.outbox.add(Event(time, kind, "", described))
 
-    def add_gap(self, first: float, last: float) -> None:
+    def add_gap(self, first: float, last: float, reason: str = "no collector observed the cluster") -> None:
         """Records that nothing was recorded between the two times."""
-        message = f"nothing was recorded for {last - first:.0f} s: no collector observed the cluster"
+        message = f"nothing was recorded for {last - first:.0f} s: {reason}"
         self.event("not-observed", first, message, first=first, last=last)
         self.stream_missing_since = last
+        self.unseen, self.seen_again = last - first, time.monotonic()
+
+    def add_standstill(self, standstill: Standstill) -> None:
+        """Records that the collector stood still, or that its clock was set. The stream may go on."""
+        first, last = sorted((standstill.before, standstill.after))
+        offset = self.clock.offset
+        self.event(
+            "not-observed",
+            first + offset,
+            f"not recorded in time: {standstill.reason}",
+            first=first + offset,
+            last=last + offset,
+        )
+        self.unseen, self.seen_again = last - first, time.monotonic()
+
+    def _sometime(self, message: str) -> str:
+        """The message of something that was noticed after a gap in which it may have happened."""
+        return f"{message}, some time in the {self.unseen:.0f} s before" if self.unseen else message
 
     def add_unreachable(self, since: float) -> None:
         """Records that the scheduler doesn't answer any more."""
@@ -145,6 +175,8 @@ class Observation:
 
     def add_poll(self, identity: Identity | None, counts: Counts, requested: float, now: float) -> None:
         """Adds the answers to a poll. `requested`: when it was sent (monotonic)."""
+        answered = self.clock.now()
+        self.heard = min(answered, max(self.heard, answered - (time.monotonic() - requested)))
         if identity is not None:
             self.scheduler_process = process_of_address(identity.address) or OF_SCHEDULER
             self.membership.update(identity, requested, now)
@@ -153,19 +185,42 @@ class Observation:
             self.heartbeats.add_sums(limit, now)
         self.heartbeats.add_counts(counts, now)
         self._report_outside(now)
+        self._add_activity(max(0, counts["clients"] - FIRE_AND_FORGET) + counts["tasks"])
         self._count_erred(self.erred.add_count(counts["erred"]), now)
         self.stolen_stream.add_results(counts["memory"], time.monotonic())
+        if requested > self.seen_again:
+            self.unseen = 0.0
+
+    def _add_activity(self, amount: float) -> None:
+        if self.beginning is not None:
+            self.beginning.add_activity(amount)
+            self.report_beginning()
+
+    def report_beginning(self, ended: float | None = None) -> None:
+        """Records that the first tasks may be missing, once. `ended`: when the cluster ended."""
+        missing = self.beginning.missing(ended) if self.beginning is not None else None
+        if missing is not None:
+            first, last = missing
+            message = (
+                "a client was there before the event stream was received: its first tasks may be missing"
+            )
+            self.event("stream-lost", first, message)
+            self.event("stream-resumed", last, "the event stream is received")
 
     def _count_erred(self, count: int, now: float) -> None:
         if count:
-            message = f"{count} task{'s' if count > 1 else ''} erred"
+            message = self._sometime(f"{count} task{'s' if count > 1 else ''} erred")
             self.event("tasks-erred", now, message, count=count)
             self.outbox.add_errors(count)
 
     def add_streamed(self, record: Span | Event) -> bool:
         """Adds a record of the event stream. True when the list of workers has to be polled again."""
+        self.heard = self.clock.now()
         if isinstance(record, Span):
             self.stolen_stream.message_received(time.monotonic())
+            if self.beginning is not None:
+                self.beginning.work_announced()
+                self.report_beginning()
             span = self._on_scheduler_clock(record)
             if span is None:
                 return False
@@ -176,8 +231,15 @@ class Observation:
             return bool(record.worker) and self.membership.joined(record.worker, record.time)
         if record.kind == "worker-removed":
             return self.membership.left(record.worker, record.time)
+        if self.beginning is not None and record.kind == "client-added":
+            self.beginning.client_announced()
+        if self.beginning is not None and record.kind == "graph-updated":
+            self.beginning.work_announced()
         if record.kind == "restarted":
             self.membership.restarted = time.monotonic()
+        if self.unseen:
+            detail = {**record.detail, "message": self._sometime(str(record.detail.get("message", "")))}
+            record = replace(record, detail=detail)
         self.outbox.add(record)
         return False
 
@@ -218,6 +280,7 @@ class Observation:
         self.heartbeats.add_scheduler_metrics(_values(page), now)
         totals = totals_of(page)
         self.process_start = totals.process_start or self.process_start
+        self._add_activity(sum(totals.compute.values()))
         if totals.compute:
             self.stolen_stream.add_compute_seconds(totals.compute, requested, time.monotonic())
         if totals.erred is not None:

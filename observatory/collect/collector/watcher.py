@@ -23,6 +23,7 @@ from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.observation import Observation
 from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.standstill import StandstillDetector
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Slowdown
@@ -51,6 +52,8 @@ HANGING = 3.0
 """Seconds without an answer after which a gap is recorded."""
 HANGING_END = 300.0
 """Seconds without an answer after which the cluster is ended."""
+SUCCESSOR = 0.25
+"""Seconds between two polls of a scheduler that is gone: another may start at its address any moment."""
 LONGEST_POLL = 10.0
 POLL_SHARE = 4.0
 """Least pause after a poll, in durations of that poll: counting many tasks is slow for the scheduler."""
@@ -109,10 +112,12 @@ class Watcher:
             shared.slots,
             self.clock,
             self._current,
+            lambda: self.tracker.confirmed,
             lambda: self.slowdown.factor,
         )
-        self.departures = DepartureReader(target.url, self.client, self._current)
-        self.identity_poller = IdentityPoller(self.client, target.url, self.clock, self.problems)
+        self.scheduler_client = self.client.for_scheduler(target.url)
+        self.departures = DepartureReader(target.url, self.scheduler_client, self._current)
+        self.identity_poller = IdentityPoller(self.scheduler_client, target.url, self.clock, self.problems)
         self.tracker = ClusterTracker(
             target, shared.claims, self.clock, self.outbox, self.identity_poller, self.scraper.process_start
         )
@@ -123,9 +128,12 @@ class Watcher:
             self.clock,
             self.problems,
             self._current,
+            lambda: self.tracker.confirmed,
             lambda: self.answered,
             self._poll_now,
+            self._stream_closed,
         )
+        self.standstill = StandstillDetector()
         self.polling = asyncio.Event()
         self.started = time.monotonic()
         self.answered = 0.0
@@ -141,10 +149,25 @@ class Watcher:
         return self.tracker.observation
 
     def _current(self) -> Observation | None:
-        return self.tracker.observation
+        """The observation, for a record that is added now: after a standstill it begins with the gap."""
+        standstill = self.standstill.look()
+        observation = self.tracker.observation
+        if standstill is not None:
+            # the scheduler was not silent for that long: nobody asked
+            self.answered += standstill.stopped
+            self.started += standstill.stopped
+            self._poll_now()
+            if observation is not None:
+                observation.add_standstill(standstill)
+        return observation
 
     def _poll_now(self) -> None:
         self.polling.set()
+
+    def _stream_closed(self) -> None:
+        self.tracker.interrupt()
+        self.identity_poller.scheduler_may_be_new()
+        self._poll_now()
 
     def _may_write(self) -> bool:
         return self.shared.leases.is_valid(self.target.pk)
@@ -204,7 +227,11 @@ class Watcher:
 
     def _poll_wait(self, spent: float) -> float:
         interval = self.target.identity_interval
-        backoff = interval * 2 ** min(10, max(0, self.failures - 15))
+        now = time.monotonic()
+        if self.refused_since is not None and now - self.refused_since < REFUSED_END:
+            return min(SUCCESSOR, interval)
+        silent = now - max(self.answered, self.started)
+        backoff = interval * 2 ** min(10.0, max(0.0, silent / interval - 15))
         wait = backoff - spent if self.failures else max(interval - spent, POLL_SHARE * spent)
         return max(0.05, min(max(LONGEST_POLL, interval), wait)) * random.uniform(0.9, 1.1)
 
@@ -215,14 +242,20 @@ class Watcher:
         now = self.clock.now()
         previous = self.observation
         if identity is not None:
-            await self.tracker.follow(identity)
-        self._reached(now, is_new=self.observation is not previous)
-        if self.observation is not None and self.tracker.confirmed:
-            self.observation.add_poll(identity, counts, requested, now)
+            await self.tracker.follow(identity, requested)
+        is_new = self.observation is not previous
+        self._reached(now, is_new)
+        if is_new and self.observation is None:
+            self._poll_now()
+        elif is_new and previous is not None:
+            counts = await self._counts()  # those above may be of the scheduler that is gone
+        observation = self._current()
+        if observation is not None and self.tracker.confirmed:
+            observation.add_poll(identity, counts, requested, now)
 
     async def _counts(self) -> Counts:
         url = f"{self.target.url}/json/counts.json"
-        answer, page = await self.client.get_json(url, IDENTITY_LIMIT)
+        answer, page = await self.scheduler_client.get_json(url, IDENTITY_LIMIT)
         self.clock.observe(answer.sent, answer.received, answer.date)
         try:
             return read_counts(page)
@@ -245,16 +278,17 @@ class Watcher:
 
     async def _unreachable(self, error: FetchError) -> None:
         """Handles a failed poll: records a gap, or the end of the cluster."""
+        observation = self._current()
         now = time.monotonic()
         self.failures += 1
         # what answers at an address that is no scheduler's stays unsaid: targets can't scan a network
         reason = str(error) if self.answered else "no Dask scheduler answers there"
         self.error = f"{urlsplit(self.target.url).netloc}: {reason}"[:500]
-        self.tracker.confirmed = False
+        self.tracker.interrupt()
         refused = error.failure is Failure.REFUSED
         self.refused_since = (self.refused_since or now) if refused else None
         if refused:
-            self.identity_poller.process_may_be_new()
+            self.identity_poller.scheduler_may_be_new()
         silent = now - max(self.answered, self.started)
         try:
             if self.refused_since is not None:
@@ -264,8 +298,8 @@ class Watcher:
                     await self.tracker.gone("the scheduler is gone: nothing listens at its address")
             elif silent >= HANGING_END:
                 await self.tracker.gone("the scheduler stopped answering")
-            elif silent >= HANGING and not self.gap and self.observation is not None:
-                self._record_gap(self.observation)
+            elif silent >= HANGING and not self.gap and observation is not None:
+                self._record_gap(observation)
         except (DatabaseError, psycopg.Error) as problem:
             logger.warning(
                 "%s: cannot record the end of the cluster yet: %s",
@@ -275,14 +309,14 @@ class Watcher:
 
     def _record_gap(self, observation: Observation) -> None:
         self.gap = True
-        observation.add_unreachable(self.tracker.last_seen)
+        observation.add_unreachable(observation.heard or self.tracker.last_seen)
 
     async def _report(self) -> None:
         """Every second renews claims and settles why workers left; updates the target's row when due."""
         updated = -math.inf
         while True:
             await asyncio.sleep(REPORT_INTERVAL)
-            observation = self.observation
+            observation = self._current()
             if observation is not None:
                 observation.membership.settle()
                 self.outbox.make_room_for(len(observation.membership.members))
@@ -321,9 +355,9 @@ class Watcher:
                 registry.update_target, self.target.pk, self.shared.leases.holder, changed
             )
             self.stored_fields.update(changed)
-            if observation is not None and "last_seen" in changed:
+            if observation is not None and observation.heard and "last_seen" in changed:
                 await run_in_django_thread(
-                    registry.update_last_seen, observation.cluster.pk, last_seen, self.target
+                    registry.update_last_seen, observation.cluster.pk, observation.heard, self.target
                 )
         if observation is not None:
             await self._store_metric_help(observation)

@@ -99,10 +99,15 @@ class HttpClient:
         self.tls: ssl.SSLContext | bool = True
 
     async def __aenter__(self) -> HttpClient:
-        self.session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, resolver=self.resolver, ttl_dns_cache=30, keepalive_timeout=KEEP_ALIVE
-            ),
+        self.session = self._session(keepalive_timeout=KEEP_ALIVE)
+        self.unpooled = self._session(force_close=True)
+        """Opens a connection for each request."""
+        self.handshakes = Handshakes(self.unpooled)
+        return self
+
+    def _session(self, **connections: Any) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, resolver=self.resolver, ttl_dns_cache=30, **connections),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": AGENT, "Accept-Encoding": "identity"},
             auto_decompress=False,
@@ -110,12 +115,11 @@ class HttpClient:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
             trace_configs=[refuse_redirects(), refuse_metadata(), *self.guards],
         )
-        self.handshakes = Handshakes(self.session)
-        return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.handshakes.complete(REQUEST_TIMEOUT)
         await self.session.close()
+        await self.unpooled.close()
 
     def with_credentials(self, credentials: Credentials) -> HttpClient:
         """A client of the same connections that sends the credentials with each request."""
@@ -128,6 +132,19 @@ class HttpClient:
         """A client with the same certificates that sends neither passwords nor tokens nor headers."""
         client = copy.copy(self)
         client.headers = {}
+        return client
+
+    def for_scheduler(self, target: str) -> HttpClient:
+        """A client that reaches what listens at the address of a target now.
+
+        A connection that is kept leads to the scheduler that accepted it. If that closed, and its process
+        made another one, the connection hangs, or the closed scheduler answers. TLS keeps connections: they
+        take milliseconds to open, and mostly end at a proxy.
+        """
+        if urlsplit(target).scheme == "https":
+            return self
+        client = copy.copy(self)
+        client.session = self.unpooled
         return client
 
     def trust(self, target: str) -> None:

@@ -52,8 +52,8 @@ class IdentityPoller:
                 self.failed_at = time.monotonic()
         return await self._workers()
 
-    def process_may_be_new(self) -> None:
-        """Forgets the failures, because another process may answer now."""
+    def scheduler_may_be_new(self) -> None:
+        """Forgets the failures, because another scheduler may answer now, also of the same process."""
         self.failures = 0
         self.known = None
 

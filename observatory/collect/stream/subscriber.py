@@ -33,7 +33,11 @@ STOLEN = "another subscriber took the event stream: tasks are missing until it i
 
 
 class Subscriber:
-    """Feeds the observation that `current` returns. Calls `poll` when the list of workers is out of date."""
+    """Feeds the observation that `current` returns.
+
+    Calls `poll` when the list of workers is out of date, and `closed` when the stream ended, because another
+    scheduler may answer then.
+    """
 
     def __init__(
         self,
@@ -43,8 +47,10 @@ class Subscriber:
         clock: SchedulerClock,
         problems: Problems,
         current: Callable[[], Observation | None],
+        is_confirmed: Callable[[], bool],
         answered: Callable[[], float],
         poll: Callable[[], None],
+        closed: Callable[[], None],
     ) -> None:
         self.target = target
         self.subscription = Subscription(client, stream_url(target.url))
@@ -52,9 +58,12 @@ class Subscriber:
         self.clock = clock
         self.problems = problems
         self.current = current
+        self.is_confirmed = is_confirmed
+        """Whether the scheduler that answers is known to be that of the observation."""
         self.answered = answered
         """When the scheduler last answered a poll (monotonic)."""
         self.poll = poll
+        self.closed = closed
         self.backoff = ResubscribeBackoff()
         self.state = Target.Stream.UNKNOWN
         self.is_lost = False
@@ -67,7 +76,7 @@ class Subscriber:
         followed: Observation | None = None
         while True:
             observation = self.current()
-            if observation is None:
+            if observation is None or not self.is_confirmed():
                 await asyncio.sleep(0.1)
                 continue
             if observation is not followed:
@@ -113,6 +122,8 @@ class Subscriber:
 
     def _opened(self, observation: Observation) -> None:
         observation.stolen_stream.stream_opened(time.monotonic())
+        if observation.beginning is not None:
+            observation.beginning.stream_opened(self.clock.now())
         self.state = Target.Stream.RECEIVING
         self.wait = FIRST_WAIT
         self._end_gap(observation)
@@ -152,14 +163,22 @@ class Subscriber:
         if error is not None and not isinstance(error, FetchError):
             logger.error("%s: the event stream failed", self.target.url, exc_info=error)
         self.state = Target.Stream.CLOSED
-        self.poll()
-        while time.monotonic() < closed + CONFIRMING and self.answered() < closed:
+        self.closed()
+        while time.monotonic() < closed + CONFIRMING and not self._outlived(closed):
+            if self.current() is not observation:
+                return
             await asyncio.sleep(0.1)
-        if self.answered() > closed and self.current() is observation:
+        if self.current() is observation and self._outlived(closed):
             reason = str(error) if error else "it was closed"
             self._record_loss(observation, now, f"the event stream was lost: {reason}")
-        await asyncio.sleep(self.wait * random.uniform(0.75, 1.25))
+        until = time.monotonic() + self.wait * random.uniform(0.75, 1.25)
+        while self.current() is observation and time.monotonic() < until:
+            await asyncio.sleep(0.1)
         self.wait = min(LONGEST_WAIT, self.wait * 2)
+
+    def _outlived(self, closed: float) -> bool:
+        """Whether the scheduler has answered since (monotonic)."""
+        return self.is_confirmed() and self.answered() > closed
 
     def _record_loss(self, observation: Observation, since: float, message: str) -> None:
         if not self.is_lost:

@@ -89,6 +89,8 @@ class Membership:
         self.departures: dict[str, Departure] = {}
         self.departed: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         """The addresses in `departures` by what a worker that replaces one has in common with it."""
+        self.listed: set[str] = set()
+        """The addresses of the last list that was not empty."""
         self.restarted = -RESTARTING
         self.answered = -math.inf
         """When the scheduler last answered (monotonic)."""
@@ -111,6 +113,17 @@ class Membership:
                 self.left(address, time)
         self.complete = True
         self.answered = requested
+        if identity.workers:
+            self.listed = set(identity.workers)
+
+    def is_replaced_by(self, identity: Identity) -> bool:
+        """Whether the scheduler lists workers, and none that it listed before or whose join was announced.
+
+        False after a restart of the cluster, which replaces all workers, too.
+        """
+        known = self.listed | self.members.keys()
+        was_restarted = time.monotonic() - self.restarted < RESTARTING
+        return bool(known and identity.workers) and known.isdisjoint(identity.workers) and not was_restarted
 
     def _update_worker(self, worker: WorkerIdentity, requested: float, now: float) -> None:
         departure = self.departures.get(worker.address)

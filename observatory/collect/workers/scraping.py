@@ -57,10 +57,11 @@ class Scraper:
         slots: asyncio.Semaphore,
         clock: SchedulerClock,
         current: Callable[[], Observation | None],
+        is_confirmed: Callable[[], bool],
         slowdown: Callable[[], float],
     ) -> None:
         self.target = target
-        self.client = client
+        self.scheduler_client = client.for_scheduler(target.url)
         sends_credentials = target.workers in {Target.Workers.CREDENTIALS, Target.Workers.PROXY}
         # any worker could otherwise read the credentials: the scheduler tells where it is
         self.workers_client = client if sends_credentials else client.without_headers()
@@ -70,6 +71,8 @@ class Scraper:
         self.slots = slots
         self.clock = clock
         self.current = current
+        self.is_confirmed = is_confirmed
+        """Whether the scheduler that answers is known to be that of the observation."""
         self.slowdown = slowdown
         """The factor by which intervals are longer now."""
         self.is_local = False
@@ -119,10 +122,11 @@ class Scraper:
 
     async def _scrape_scheduler(self, observation: Observation, answers: Answers) -> None:
         requested = time.monotonic()
-        page = await self._page(self.client, f"{self.target.url}/metrics", observation.parser(""))
+        url = f"{self.target.url}/metrics"
+        page = await self._page(self.scheduler_client, url, observation.parser(""))
         if page is None:
             answers.failures += 1
-        elif self.current() is observation:
+        elif self.current() is observation and self.is_confirmed():
             now = self.clock.now()
             answers.add(observation, "", now)
             observation.add_scheduler_metrics(page, requested, now)
@@ -196,5 +200,5 @@ class Scraper:
 
     async def process_start(self) -> float | None:
         """When the scheduler's process started; None when /metrics does not say."""
-        page = await self._page(self.client, f"{self.target.url}/metrics", Parser(worker=""))
+        page = await self._page(self.scheduler_client, f"{self.target.url}/metrics", Parser(worker=""))
         return totals_of(page).process_start if page is not None else None

@@ -47,7 +47,7 @@ def observe(delay: float, *spans: tuple[Action, float]) -> tuple[list[tuple[Acti
 
 COUNTS = (
     *("waiting", "processing", "memory", "erred", "released", "unrunnable"),
-    *("workers", "idle", "saturated", "cores", "clients"),
+    *("workers", "idle", "saturated", "cores", "clients", "tasks"),
 )
 
 

@@ -41,7 +41,7 @@ async def unanswered(dask: Scheduler, client: HttpClient) -> AsyncIterator[async
 
 
 def has_connection(client: HttpClient) -> bool:
-    return bool(client.session.connector and client.session.connector._acquired)
+    return bool(client.unpooled.connector and client.unpooled.connector._acquired)
 
 
 def subscribers(dask: Scheduler) -> list[str]:

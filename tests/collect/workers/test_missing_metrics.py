@@ -86,7 +86,16 @@ async def scraped(observation: Observation, port: int) -> AsyncIterator[Scraper]
     async with HttpClient() as client:
         client.trust(target.url)
         scraper = Scraper(
-            *(target, client, Counters(), slots, observation.clock, lambda: observation, lambda: 1.0)
+            *(
+                target,
+                client,
+                Counters(),
+                slots,
+                observation.clock,
+                lambda: observation,
+                lambda: True,
+                lambda: 1.0,
+            )
         )
         scraper.is_local = True
         yield scraper

@@ -1,0 +1,118 @@
+"""Clusters that follow each other at one address in one process, as a notebook makes its LocalCluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.watcher import Watcher
+from observatory.store.keys import decode_key
+from tests.collect.dask_processes import free_port
+from tests.collect.observer import eventually, observed, read
+
+pytestmark = pytest.mark.usefixtures("store")
+
+CLUSTERS = 4
+THREADS = {"processes": False, "protocol": "tcp://"}
+SAME_ADDRESS = {"scheduler_port": "a free port"}
+CASES: dict[str, dict[str, Any]] = {
+    "worker processes": {},
+    "no prometheus_client": {**THREADS, "prometheus": False},
+    "one event loop, in which a closed scheduler goes on answering": {**THREADS, "in_one_loop": True},
+    "identity.json fails": {**THREADS, "has_identity": False, "gap": 0.5},
+    "identity.json fails, the same address": {**THREADS, **SAME_ADDRESS, "has_identity": False, "gap": 3.0},
+}
+
+
+def options(**case: Any) -> dict[str, Any]:
+    values = {
+        "clusters": CLUSTERS,
+        "gap": 0.1,
+        "prometheus": True,
+        "in_one_loop": False,
+        "has_identity": True,
+        "n_workers": 2,
+        "threads_per_worker": 2,
+        **case,
+    }
+    return values | ({"scheduler_port": free_port()} if "scheduler_port" in case else {})
+
+
+async def make_clusters(watcher: Watcher, folder: Path, chosen: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Runs the program. Returns the lines that each cluster's own recorder wrote."""
+    command = ["-W", "ignore", "-m", "tests.collect.successive_clusters", str(folder), json.dumps(chosen)]
+    program = await asyncio.create_subprocess_exec(sys.executable, *command)
+    previous = None
+    try:
+        for number in range(CLUSTERS):
+            previous = await eventually(lambda seen=previous: is_received(watcher, seen))
+            (folder / f"{number}.observed").touch()
+        assert await program.wait() == 0
+    finally:
+        if program.returncode is None:
+            program.kill()
+    files = [folder / f"{number}.jsonl" for number in range(CLUSTERS)]
+    return [[json.loads(line) for line in file.read_text().splitlines()] for file in files]
+
+
+async def is_received(watcher: Watcher, previous: Observation | None) -> Observation | None:
+    """The observation that follows the previous one, once the stream of its cluster is received."""
+    current = watcher.observation
+    if current is None or current is previous or current.beginning is None:
+        return None
+    return current if current.beginning.received is not None else None
+
+
+async def recorded_spans(cluster: int) -> set[tuple[str, str]]:
+    """(key, worker) of what a cluster's tasks computed."""
+    found = await read(
+        """SELECT key_rest, task_group.name, address
+           FROM span JOIN lane ON lane.id = lane_id JOIN worker ON worker.id = lane.worker_id
+           JOIN task_group ON task_group.id = group_id WHERE span.cluster_id = %s AND action = 0""",
+        cluster,
+    )
+    return {(decode_key(rest, group), address) for rest, group, address in found}
+
+
+def of_kind(lines: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [line for line in lines if line["kind"] == kind]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_each_of_four_clusters_in_turn_has_its_own_workers_tasks_and_end(
+    tmp_path: Path, case: dict[str, Any]
+) -> None:
+    port = free_port()
+    async with observed(f"http://127.0.0.1:{port}") as watcher:
+        chosen = options(**case, dashboard_address=f":{port}")
+        real = await make_clusters(watcher, tmp_path, chosen)
+        await eventually(lambda: asyncio.sleep(0, watcher.observation is None and not watcher.outbox.length))
+        await watcher.flusher.flush()
+    clusters = await run_in_django_thread(lambda: list(Cluster.objects.order_by("started")))
+    assert len(clusters) == CLUSTERS
+    if chosen["has_identity"]:
+        assert [cluster.scheduler_id for cluster in clusters] == [lines[0]["id"] for lines in real]
+    for cluster, lines in zip(clusters, real, strict=True):
+        workers = {
+            address
+            for (address,) in await read("SELECT address FROM worker WHERE cluster_id = %s", cluster.pk)
+        }
+        assert workers == {line["address"] for line in of_kind(lines, "worker")}
+        computed = {
+            (line["key"], line["worker"]): line["stop"]
+            for line in of_kind(lines, "span")
+            if line["action"] == "compute"
+        }
+        assert await recorded_spans(cluster.pk) == computed.keys()
+        assert cluster.ended is not None
+        assert max(computed.values()) < cluster.ended.timestamp()
+    assert all(earlier.ended <= later.started for earlier, later in pairwise(clusters))
