@@ -228,13 +228,13 @@ function droppedGap(event) {
  * @returns {Gap}
  */
 function unobservedGap(event) {
-  const { first, last } = parse(event.detail);
+  const { first, last, reason } = parse(event.detail);
   return {
     start: Number(first) || event.time,
     stop: Number(last) || event.time,
     kind: "unobserved",
     concerns: "all",
-    label: "not recorded: no collector was running",
+    label: `not recorded: ${reason ?? "no collector was running"}`,
     worker: null,
   };
 }

@@ -101,7 +101,7 @@ class Observation:
     def add_gap(self, first: float, last: float, reason: str = "no collector observed the cluster") -> None:
         """Records that nothing was recorded between the two times."""
         message = f"nothing was recorded for {last - first:.0f} s: {reason}"
-        self.event("not-observed", first, message, first=first, last=last)
+        self.event("not-observed", first, message, first=first, last=last, reason=reason)
         self.stream_missing_since = last
         self.unseen, self.seen_again = last - first, time.monotonic()
 
@@ -115,6 +115,7 @@ class Observation:
             f"not recorded in time: {standstill.reason}",
             first=first + offset,
             last=last + offset,
+            reason=standstill.reason,
         )
         self.unseen, self.seen_again = last - first, time.monotonic()
 

@@ -53,7 +53,7 @@ async def test_a_collector_that_stood_still_tells_a_gap_and_that_events_happened
             ((first, last, message),) = await eventually(found_gaps)
             assert abs(first - stopped) < 3
             assert abs(last - woke) < 3
-            assert "the collector stood still" in message
+            assert "the collector stood still for" in message
             told = "SELECT detail->>'message' FROM event WHERE kind IN ('tasks-erred', 'graph-updated')"
             messages = await eventually(lambda: has_both(told))
             assert all("some time in the" in message for message in messages)
