@@ -134,8 +134,10 @@ class EventsTrack {
     const lines = near.slice(0, MOST_LINES).map((one) => {
       const mark = markOf(one.kind);
       const worker = this.#context.model.workers.get(one.worker ?? -1);
+      const name = worker ? workerLabel(worker) : "";
       const times = one.count > 1 ? `${formatCount(one.count)}×` : "";
-      const text = [times, one.message || mark.label, worker ? workerLabel(worker) : ""].filter(Boolean).join(" · ");
+      const sentence = one.message || mark.label; // of one event it names the worker itself
+      const text = [times, sentence, sentence.includes(name) ? "" : name].filter(Boolean).join(" · ");
       return [formatTime(one.time, 1), text, colors[mark.color]];
     });
     if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
