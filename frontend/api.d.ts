@@ -3185,7 +3185,7 @@ export interface components {
              * Outcome
              * @enum {string}
              */
-            outcome: "running" | "finished" | "erred" | "lost";
+            outcome: "running" | "finished" | "erred" | "lost" | "unseen";
             /** Peak */
             peak: number | null;
             /** Line */
@@ -3374,7 +3374,7 @@ export interface components {
              * Outcome
              * @enum {string}
              */
-            outcome: "running" | "finished" | "erred" | "lost";
+            outcome: "running" | "finished" | "erred" | "lost" | "unseen";
             /** Start */
             start: number;
             /** Stop */
@@ -3469,7 +3469,7 @@ export interface components {
              * @default
              * @enum {string}
              */
-            outcome?: "" | "running" | "finished" | "erred" | "lost";
+            outcome?: "" | "running" | "finished" | "erred" | "lost" | "unseen";
             /**
              * Origin
              * @default
@@ -3596,7 +3596,7 @@ export interface components {
              * Outcome
              * @enum {string}
              */
-            outcome: "running" | "finished" | "erred" | "lost";
+            outcome: "running" | "finished" | "erred" | "lost" | "unseen";
             /** Start */
             start: number;
             /** Stop */
@@ -6706,7 +6706,7 @@ export interface operations {
                 like?: number | null;
                 tag?: string;
                 user?: string;
-                outcome?: "" | "running" | "finished" | "erred" | "lost";
+                outcome?: "" | "running" | "finished" | "erred" | "lost" | "unseen";
                 origin?: "" | "found" | "code" | "cut" | "imported";
                 shortest?: number | null;
                 longest?: number | null;

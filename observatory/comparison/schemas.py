@@ -75,7 +75,7 @@ class AlignedRun(Schema):
     """seconds since the epoch on the scheduler's clock"""
     seconds: float
     """that it lasted; of an open run, until its cluster's newest record"""
-    outcome: Literal["running", "finished", "erred", "lost"]
+    outcome: Literal["running", "finished", "erred", "lost", "unseen"]
     peak: float | None
     """bytes; null: no memory was recorded"""
     line: list[float | None]

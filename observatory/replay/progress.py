@@ -193,6 +193,8 @@ def _finished_in_window(
         else:
             for state, count in grown.items():
                 counts[state] += max(0, count)
+    if not mixed:
+        return counts
     told = store.finished_since(
         connection, scope.cluster.pk, before.at, now.at, [prefix for prefix, _ in mixed]
     )

@@ -46,7 +46,7 @@ class RunQuery(Schema):
     tag: Annotated[str, Field(max_length=401)] = ""
     """`git=3f2a1c`, or `git` for every run that has this tag"""
     user: Text = ""
-    outcome: Literal["", "running", "finished", "erred", "lost"] = ""
+    outcome: Literal["", "running", "finished", "erred", "lost", "unseen"] = ""
     origin: Literal["", "found", "code", "cut", "imported"] = ""
     shortest: Annotated[float, Field(ge=0, le=1e9)] | None = None
     longest: Annotated[float, Field(ge=0, le=1e9)] | None = None
@@ -126,7 +126,7 @@ class RunOut(Schema):
     cluster: int
     cluster_name: str
     origin: Literal["found", "code", "cut", "imported"]
-    outcome: Literal["running", "finished", "erred", "lost"]
+    outcome: Literal["running", "finished", "erred", "lost", "unseen"]
     start: float
     stop: float | None
     """None while it is running"""

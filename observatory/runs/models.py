@@ -29,6 +29,7 @@ class Run(models.Model):
         FINISHED = "finished", "finished"
         ERRED = "erred", "with errors"
         LOST = "lost", "cluster lost"
+        UNSEEN = "unseen", "end not seen"
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="runs")
     name = models.CharField(max_length=LONGEST_NAME)

@@ -29,7 +29,7 @@ LATER = timedelta(seconds=1)
 def refresh_figures(run: Run) -> None:
     """Counts figures and contents of a run and saves them; of an open run, up to now.
 
-    A run that finished is marked as one with errors if tasks failed in it.
+    A run that finished, or whose end was not seen, is marked as one with errors if tasks failed in it.
 
     Raises psycopg.Error without a database.
     """
@@ -45,8 +45,10 @@ def refresh_figures(run: Run) -> None:
         "computation_count": len(computations),
     }
     run.counted = now()
-    if not run.is_open and run.outcome in (Run.Outcome.RUNNING, Run.Outcome.FINISHED):
-        run.outcome = Run.Outcome.ERRED if totals.errors else Run.Outcome.FINISHED
+    if not run.is_open and run.outcome in (Run.Outcome.RUNNING, Run.Outcome.FINISHED, Run.Outcome.UNSEEN):
+        is_unseen = run.outcome == Run.Outcome.UNSEEN
+        succeeded = Run.Outcome.UNSEEN if is_unseen else Run.Outcome.FINISHED
+        run.outcome = Run.Outcome.ERRED if totals.errors else succeeded
     run.save(update_fields=["tasks", "errors", "figures", "contents", "counted", "outcome"])
 
 

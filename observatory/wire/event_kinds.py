@@ -38,7 +38,7 @@ class EventKind:
 
 
 AGENT_STARTED = "agent-started"
-CLIENT_DESCRIBED = "client-described"
+CLIENT_DESCRIBED, CLIENT_REMOVED = "client-described", "client-removed"
 CLUSTER_ENDED = "cluster-ended"
 """also the reason of the end of workers that nobody saw end"""
 WORKER_REMOVED, WORKER_LOST, WORKER_DISAPPEARED = "worker-removed", "worker-lost", "worker-disappeared"
@@ -63,7 +63,7 @@ _KINDS = (
     ),
     EventKind("worker-status", "a worker's status changed (running, paused, closing …)"),
     EventKind("client-added", "a client connected"),
-    EventKind("client-removed", "a client disconnected"),
+    EventKind(CLIENT_REMOVED, "a client disconnected"),
     EventKind(CLIENT_DESCRIBED, "a client that opened a run told its versions and configuration"),
     EventKind("graph-updated", "a client submitted tasks"),
     EventKind("restarted", "the cluster was restarted (`Client.restart`)"),

@@ -20,6 +20,7 @@ TASKS = 40
 def main(folder: Path, options: dict[str, Any]) -> None:
     clusters, gap = options.pop("clusters"), options.pop("gap")
     in_one_loop, has_identity = options.pop("in_one_loop"), options.pop("has_identity")
+    last_task_fails = options.pop("last_task_fails")
     if not options.pop("prometheus"):
         sys.modules["prometheus_client"] = None  # type: ignore[assignment]
     from distributed import Client, LocalCluster, SchedulerPlugin
@@ -58,6 +59,8 @@ def main(folder: Path, options: dict[str, Any]) -> None:
         for part in range(4):
             keys = [f"inc-{number}-{part}-{each}" for each in range(TASKS // 4)]
             await client.gather(client.map(pause, range(TASKS // 4), key=keys), asynchronous=True)
+        if last_task_fails:
+            await client.submit(fail, key=f"fail-{number}").exception()
 
     async def make_in_one_loop() -> None:
         for number in range(clusters):
@@ -75,6 +78,10 @@ def main(folder: Path, options: dict[str, Any]) -> None:
         with LocalCluster(**options) as cluster, Client(cluster) as client:
             client.sync(work, cluster.scheduler, client, number)
         time.sleep(gap)
+
+
+def fail() -> None:
+    raise ValueError("the last task fails")
 
 
 def pause(_: int) -> None:

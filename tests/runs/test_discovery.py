@@ -275,6 +275,56 @@ def test_a_run_ends_with_its_cluster_and_is_lost_where_tasks_were_lost_with_it(
     assert only(cluster).outcome == outcome
 
 
+GONE = "the scheduler is gone: nothing listens at its address"
+
+
+@pytest.mark.parametrize(
+    ("waiting", "computed", "is_submitted", "outcome"),
+    [
+        (0, 0, False, Run.Outcome.FINISHED),
+        (2, 2, False, Run.Outcome.FINISHED),
+        (2, 1, False, Run.Outcome.UNSEEN),
+        (0, 1, True, Run.Outcome.UNSEEN),
+    ],
+    ids=["nothing was left", "what was left was computed", "one may have failed", "more was submitted"],
+)
+def test_what_became_of_the_last_tasks_of_a_stock_cluster_is_not_guessed(
+    cluster: Cluster,
+    writer: Writer,
+    work: Work,
+    make: Any,
+    now: float,
+    waiting: int,
+    computed: int,
+    is_submitted: bool,
+    outcome: str,
+) -> None:
+    work(now, now + 2)
+    left = Series("observatory_cluster_tasks", (("state", "waiting"),))
+    writer.write(Batch.of(cluster.pk, samples=[Sample(left, now + 2.5, waiting)], committed=now + 2.5))
+    late = [make.span(now + 2.6, key=f"late-{n}", stop=now + 2.8) for n in range(computed)]
+    submitted = [Event(now + 2.7, "graph-updated", "", {})] if is_submitted else []
+    writer.write(Batch.of(cluster.pk, spans=late, events=submitted, committed=now + 3))
+    end(cluster, now + 3, GONE)
+    find_runs()
+    assert only(cluster).outcome == outcome
+
+
+def test_a_run_whose_end_was_not_seen_has_errors_if_some_are_known(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    work(now, now + 3)
+    quiet(writer, cluster, now + 3)
+    events = [
+        Event(now + 3.1, "graph-updated", "", {}),
+        Event(now + 3.2, "tasks-erred", "", {"message": "1 task erred", "count": 1}),
+    ]
+    writer.write(Batch.of(cluster.pk, events=events, errors=1, committed=now + 4))
+    end(cluster, now + 4, GONE)
+    find_runs()
+    assert (only(cluster).outcome, only(cluster).errors) == (Run.Outcome.ERRED, 1)
+
+
 def test_a_run_goes_on_when_its_cluster_does(cluster: Cluster, work: Work, now: float) -> None:
     work(now, now + 3)
     end(cluster, now + 3, "its agent fell silent")

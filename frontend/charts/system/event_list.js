@@ -64,7 +64,7 @@ class EventList {
           if (worker !== null) context.selection.set({ worker });
           context.timeline.jump(time);
         },
-        open: ({ detail }) => element("pre", "event-detail", JSON.stringify(detail, null, 1)),
+        open: ({ detail }) => Object.assign(element("pre", "event-detail", JSON.stringify(detail, null, 1)), { tabIndex: 0 }),
       },
     );
     parent.append(this.#note);

@@ -80,7 +80,7 @@ RUN_SLOWER = RuleEvent(
     "run-slower", "a run was slower than earlier runs of the same name", (), is_of_cluster=True
 )
 
-LOST_WORKER = RuleEvent(WORKER_LOST, "a worker was lost, or disappeared", (WORKER_LOST, WORKER_DISAPPEARED))
+LOST_WORKER = RuleEvent(WORKER_LOST, "a worker was lost or disappeared", (WORKER_LOST, WORKER_DISAPPEARED))
 
 DERIVED_EVENTS = (
     LOST_WORKER,

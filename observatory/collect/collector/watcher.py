@@ -131,6 +131,7 @@ class Watcher:
             lambda: self.tracker.confirmed,
             lambda: self.answered,
             self._poll_now,
+            self.scraper.wanted.set,
             self._stream_closed,
         )
         self.standstill = StandstillDetector()

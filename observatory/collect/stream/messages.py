@@ -7,7 +7,7 @@ from typing import Any
 
 from observatory.collect.scheduler.identity import MAXIMUM_NAME, Problems, integer, number, text
 from observatory.store.keys import key_of_json, name_key
-from observatory.wire.event_kinds import EVENT_KINDS
+from observatory.wire.event_kinds import CLIENT_REMOVED, EVENT_KINDS
 from observatory.wire.records import Action, Event, Span, Status, is_time
 
 MAXIMUM_MESSAGES = 10_000
@@ -16,7 +16,7 @@ EVENTS = {
     "add_worker": "worker-added",
     "remove_worker": "worker-removed",
     "add_client": "client-added",
-    "remove_client": "client-removed",
+    "remove_client": CLIENT_REMOVED,
     "update_graph": "graph-updated",
     "restart": "restarted",
 }

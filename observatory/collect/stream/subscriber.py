@@ -18,6 +18,8 @@ from observatory.collect.scheduler.identity import Problems
 from observatory.collect.stream.messages import read_message
 from observatory.collect.stream.stolen_stream import ResubscribeBackoff
 from observatory.collect.stream.subscription import Subscription
+from observatory.wire.event_kinds import CLIENT_REMOVED
+from observatory.wire.records import Event
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +37,8 @@ STOLEN = "another subscriber took the event stream: tasks are missing until it i
 class Subscriber:
     """Feeds the observation that `current` returns.
 
-    Calls `poll` when the list of workers is out of date, and `closed` when the stream ended, because another
-    scheduler may answer then.
+    Calls `poll` when the list of workers is out of date, `poll` and `scrape_scheduler` when a client left,
+    and `closed` when the stream ended, because another scheduler may answer then.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Subscriber:
         is_confirmed: Callable[[], bool],
         answered: Callable[[], float],
         poll: Callable[[], None],
+        scrape_scheduler: Callable[[], None],
         closed: Callable[[], None],
     ) -> None:
         self.target = target
@@ -63,6 +66,7 @@ class Subscriber:
         self.answered = answered
         """When the scheduler last answered a poll (monotonic)."""
         self.poll = poll
+        self.scrape_scheduler = scrape_scheduler
         self.closed = closed
         self.backoff = ResubscribeBackoff()
         self.state = Target.Stream.UNKNOWN
@@ -140,11 +144,14 @@ class Subscriber:
     def _receive(self, observation: Observation, text: str) -> None:
         if observation is not self.current():
             return
-        is_unknown = [
-            observation.add_streamed(record) for record in read_message(text, self.clock.now(), self.problems)
-        ]
+        records = read_message(text, self.clock.now(), self.problems)
+        is_unknown = [observation.add_streamed(record) for record in records]
         if any(is_unknown):
             self.poll()
+        if any(isinstance(record, Event) and record.kind == CLIENT_REMOVED for record in records):
+            # scripts close the cluster next: what became of the last tasks is known only until then
+            self.poll()
+            self.scrape_scheduler()
 
     async def _stolen(self, observation: Observation) -> None:
         now = time.monotonic()

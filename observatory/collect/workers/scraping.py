@@ -9,6 +9,7 @@ import math
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from observatory.clusters.models import Target
@@ -77,6 +78,8 @@ class Scraper:
         """The factor by which intervals are longer now."""
         self.is_local = False
         """Whether the target runs on this machine."""
+        self.wanted = asyncio.Event()
+        """The scheduler's metrics are to be read at once."""
         self.logged: set[str] = set()
         """Errors that were logged."""
 
@@ -113,8 +116,12 @@ class Scraper:
             until = time.monotonic() + self._wait(
                 answers.failures, time.monotonic() - started, self.target.metrics_interval
             )
-            while time.monotonic() < until:
-                await asyncio.sleep(min(WORKERS_CHECK, until - time.monotonic()))
+            self.wanted.clear()
+            while time.monotonic() < until and not self.wanted.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(
+                        self.wanted.wait(), max(0.0, min(WORKERS_CHECK, until - time.monotonic()))
+                    )
                 observation = self.current()
                 # a worker left: scrape at once, because suspicious tasks show why
                 if observation is not None and set(observation.membership.departures) - leaving:

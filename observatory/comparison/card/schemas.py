@@ -89,7 +89,7 @@ class RunCard(Schema):
     """
 
     name: str
-    outcome: Literal["running", "finished", "erred", "lost"]
+    outcome: Literal["running", "finished", "erred", "lost", "unseen"]
     start: float
     stop: float | None
     """null while it is running"""

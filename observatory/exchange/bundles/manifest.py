@@ -35,7 +35,7 @@ class RunFacts(Schema):
     name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
     start: Seconds
     stop: Seconds
-    outcome: Literal["running", "finished", "erred", "lost"] = "finished"
+    outcome: Literal["running", "finished", "erred", "lost", "unseen"] = "finished"
     user: Annotated[str, Field(max_length=100)] = ""
     tags: dict[str, str] = {}
     code: Annotated[str, Field(max_length=MAXIMUM_LONG_LENGTH)] = ""

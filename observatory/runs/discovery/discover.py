@@ -20,8 +20,16 @@ from observatory.clusters.models import Cluster
 from observatory.runs.models import Run, RunDiscovery
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries.extents import Extent
+from observatory.store.queries.progress import agent_since
 from observatory.store.queries.state import last_samples
-from observatory.store.queries.windows.activity import ActiveInterval, active_intervals
+from observatory.store.queries.windows.activity import (
+    ActiveInterval,
+    active_intervals,
+    last_client_left,
+    work_since,
+)
+from observatory.store.times import to_microseconds
+from observatory.wire.records import UNFINISHED_STATES
 
 LATE = timedelta(seconds=SETTLING)
 MARGIN = timedelta(seconds=1)
@@ -30,7 +38,11 @@ SHORTEST_RUN = timedelta(microseconds=1)
 NOT_FOUND = (Run.Origin.CODE, Run.Origin.IMPORTED)
 PLAIN_CLOSE = "the scheduler closed"
 """the end_reason of a cluster that was closed normally (collect/collector/registry.py)"""
-TASKS = ("observatory_cluster_tasks",)
+TASKS, TOTALS = ("observatory_cluster_tasks",), ("observatory_cluster_tasks_finished_total",)
+MESSAGE_DELAY = timedelta(seconds=1)
+"""how much later the event stream can tell that a client left"""
+LONGEST_CLOSING = 600.0
+"""seconds between the last client's leaving and the end of its cluster that are looked at"""
 STALE = 10.0
 """seconds, or polling intervals if those are longer: older task counts are ignored"""
 
@@ -53,7 +65,10 @@ def discover_runs(
         found.add(interval)
     if found.changed or found.open:
         worked = _last_work(connection, cluster, extent)
-        found.save(_outcome(cluster, extent, found.last, idle, worked), worked)
+        outcome = _outcome(cluster, extent, found.last, idle, worked)
+        if outcome == Run.Outcome.FINISHED and _is_end_unseen(connection, cluster):
+            outcome = Run.Outcome.UNSEEN
+        found.save(outcome, worked)
     _end_other_runs(cluster)
     if seconds:
         discovery.looked = max(
@@ -187,6 +202,32 @@ def last_work(connection: psycopg.Connection, cluster: Cluster, extent: Extent) 
     counts = last_samples(connection, cluster.pk, TASKS, round(extent.last * 1e6), stale)
     processing = [count for count in counts if count.labels.get("state") == "processing" and count.value > 0]
     return max((count.time for count in processing), default=None)
+
+
+def _is_end_unseen(connection: psycopg.Connection, cluster: Cluster) -> bool:
+    """Whether what became of the last tasks of an ended cluster without an agent is not known.
+
+    A stock scheduler tells of spans alone, which tasks that failed don't have. So tasks that were unfinished
+    when the scheduler was last asked, or submitted after that, have an unknown end unless a span ended it.
+    """
+    if cluster.ended is None or cluster.end_reason == PLAIN_CLOSE or agent_since(connection, cluster.pk):
+        return False
+    stale = timedelta(seconds=STALE * max(1.0, cluster.identity_interval))
+    last = _last_told(connection, cluster, cluster.ended + stale)
+    counts = last_samples(connection, cluster.pk, TASKS, to_microseconds(last), 2 * stale.total_seconds())
+    asked = max((count.time for count in counts), default=cluster.started)
+    unfinished = sum(count.value for count in counts if count.labels.get("state") in UNFINISHED_STATES)
+    computed, is_submitted = work_since(connection, cluster.pk, asked)
+    return is_submitted or computed < unfinished
+
+
+def _last_told(connection: psycopg.Connection, cluster: Cluster, end: datetime) -> datetime:
+    """Until when the counts of tasks tell of failures: until its last client left, whose tasks are forgotten
+    then, unless the scheduler's metrics, which go on counting them, were read after that."""
+    left = last_client_left(connection, cluster.pk)
+    totals = last_samples(connection, cluster.pk, TOTALS, to_microseconds(end), LONGEST_CLOSING)
+    is_counted = left is not None and any(total.time > left for total in totals)
+    return end if left is None or is_counted else left - MESSAGE_DELAY
 
 
 def _without_other_runs(cluster: Cluster, seconds: Sequence[ActiveInterval]) -> list[ActiveInterval]:

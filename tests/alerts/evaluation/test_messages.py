@@ -91,7 +91,7 @@ def test_the_message_has_further_conditions_and_the_text_of_the_event() -> None:
         "etl: the number of erred tasks rose 5 times within 1 min; the last time: 2 tasks erred"
     )
     assert said(EventCondition("worker-lost", By.WORKER), labels={"worker": "w1"}) == (
-        "etl, w1: a worker was lost, or disappeared"
+        "etl, w1: a worker was lost or disappeared"
     )
 
 

@@ -75,7 +75,7 @@ def test_the_changes_of_each_rule_are_listed(imported: Imported) -> None:
     down = [note for name, note in imported.notes if name == "WorkerDown"]
     scope = "use the rule's projects, targets and cluster names"
     assert f'job="dask-worker" was left out: {scope}' in down
-    assert "“for” (2m) is left out: a worker was lost isn't a lasting state" in down
+    assert "“for” (2m) is left out: a worker was lost or disappeared isn't a lasting state" in down
 
 
 def test_accepted_rules_on_metrics_are_equivalent_after_export_and_import(imported: Imported) -> None:

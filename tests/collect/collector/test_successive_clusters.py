@@ -15,6 +15,8 @@ from observatory.clusters.models import Cluster
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.observation import Observation
 from observatory.collect.collector.watcher import Watcher
+from observatory.runs.models import Run
+from observatory.runs.tasks import find_runs
 from observatory.store.keys import decode_key
 from tests.collect.dask_processes import free_port
 from tests.collect.observer import eventually, observed, read
@@ -40,6 +42,7 @@ def options(**case: Any) -> dict[str, Any]:
         "prometheus": True,
         "in_one_loop": False,
         "has_identity": True,
+        "last_task_fails": False,
         "n_workers": 2,
         "threads_per_worker": 2,
         **case,
@@ -116,3 +119,19 @@ async def test_each_of_four_clusters_in_turn_has_its_own_workers_tasks_and_end(
         assert cluster.ended is not None
         assert max(computed.values()) < cluster.ended.timestamp()
     assert all(earlier.ended <= later.started for earlier, later in pairwise(clusters))
+
+
+@pytest.mark.parametrize("has_metrics", [True, False], ids=["prometheus_client", "no prometheus_client"])
+async def test_no_run_whose_last_task_failed_just_before_its_cluster_closed_is_said_to_have_succeeded(
+    tmp_path: Path, has_metrics: bool
+) -> None:
+    port = free_port()
+    async with observed(f"http://127.0.0.1:{port}") as watcher:
+        case = {**THREADS, "prometheus": has_metrics, "last_task_fails": True}
+        await make_clusters(watcher, tmp_path, options(**case, dashboard_address=f":{port}"))
+        await eventually(lambda: asyncio.sleep(0, watcher.observation is None and not watcher.outbox.length))
+        await watcher.flusher.flush()
+    await run_in_django_thread(find_runs)
+    outcomes = await run_in_django_thread(lambda: list(Run.objects.values_list("outcome", flat=True)))
+    assert len(outcomes) == CLUSTERS
+    assert set(outcomes) <= {Run.Outcome.ERRED, Run.Outcome.UNSEEN, Run.Outcome.LOST}

@@ -83,8 +83,8 @@ def test_the_tables_have_what_was_recorded_and_hostile_keys_are_texts(
     assert done == {f"'{name}" if name == FORMULA else name: count for name, count in shown.items()}
     header, *rows = csv_of(timeline, timeline.locator("section[data-chart=task-stream]"))
     place = {name: number for number, name in enumerate(header)}
-    tasks = sum(int(row[place["tasks"]]) for row in rows if row[place["action"]] == "compute")
-    assert tasks == sum(shown.values())
+    computed = [row for row in rows if row[place["action"]] == "compute" and row[place["status"]] == "OK"]
+    assert sum(int(row[place["tasks"]]) for row in computed) == sum(shown.values())
     assert any(HOSTILE in row[place["key"]] for row in rows)
     assert complaints == []
 

@@ -102,6 +102,27 @@ def end_of_begun_tasks(
     return row[0] if row else None
 
 
+def work_since(connection: psycopg.Connection, cluster: int, after: datetime) -> tuple[int, bool]:
+    """Return how many tasks were computed after a time, and whether a graph was submitted after it."""
+    row = connection.execute(
+        """SELECT (SELECT count(*) FROM span
+                   WHERE cluster_id = %(cluster)s AND stop > %(after)s AND action = %(compute)s),
+                  EXISTS (SELECT FROM event
+                   WHERE cluster_id = %(cluster)s AND kind = 'graph-updated' AND time > %(after)s)""",
+        {"cluster": cluster, "after": after, "compute": int(Action.COMPUTE)},
+    ).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def last_client_left(connection: psycopg.Connection, cluster: int) -> datetime | None:
+    """Return when a client disconnected last, as far as it was seen."""
+    row = connection.execute(
+        "SELECT max(time) FROM event WHERE cluster_id = %s AND kind = 'client-removed'", [cluster]
+    ).fetchone()
+    return row[0] if row else None
+
+
 def main_prefixes(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, limit: int
 ) -> tuple[list[str], int]:
