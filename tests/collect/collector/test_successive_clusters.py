@@ -15,9 +15,14 @@ from observatory.clusters.models import Cluster
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.observation import Observation
 from observatory.collect.collector.watcher import Watcher
+from observatory.replay.scope import Scope
+from observatory.replay.state import state_at
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
+from observatory.store.connection import read_connection
 from observatory.store.keys import decode_key
+from observatory.store.queries.timeline import snapshot
+from observatory.store.times import to_microseconds
 from tests.collect.dask_processes import free_port
 from tests.collect.observer import eventually, observed, read
 
@@ -86,6 +91,14 @@ async def recorded_spans(cluster: int) -> set[tuple[str, str]]:
     return {(decode_key(rest, group), address) for rest, group, address in found}
 
 
+def progress_at_end(cluster: Cluster) -> dict[str, tuple[int, int | None, int | None]]:
+    """(done, erred, total) of each prefix when the cluster ended, as its page shows them."""
+    assert cluster.ended is not None
+    with read_connection() as connection, snapshot(connection):
+        state = state_at(connection, Scope(cluster), to_microseconds(cluster.ended))
+    return {row["name"]: (row["done"], row["erred"], row["total"]) for row in state["progress"]}
+
+
 def of_kind(lines: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [line for line in lines if line["kind"] == kind]
 
@@ -118,6 +131,11 @@ async def test_each_of_four_clusters_in_turn_has_its_own_workers_tasks_and_end(
         assert await recorded_spans(cluster.pk) == computed.keys()
         assert cluster.ended is not None
         assert max(computed.values()) < cluster.ended.timestamp()
+        progress = await run_in_django_thread(progress_at_end, cluster)
+        assert progress.keys() == {"inc"}
+        done, _, total = progress["inc"]
+        # without prometheus_client only the number of all unfinished tasks is known
+        assert (done, total) == (len(computed), len(computed) if chosen["prometheus"] else total)
     assert all(earlier.ended <= later.started for earlier, later in pairwise(clusters))
 
 
