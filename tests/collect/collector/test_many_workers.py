@@ -17,19 +17,13 @@ from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
-from observatory.collect.scheduler.identity import Heartbeat, Identity, WorkerIdentity
+from observatory.collect.scheduler.identity import Counts, Heartbeat, Identity, WorkerIdentity
 from observatory.store.times import from_seconds
 from observatory.wire.records import Series, WorkerGone
 
 FEW, MANY = 10, 200
 METRICS = 20
-COUNTS = dict.fromkeys(
-    (
-        *("waiting", "processing", "memory", "erred", "released", "unrunnable"),
-        *("workers", "idle", "saturated", "cores", "clients"),
-    ),
-    0,
-)
+COUNTS = Counts({})
 
 
 def lines_executed(function: Callable[[], object]) -> int:
