@@ -46,9 +46,10 @@ def refresh_figures(run: Run) -> None:
     }
     run.counted = now()
     if not run.is_open and run.outcome in (Run.Outcome.RUNNING, Run.Outcome.FINISHED, Run.Outcome.UNSEEN):
-        is_unseen = run.outcome == Run.Outcome.UNSEEN
-        succeeded = Run.Outcome.UNSEEN if is_unseen else Run.Outcome.FINISHED
-        run.outcome = Run.Outcome.ERRED if totals.errors else succeeded
+        if totals.errors:
+            run.outcome = Run.Outcome.ERRED
+        elif run.outcome == Run.Outcome.RUNNING:
+            run.outcome = Run.Outcome.FINISHED
     run.save(update_fields=["tasks", "errors", "figures", "contents", "counted", "outcome"])
 
 

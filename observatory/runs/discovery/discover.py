@@ -222,8 +222,11 @@ def _is_end_unseen(connection: psycopg.Connection, cluster: Cluster) -> bool:
 
 
 def _last_told(connection: psycopg.Connection, cluster: Cluster, end: datetime) -> datetime:
-    """Until when the counts of tasks tell of failures: until its last client left, whose tasks are forgotten
-    then, unless the scheduler's metrics, which go on counting them, were read after that."""
+    """Return until when the recording tells which tasks failed.
+
+    The scheduler forgets the tasks of a client that leaves: counts after that don't have its failures. Its
+    metrics go on counting them, so if they were read after the last client left, all is known until `end`.
+    """
     left = last_client_left(connection, cluster.pk)
     totals = last_samples(connection, cluster.pk, TOTALS, to_microseconds(end), LONGEST_CLOSING)
     is_counted = left is not None and any(total.time > left for total in totals)

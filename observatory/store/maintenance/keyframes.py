@@ -34,6 +34,7 @@ COUNTS = ("finished", "scraped", "computed", "erred")
 """that a keyframe has of each prefix before the numbers by state"""
 RELEASED, MEMORY, ERRED = (TASK_STATES.index(state) for state in ("released", "memory", "erred"))
 UNFINISHED = f"start IN ({', '.join(str(TASK_STATES.index(state)) for state in UNFINISHED_STATES)})"
+"""of a transition: the task was to be computed before it"""
 
 _SPANS: LiteralString = """
     FROM span

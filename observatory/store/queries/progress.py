@@ -8,17 +8,16 @@ from typing import LiteralString
 
 import psycopg
 
-from observatory.store.maintenance.keyframes import Counted, counted_until
+from observatory.store.maintenance.keyframes import UNFINISHED, Counted, counted_until
 from observatory.store.queries.state import LONGEST_CLUSTER, last_samples
 from observatory.store.queries.sums.state_sums import IS_FIRST
 from observatory.store.times import from_microseconds, to_microseconds
-from observatory.wire.records import TASK_STATES, UNFINISHED_STATES
+from observatory.wire.records import TASK_STATES
 
 PREFIX_TOTALS = "dask_scheduler_prefix_state_totals_total"
 MOST_CHANGES = 50_000
 """transitions of which the tasks are told apart: some 0.2 s"""
 
-_UNFINISHED = ", ".join(str(TASK_STATES.index(state)) for state in UNFINISHED_STATES)
 _BETWEEN: LiteralString = "transition.cluster_id = %(cluster)s AND time > %(after)s AND time <= %(at)s"
 
 
@@ -116,7 +115,7 @@ def finished_since(
             ), task AS (
                 SELECT prefix_id, (array_agg(finish ORDER BY time DESC))[1] AS state
                 FROM change GROUP BY prefix_id, group_id, key_rest
-                HAVING bool_or(start IN ({_UNFINISHED}))
+                HAVING bool_or({UNFINISHED})
             )
             SELECT prefix_id, state, count(*), (SELECT count(*) FROM change) > %(most)s
             FROM task GROUP BY prefix_id, state""",
