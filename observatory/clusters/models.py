@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from django.utils.timezone import now
 
 from observatory.clusters.addresses import validate_target_url
+from observatory.clusters.room import require_room
 
 CURRENCY = r"\A([^\W\d_]{1,8}|[€$£¥₹₽₩₺₿¤])\Z"
 PRICE: dict[str, Any] = {
@@ -150,6 +151,10 @@ class Invitation(models.Model):
         return self.revoked is None and self.used < self.uses and self.expires > now()
 
 
+MOST_INGEST_TOKENS = 1_000
+"""of a project, that are not revoked"""
+
+
 class IngestToken(models.Model):
     """Lets agents send records to its project. tokens/ingest_tokens.py creates them."""
 
@@ -169,6 +174,11 @@ class IngestToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    def clean(self) -> None:
+        """Raises ValidationError if its project has too many."""
+        valid = IngestToken.objects.filter(project=self.project_id, revoked=None)
+        require_room(valid, MOST_INGEST_TOKENS, "The project", "tokens", "Revoke")
 
 
 class IngestRefusal(models.Model):

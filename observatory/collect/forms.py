@@ -21,6 +21,10 @@ else:
     TargetFormBase = forms.ModelForm
 
 
+MOST_TARGETS = 20_000
+"""of a project, with those of its discoveries"""
+
+
 class TargetForm(UniqueInProject, TargetFormBase, CredentialsForm):
     """Refuses an address that cannot be reached or is not a Dask scheduler."""
 
@@ -59,6 +63,7 @@ class TargetForm(UniqueInProject, TargetFormBase, CredentialsForm):
         url = cleaned.get("url")
         if url and not cleaned.get("name"):
             cleaned["name"] = urlsplit(url).netloc[:100]
+        self.require_room(MOST_TARGETS, "targets")
         self.clean_credentials()
         if url:
             self.refuse_another_host("url", url)

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
+from observatory.clusters.room import require_room
 from observatory.runs.models import MOST_TAGS, Note, Run
 from observatory.runs.refresh import refresh_figures
 from observatory.runs.tags import clean_tags, format_tags, parse_tags
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 else:
     RunFormBase = NoteFormBase = forms.ModelForm
 
-MOST_NOTES = 2000
+MOST_NOTES, MOST_CUT = 2000, 5000
+"""of a cluster: notes, and runs that were cut by hand"""
 """for each cluster"""
 
 
@@ -84,6 +86,8 @@ class CutForm(RunForm):
         self.instance.start, self.instance.stop = clip_to_recorded(self.instance.cluster, start, stop)
         if self.instance.start >= self.instance.stop:
             raise ValidationError({"stop": "Nothing was recorded between the start and the stop."})
+        cut = Run.objects.filter(cluster=self.instance.cluster, origin=Run.Origin.CUT)
+        require_room(cut, MOST_CUT, "This cluster", "runs that were cut by hand")
         return cleaned
 
     def save(self, commit: bool = True) -> Run:
@@ -117,8 +121,7 @@ class NoteForm(NoteFormBase):
             raise ValidationError({"stop": "The stop must be after the start."})
         begin, end = clip_to_recorded(self.instance.cluster, time, stop or time)
         self.instance.time, self.instance.stop = begin, end if stop and end > begin else None
-        if self.instance.cluster.notes.count() >= MOST_NOTES:
-            raise ValidationError(f"This cluster has {MOST_NOTES} notes, the maximum. Delete one first.")
+        require_room(self.instance.cluster.notes.all(), MOST_NOTES, "This cluster", "notes")
         return cleaned
 
 

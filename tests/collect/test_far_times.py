@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.core.cache.backends.locmem import LocMemCache
 
 from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
@@ -36,7 +38,8 @@ RESTS: dict[str, tuple[Any, ...]] = {
 @pytest.fixture(autouse=True)
 def begin_hour(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def begin() -> None:
-        monkeypatch.setattr("observatory.store.ingest.writer.SOURCE_LIMITS", SourceLimits())
+        limits = SourceLimits(LocMemCache(uuid4().hex, {}))
+        monkeypatch.setattr("observatory.store.ingest.writer.SOURCE_LIMITS", limits)
 
     begin()
     return begin

@@ -116,6 +116,13 @@ def test_only_editors_cut_and_change_runs_of_clusters_that_they_see(world: World
     assert run.name == "run"
 
 
+def test_a_cluster_has_so_many_cut_runs_and_no_more(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("observatory.runs.forms.MOST_CUT", 2)
+    answers = [cut(world) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [201, 201, 422]
+    assert "This cluster has 2 runs that were cut by hand, the maximum." in answers[-1].json()["detail"]
+
+
 def test_a_change_leaves_what_it_does_not_name(world: World) -> None:
     run = make_run(world.ended, "old", tags={"git": "1"}, pinned=True)
     changed = send(world, "editor", "patch", f"/{run.pk}", name="new").json()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from distributed.utils import color_of as dasks_color_of
+from django.core.cache.backends.locmem import LocMemCache
 
 from observatory.store.colors import color_of
 from observatory.store.ingest import source_limits
@@ -27,7 +29,8 @@ SOURCE = "project of the test"
 
 @pytest.fixture(autouse=True)
 def _a_new_hour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "SOURCE_LIMITS", source_limits.SourceLimits())
+    limits = source_limits.SourceLimits(LocMemCache(uuid4().hex, {}))
+    monkeypatch.setattr(names, "SOURCE_LIMITS", limits)
 
 
 def write(

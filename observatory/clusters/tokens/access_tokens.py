@@ -14,17 +14,21 @@ from django.http import Http404
 from django.utils.timezone import now
 
 from observatory.clusters.models import AccessToken
+from observatory.clusters.room import require_room
 from observatory.clusters.tokens.ingest_tokens import LONGEST, SHOWN, USED, digest_of
 
 START = "obp_"
+MOST_TOKENS = 500
+"""of a user"""
 
 
 def make(user: User, name: str, days: int | None, scopes: Iterable[str] = ()) -> tuple[AccessToken, str]:
     """Creates a token; returns it with its secret. `days` until it expires; None for never.
 
-    Raises ValueError for a scope that there is not.
+    Raises ValueError for a scope that there is not, and ValidationError if the user has MOST_TOKENS.
     """
     chosen = set(map(AccessToken.Scope, scopes))
+    require_room(user.access_tokens.filter(revoked=None), MOST_TOKENS, "Your account", "tokens", "Revoke")
     secret = START + secrets.token_urlsafe(32)
     token = AccessToken.objects.create(
         user=user,

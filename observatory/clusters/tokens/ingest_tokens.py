@@ -23,11 +23,16 @@ USED = timedelta(minutes=1)
 
 
 def make(project: Project, name: str, user: User | None) -> tuple[IngestToken, str]:
-    """Creates a token; returns it with its secret, which isn't stored."""
+    """Creates a token; returns it with its secret, which isn't stored.
+
+    Raises ValidationError if the project has MOST_INGEST_TOKENS.
+    """
     secret = START + secrets.token_urlsafe(32)
-    token = IngestToken.objects.create(
+    token = IngestToken(
         project=project, name=name, prefix=secret[:SHOWN], digest=digest_of(secret), created_by=user
     )
+    token.clean()
+    token.save()
     return token, secret
 
 

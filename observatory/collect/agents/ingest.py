@@ -7,10 +7,9 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from operator import attrgetter
 from typing import Annotated
 
 import numpy as np
@@ -33,16 +32,16 @@ from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.quarantine.folder import put
 from observatory.collect.quarantine.patience import Patience
 from observatory.store.connection import database_error
-from observatory.store.ingest.agents import OtherCluster
+from observatory.store.ingest.agents import AgentRefused
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import json_containers, stored_characters
-from observatory.store.ingest.batches.records import joined, records_of_rows
+from observatory.store.ingest.batches.records import Records, joined, records_of_rows
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.refused_rows import is_caused_by_data, set_aside
 from observatory.store.ingest.resumption import known_series
-from observatory.store.ingest.source_limits import SourceLimit, TooManyNewDays
+from observatory.store.ingest.source_limits import SourceLimit, TooManyInBatch, TooManyNew
 from observatory.store.ingest.writer import Writer
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
@@ -51,6 +50,7 @@ from observatory.wire.event_kinds import SERIES_REFUSED
 from observatory.wire.head import Head
 from observatory.wire.kind import Type
 from observatory.wire.kinds import KINDS
+from observatory.wire.records import Series
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,10 @@ router = Router(tags=["agents"])
 _writers: queue.LifoQueue[Writer] = queue.LifoQueue()
 for _ in range(WRITERS):
     _writers.put(Writer())
-_limits: LRUCache[int, SeriesLimit] = LRUCache(MOST_BYTES_OF_LIMITS, getsizeof=attrgetter("size"))
+_limits: LRUCache[int, tuple[SeriesLimit, int]] = LRUCache(
+    MOST_BYTES_OF_LIMITS, getsizeof=lambda known: known[0].size
+)
+"""by cluster, with the number of the agent's last batch: others of it may have reached another process"""
 _limits_lock = threading.Lock()
 _shares = Shares(WRITERS, MAXIMUM_WAITING, LONGEST_WAIT)
 _failing: dict[str, tuple[int, Patience]] = {}
@@ -180,12 +183,16 @@ def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
     except BodyError as error:
         _count_refusal(request, Reason.BATCH, str(error), token)
         return _refusal(error.status, str(error))
-    except TooManyNewDays as error:
+    except (TooManyInBatch, registry.TooManyClusters) as error:
+        _delete_new(cluster, is_new)
+        _count_refusal(request, Reason.BATCH, str(error), token)
+        return _refusal(413, str(error))
+    except TooManyNew as error:
         _delete_new(cluster, is_new)
         _count_refusal(request, Reason.BATCH, str(error), token)
         return _later(str(error), error.seconds)
     except Exception as error:
-        if isinstance(error, BatchError | OtherCluster) or is_caused_by_data(error):
+        if isinstance(error, BatchError | AgentRefused) or is_caused_by_data(error):
             _delete_new(cluster, is_new)
             reason = str(error).split("\n")[0]
             _count_refusal(request, Reason.BATCH, reason, token)
@@ -268,7 +275,7 @@ def _source_limit(cluster: Cluster, project: Project, head: Head) -> SourceLimit
     """Records from before retention, or before the scheduler's start, take no partitions."""
     kept_since = time.time() - project.retention_days * DAY
     started = min(cluster.started.timestamp(), head.started)
-    return SourceLimit(f"project {project.pk}", max(kept_since, started - BEFORE_START), can_wait=True)
+    return replace(registry.source_of(project), earliest=max(kept_since, started - BEFORE_START))
 
 
 def _count_refusal(
@@ -307,7 +314,7 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
     """Writes and publishes the batch; returns also how many samples were over the limit on series."""
     head = batch.head
     assert head is not None
-    batch, refused = _limit_series(batch)
+    batch, refused = _limit_series(batch, head.sequence)
     with _writer() as writer:
         committed = writer.write(batch)
     # also of a batch that was stored before: what follows its commit may have failed
@@ -324,13 +331,14 @@ def _publish(cluster: Cluster, committed: Committed) -> None:
     publish_sync(committed, status, Intervals(cluster.identity_interval, cluster.metrics_interval))
 
 
-def _limit_series(batch: Batch) -> tuple[Batch, int]:
+def _limit_series(batch: Batch, sequence: int) -> tuple[Batch, int]:
     """The batch without samples of series over the limit, and their number. Adds an event the first time."""
     with _limits_lock:
-        limit = _limits.pop(batch.cluster, None)
-    limit = limit or SeriesLimit(SERIES, known_series(batch.cluster))
-    before = len(limit.messages)
+        limit, last = _limits.pop(batch.cluster, (None, 0))
     records = dict(batch.records)
+    if limit is None or (sequence != last + 1 and not limit.knows_all(_series(records))):
+        limit = SeriesLimit(SERIES, known_series(batch.cluster))
+    before = len(limit.messages)
     refused = 0
     if "sample" in records:
         samples = records["sample"]
@@ -345,8 +353,12 @@ def _limit_series(batch: Batch) -> tuple[Batch, int]:
         limit.forget(gone.address)
     with _limits_lock:
         if limit.size <= MOST_BYTES_OF_LIMITS:
-            _limits[batch.cluster] = limit
+            _limits[batch.cluster] = limit, sequence
     return replace(batch, records=records), refused
+
+
+def _series(records: Mapping[str, Records]) -> Iterable[Series]:
+    return records["sample"].coded("series").values if "sample" in records else ()
 
 
 @contextmanager

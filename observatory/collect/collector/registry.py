@@ -12,6 +12,7 @@ from django.utils import timezone
 from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
 from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import CLUSTER_ENDED
@@ -25,8 +26,17 @@ STARTING_UP = 30.0
 STARTING = 2.0
 """Seconds that a scheduler may appear to start before its process, because of rounding."""
 LONGEST_METRIC = 500
+MOST_CLUSTERS = 50_000
+"""of a project; its agents make no further ones"""
 MAXIMUM_HELP_TEXTS = 20_000
 """Most metrics whose help text is kept, of all clusters."""
+
+
+class TooManyClusters(Exception):
+    """The project may have no further cluster that an agent reports."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the project has {MOST_CLUSTERS} clusters: delete old ones")
 
 
 def cluster_of(target: Target, identity: Identity) -> tuple[Cluster, bool]:
@@ -51,6 +61,7 @@ def cluster_of_agent(project: Project, head: Head) -> tuple[Cluster, bool]:
     """The cluster that an agent reports, and whether it was created.
 
     It may already exist under a provisional id, or unnamed: the agent may learn its name later.
+    Raises TooManyClusters and TooManyNew.
     """
     scheduler_id = head.scheduler_id[:200]
     if (known := Cluster.objects.filter(project=project, scheduler_id=scheduler_id).first()) is not None:
@@ -69,6 +80,9 @@ def cluster_of_agent(project: Project, head: Head) -> tuple[Cluster, bool]:
         scraped.scheduler_id = scheduler_id
         scraped.save(update_fields=["scheduler_id"])
         return scraped, False
+    if Cluster.objects.filter(project=project).count() >= MOST_CLUSTERS:
+        raise TooManyClusters
+    SOURCE_LIMITS.require(source_of(project), Rows.CLUSTERS, 1)
     return Cluster.objects.get_or_create(
         project=project,
         scheduler_id=scheduler_id,
@@ -80,6 +94,11 @@ def cluster_of_agent(project: Project, head: Head) -> tuple[Cluster, bool]:
             "agent_heard": timezone.now(),
         },
     )
+
+
+def source_of(project: Project) -> SourceLimit:
+    """All agents of a project are one source, and keep what is refused for now."""
+    return SourceLimit(f"project {project.pk}", can_wait=True)
 
 
 def _name_of(head: Head) -> str:

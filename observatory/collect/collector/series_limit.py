@@ -58,6 +58,13 @@ class SeriesLimit:
         """How many series are admitted."""
         return self.counts.total()
 
+    def knows_all(self, series: Iterable[Series]) -> bool:
+        """Whether all of the series were admitted or refused before."""
+        return all(
+            hash(one) in self.refused or hash(one) in self.known.get((kind_of(one), one.worker), ())
+            for one in series
+        )
+
     def admits(self, series: Series) -> bool:
         """Whether samples of the series are stored."""
         kind = kind_of(series)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 else:
     DiscoveryFormBase = forms.ModelForm
 
+MOST_DISCOVERIES = 100
+"""of a project"""
 REQUESTED = {"kind", "address", "namespace"}
 """Fields that say which list is requested."""
 
@@ -70,6 +72,7 @@ class DiscoveryForm(UniqueInProject, DiscoveryFormBase, CredentialsForm):
             self._clean_address(cleaned)
         if not cleaned.get("name"):
             cleaned["name"] = (urlsplit(cleaned.get("address", "")).netloc or cleaned.get("kind", ""))[:100]
+        self.require_room(MOST_DISCOVERIES, "discoveries")
         self.clean_credentials()
         if "shares_credentials" in self.changed_data and cleaned.get("shares_credentials"):
             self.refuse_stored_secrets(

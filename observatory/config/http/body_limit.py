@@ -1,11 +1,16 @@
-"""Limits the size of request bodies: Django stores a whole body on disk before a view can refuse it."""
+"""Limits size and time of request bodies: Django stores a whole body on disk before a view can refuse it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+GRACE, SLOWEST = 60.0, 16 << 10
+"""seconds for any body, and bytes a second of a larger one"""
+TOO_SLOW = f"the body did not arrive within {GRACE:.0f} s and a second for each {SLOWEST >> 10} KiB"
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -25,7 +30,10 @@ class Upload:
 
 
 class BodyLimit:
-    """ASGI middleware: answers 413 to a body of more than `limit` bytes, with or without Content-Length."""
+    """ASGI middleware: answers 413 to a body of more than `limit` bytes, with or without Content-Length.
+
+    It answers 408 to one that takes longer than GRACE seconds and a second for each SLOWEST bytes.
+    """
 
     def __init__(self, application: Application, limit: int, upload: Upload | None = None) -> None:
         self.application = application
@@ -36,19 +44,32 @@ class BodyLimit:
         limit = await self._limit(scope)
         length = dict(scope["headers"]).get(b"content-length", b"")
         if length.isdigit() and int(length) > limit:
-            await _refuse(send, limit)
+            await _refuse(send, 413, _too_large(limit))
             return
-        received = 0
-        is_refused = False
+        loop = asyncio.get_running_loop()
+        began, received = loop.time(), 0
+        is_refused = is_complete = False
+
+        async def refuse(status: int, detail: str) -> Message:
+            nonlocal is_refused
+            if not is_refused:
+                is_refused = True
+                await _refuse(send, status, detail)
+            return {"type": "http.disconnect"}
 
         async def bounded() -> Message:
-            nonlocal received, is_refused
-            message = await receive()
+            nonlocal received, is_complete
+            until = None if is_complete or is_refused else began + GRACE + received / SLOWEST
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                return await refuse(408, TOO_SLOW)
             received += len(message.get("body", b""))
-            if received > limit and not is_refused:
-                is_refused = True
-                await _refuse(send, limit)
-            return {"type": "http.disconnect"} if is_refused else message
+            is_complete = not message.get("more_body", False)
+            if received > limit or is_refused:
+                return await refuse(413, _too_large(limit))
+            return message
 
         async def answer(message: Message) -> None:
             if not is_refused:
@@ -63,8 +84,12 @@ class BodyLimit:
         return upload.limit if await upload.may(scope) else self.limit
 
 
-async def _refuse(send: Send, limit: int) -> None:
-    body = json.dumps({"detail": f"the body has more than {limit >> 20} MiB"}).encode()
+def _too_large(limit: int) -> str:
+    return f"the body has more than {limit >> 20} MiB"
+
+
+async def _refuse(send: Send, status: int, detail: str) -> None:
+    body = json.dumps({"detail": detail}).encode()
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

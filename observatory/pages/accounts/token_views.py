@@ -6,6 +6,7 @@ from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -26,8 +27,11 @@ def token_list(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
         days = int(values["days"]) if values["days"] else None
-        made = access_tokens.make(user, values["name"], days, values["scopes"])
-        form = AccessTokenForm()
+        try:
+            made = access_tokens.make(user, values["name"], days, values["scopes"])
+            form = AccessTokenForm()
+        except ValidationError as error:
+            form.add_error(None, error)
     context = {
         "form": form,
         "made": made,

@@ -6,7 +6,7 @@ from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
@@ -27,7 +27,11 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
     form = IngestTokenForm(request.POST)
     if not form.is_valid():
         return show_project(request, project, token_form=form)
-    made = ingest_tokens.make(project, form.cleaned_data["name"], cast(User, request.user))
+    try:
+        made = ingest_tokens.make(project, form.cleaned_data["name"], cast(User, request.user))
+    except ValidationError as error:
+        form.add_error(None, error)
+        return show_project(request, project, token_form=form)
     return show_project(request, project, made=made)
 
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -93,8 +93,12 @@ def run_links(request: HttpRequest, run_id: int) -> HttpResponse:
             raise PermissionDenied("Only editors and owners of the project can share its runs.")
         form = LinkForm(request.POST)
         if form.is_valid():
-            made = links.make_link(form.new_link(run), cast(User, request.user))
-            return redirect(f"{reverse('run-links', args=[run.pk])}?made={made.pk}")
+            try:
+                made = links.make_link(form.new_link(run), cast(User, request.user))
+            except ValidationError as error:
+                form.add_error(None, error)
+            else:
+                return redirect(f"{reverse('run-links', args=[run.pk])}?made={made.pk}")
     context = {
         **frame,
         "form": form,

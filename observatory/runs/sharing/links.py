@@ -7,13 +7,18 @@ from django.db.models import F
 from django.http import Http404
 from django.utils.timezone import now
 
+from observatory.clusters.room import require_room
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.link_tokens import new_token, stored
 
+MOST_LINKS = 1_000
+"""of a run"""
+
 
 def make_link(link: Permalink, author: AbstractBaseUser) -> Permalink:
-    """Saves a new link with a random token."""
+    """Saves a new link with a random token. Raises ValidationError if its run has MOST_LINKS."""
+    require_room(link.run.permalinks.filter(revoked=None), MOST_LINKS, "This run", "links", "Revoke")
     for name, value in stored(new_token()).items():
         setattr(link, name, value)
     link.created_by_id = author.pk

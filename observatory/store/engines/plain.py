@@ -14,6 +14,8 @@ from observatory.store.schema.time_series import TimeSeries
 
 LOCK = 0x0B5E_0001
 LOCK_TIMEOUT = "3s"
+LOCK_TIMEOUT_OF_NEW = "10s"
+"""a batch waits for its partitions, and other batches for its writer"""
 PARTITION = re.compile(r"_(\d{8})\Z")
 
 
@@ -39,6 +41,7 @@ class Plain:
     def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
         for day in sorted(self.missing(connection, table, days)):
             with connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_OF_NEW}'")
                 # one process at a time; attaching (unlike PARTITION OF) does not block readers and writers
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
                 if day not in self._partitions(connection, table):

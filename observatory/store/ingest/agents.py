@@ -25,8 +25,12 @@ LONGEST_SPAN = timedelta(days=7)
 """the most by which a span that ended after the agent's start may have started before it"""
 
 
-class OtherCluster(Exception):
-    """The agent reported of another cluster before."""
+MOST_AGENTS = 1_000
+"""of a cluster: a scheduler has one, and another after each installation in a running cluster"""
+
+
+class AgentRefused(Exception):
+    """The agent reported of another cluster before, or its cluster has too many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +75,25 @@ def registration(cluster: int, head: Head, newest: float, dropped: int) -> tuple
 
 
 def registered(cursor: psycopg.Cursor, cluster: int, head: Head) -> Registered:
-    """The result of a registration. Raises OtherCluster."""
+    """The result of a registration. Raises AgentRefused."""
     row = cursor.fetchone()
     if row is not None:
-        return Registered(False, *row)
+        result = Registered(False, *row)
+        if result.is_first:
+            _require_few(cursor, cluster)
+        return result
     found = cursor.execute("SELECT cluster_id FROM agent WHERE id = %s", [head.agent]).fetchone()
     if found is not None and found[0] != cluster:
-        raise OtherCluster("this agent reported of another cluster")
+        raise AgentRefused("this agent reported of another cluster")
     return Registered(True)
+
+
+def _require_few(cursor: psycopg.Cursor, cluster: int) -> None:
+    """Raises AgentRefused."""
+    query = "SELECT count(*) FROM agent WHERE cluster_id = %s"
+    (count,) = cursor.execute(query, [cluster]).fetchone() or (0,)
+    if count > MOST_AGENTS:
+        raise AgentRefused(f"the cluster has {MOST_AGENTS} agents, and may have no more")
 
 
 LOCK = "SELECT FROM extent WHERE cluster_id = %s FOR UPDATE"

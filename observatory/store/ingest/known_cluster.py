@@ -45,6 +45,8 @@ class KnownCluster:
         self, connection: psycopg.Connection, seen: Iterable[WorkerSeen], gone: Iterable[WorkerGone]
     ) -> None:
         """Opens and closes lifetimes, in order of time; one that ends as another starts ends first."""
+        self.workers.refused.clear()
+        self.stacks.refused = 0
         changes: list[WorkerSeen | WorkerGone] = [*gone, *seen]
         self.workers.load(connection, (clean_name(change.address) for change in changes))
         for change in sorted(changes, key=lambda change: (change.time, isinstance(change, WorkerSeen))):

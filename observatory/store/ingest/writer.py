@@ -29,6 +29,7 @@ from observatory.store.ingest.extent_update import (
     newest,
     update_extent,
 )
+from observatory.store.ingest.interning.lifetimes import MOST_LANES, MOST_LIFETIMES
 from observatory.store.ingest.interning.names import MOST_OF_BATCH, MOST_OF_CLUSTER
 from observatory.store.ingest.interning.references import References
 from observatory.store.ingest.known_cluster import KnownCluster
@@ -43,9 +44,10 @@ from observatory.store.ingest.refused_rows import (
     without_parts,
     without_rows,
 )
-from observatory.store.ingest.source_limits import MOST_NAMES, SOURCE_LIMITS
+from observatory.store.ingest.source_limits import MOST_NAMES, SOURCE_LIMITS, Rows
 from observatory.store.keys import OTHER
 from observatory.store.queries.extents import read_extent
+from observatory.store.stacks import MOST_STACKS
 from observatory.wire.dropped_records import DropReason
 
 log = logging.getLogger(__name__)
@@ -59,6 +61,8 @@ LIVE: Mapping[str, tuple[str, Callable[[References, Records], Any]]] = {
     "profile": ("profiles", live_profiles),
 }
 """by kind: what open pages get of it, as the field of Committed"""
+TIMEOUTS = "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '2min', true)"
+"""of a batch's transaction: others wait for the writer that it holds. A pooler's sessions are of all"""
 OUTCOME_TIMEOUT = 5.0
 """seconds to wait for the end of a transaction whose connection broke"""
 
@@ -130,9 +134,9 @@ class Writer:
         """Stores the batch, all of it or nothing, without the rows that the database refuses.
 
         An event of the same transaction reports those rows. A batch that failed may be written again: it is
-        stored once, also when the connection broke during its commit. Raises psycopg.Error, OtherCluster,
-        or what encoding raises, for all that is not the fault of single rows, and TooManyNewDays when its
-        source has to wait.
+        stored once, also when the connection broke during its commit. Raises psycopg.Error, AgentRefused,
+        or what encoding raises, for all that is not the fault of single rows, TooManyNew when its source has
+        to wait, and TooManyInBatch.
         """
         try:
             return self._write_knowing(batch, Attempt(batch))
@@ -207,6 +211,7 @@ class Writer:
         stored: Stored | None = None
         try:
             with connection.transaction(force_rollback=attempt.is_trial):
+                connection.execute(TIMEOUTS)
                 cursor = connection.execute(*_first_statement(validated, remembered))
                 stored = self._store(connection, validated, cursor, remembered)
                 if attempt.is_trial:
@@ -285,7 +290,7 @@ def _is_scraped(batch: ValidatedBatch, remembered: KnownCluster | None) -> bool:
 
 
 def _within_limit(connection: psycopg.Connection, engine: Engine, batch: ValidatedBatch) -> ValidatedBatch:
-    """The batch without records of new days that its source may not make. Raises TooManyNewDays."""
+    """The batch without records of new days that its source may not make. Raises TooManyNew."""
     if batch.limit is None:
         return batch
     missing = {day for table, days in batch.days() for day in engine.missing(connection, table, days)}
@@ -304,10 +309,11 @@ def _store_records(
     end = update.extent.last if batch.head and batch.head.is_last else batch.cluster_end
     if end is not None:
         cluster.workers.end(connection, end)
-    saved = cluster.workers.save(connection)
+    saved = cluster.workers.save(connection, batch.limit)
     prefixes = references.intern(records, batch.limit)
-    series = cluster.series.save(connection)
+    series = cluster.series.save(connection, batch.limit)
     live = _copy(connection, references, records)
+    SOURCE_LIMITS.require(batch.limit, Rows.RUNS, len(batch.runs))
     store_client_runs(connection, batch.cluster, batch.runs)
     note_late(connection, batch, update.committed_before)
     if update.late_before is not None:
@@ -315,7 +321,7 @@ def _store_records(
     return Committed(
         extent=add_workers(connection, batch.cluster, saved.opened) if saved.opened else update.extent,
         refused=batch.refused,
-        reasons=[*batch.reasons, *_names_refused(cluster)],
+        reasons=[*batch.reasons, *_refused(cluster)],
         workers=[lifetime.item() for lifetime in saved.lifetimes],
         lanes=[lane.item() for lane in saved.lanes],
         prefixes=[prefix.item() for prefix in prefixes],
@@ -324,14 +330,21 @@ def _store_records(
     )
 
 
-def _names_refused(cluster: KnownCluster) -> list[str]:
-    """That new names were over a limit, in a part of a sentence."""
-    if not (refused := cluster.names.refused):
-        return []
-    return [
-        f"{refused} new names are stored as {OTHER!r}: a batch may have {MOST_OF_BATCH} of them, its project "
-        f"{MOST_NAMES} an hour, and a cluster {MOST_OF_CLUSTER} prefixes, groups and types each"
-    ]
+def _refused(cluster: KnownCluster) -> list[str]:
+    """What new names, workers, threads and stacks were over a limit, in parts of a sentence."""
+    reasons = []
+    if refused := cluster.names.refused:
+        reasons.append(
+            f"{refused} new names are stored as {OTHER!r}: a batch may have {MOST_OF_BATCH} of them, its "
+            f"project {MOST_NAMES} an hour, and a cluster {MOST_OF_CLUSTER} prefixes, groups and types each"
+        )
+    if cluster.workers.refused["workers"]:
+        reasons.append(f"records of new workers are those of {OTHER!r}: a cluster may have {MOST_LIFETIMES}")
+    if cluster.workers.refused["threads"]:
+        reasons.append(f"new threads are stored as their worker's first: a cluster may have {MOST_LANES}")
+    if refused := cluster.stacks.refused:
+        reasons.append(f"{refused} new stacks are stored as {OTHER!r}: a cluster may have {MOST_STACKS}")
+    return reasons
 
 
 def _copy(

@@ -49,6 +49,46 @@ class Exchange:
         return start["status"], body["body"]
 
 
+@pytest.mark.parametrize("pause", [0.01, 3_600])
+def test_a_body_that_comes_byte_by_byte_is_refused(monkeypatch: pytest.MonkeyPatch, pause: float) -> None:
+    monkeypatch.setattr("observatory.config.http.body_limit.GRACE", 0.05)
+    exchange = Exchange([b"x"] * 100_000)
+    receive = exchange.receive
+
+    async def slowly() -> dict[str, Any]:
+        await asyncio.sleep(pause)
+        return await receive()
+
+    monkeypatch.setattr(exchange, "receive", slowly)
+    status, body = exchange.run()
+    assert status == 408
+    assert json.loads(body)["detail"].startswith("the body did not arrive within ")
+    assert exchange.taken < 1_000
+
+
+def test_an_answer_may_take_longer_than_its_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Django waits for the client's end meanwhile."""
+    monkeypatch.setattr("observatory.config.http.body_limit.GRACE", 0.0)
+    exchange = Exchange([b"x"])
+    whole = exchange.application
+
+    async def waits(scope: Any, receive: Any, send: Any) -> None:
+        message = await receive()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(receive(), 0.2)
+        exchange.parts = [message["body"]]
+        await whole(scope, lambda: asyncio.sleep(0, message), send)
+
+    sent = exchange.receive
+
+    async def receive() -> dict[str, Any]:
+        return await sent() if exchange.parts else await asyncio.sleep(3_600, {})
+
+    monkeypatch.setattr(exchange, "receive", receive)
+    monkeypatch.setattr(exchange, "application", waits)
+    assert exchange.run() == (200, b"1")
+
+
 @pytest.mark.parametrize("length", [None, LIMIT])
 def test_a_body_at_the_limit_passes_whole(length: int | None) -> None:
     exchange = Exchange([bytes(LIMIT // 2), bytes(LIMIT // 2)], length)

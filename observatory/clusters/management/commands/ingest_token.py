@@ -3,6 +3,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from observatory.clusters.models import Project
@@ -24,5 +25,8 @@ class Command(BaseCommand):
         if found is None:
             known = ", ".join(Project.objects.filter(is_own=False).values_list("slug", flat=True))
             raise CommandError(f"there is no project {project!r}; there are: {known or 'none'}")
-        _, secret = ingest_tokens.make(found, name[:100], None)
+        try:
+            _, secret = ingest_tokens.make(found, name[:100], None)
+        except ValidationError as error:
+            raise CommandError(error.messages[0]) from None
         self.stdout.write(secret)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +15,8 @@ import numpy as np
 import psycopg
 
 from observatory.store.ingest.batches.records import Array, Coded, Times
+from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
+from observatory.store.keys import OTHER
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
 from observatory.store.times import from_seconds
 from observatory.store.worker_processes import process_number
@@ -27,6 +30,8 @@ GRACE = 5.0
 ADDRESS_SIZE, LIFETIME_SIZE, LANE_SIZE = 200, 500, 250
 """bytes of memory beside the texts"""
 LARGEST_INT4 = 2**31 - 1
+MOST_LIFETIMES, MOST_LANES = 100_000, 500_000
+"""of a cluster; further lifetimes are those of a worker OTHER, further lanes the first of their lifetime"""
 
 
 @dataclass(slots=True, eq=False)
@@ -133,6 +138,10 @@ class Workers:
         """each in order of start"""
         self._changed: dict[int, Lifetime] = {}
         self._new_lanes: list[Lane] = []
+        self._lifetimes = self._lanes = 0
+        """how many the cluster has"""
+        self.refused: Counter[str] = Counter()
+        """new ones of the last batch that were over a limit"""
         self._size: int | None = 0
         """None: it changed since it was counted"""
 
@@ -151,6 +160,9 @@ class Workers:
         unknown = sorted({address for address in addresses if address not in self._by_address})
         if not unknown:
             return
+        if OTHER not in self._by_address:
+            unknown = sorted({*unknown, OTHER})
+            self._read_counts(connection)
         self._by_address.update((address, []) for address in unknown)
         self._size = None
         by_id: dict[int, Lifetime] = {}
@@ -167,13 +179,21 @@ class Workers:
         for id, worker, thread, position in connection.execute(query, [list(by_id)]):
             by_id[worker].lanes[thread] = Lane(by_id[worker], thread, position, id)
 
+    def _read_counts(self, connection: psycopg.Connection) -> None:
+        query = """SELECT (SELECT count(*) FROM worker WHERE cluster_id = %(cluster)s),
+                          (SELECT count(*) FROM lane WHERE cluster_id = %(cluster)s)"""
+        counts = connection.execute(query, {"cluster": self.cluster}).fetchone()
+        self._lifetimes, self._lanes = counts or (0, 0)
+
     def seen(self, seen: WorkerSeen) -> None:
         lifetimes = self._by_address[clean_name(seen.address)]
         if lifetimes and math.isinf(lifetimes[-1].ended):
             if lifetimes[-1].update(seen):
                 self._change(lifetimes[-1])
         else:
-            self._open(clean_name(seen.address), seen.time).update(seen)
+            lifetime = self._open(clean_name(seen.address), seen.time)
+            if lifetime.address == clean_name(seen.address):
+                lifetime.update(seen)
 
     def gone(self, gone: WorkerGone) -> None:
         for lifetime in self._by_address[clean_name(gone.address)][-1:]:
@@ -231,7 +251,7 @@ class Workers:
             # the cluster goes on: its agent was silent for a while
             lifetime.ended, lifetime.end_reason = math.inf, ""
             self._change(lifetime)
-        if time < lifetime.started and lifetime is self._by_address[address][0]:
+        if time < lifetime.started and lifetime is self._by_address[lifetime.address][0]:
             # a worker is seen shortly after its start
             lifetime.started = time
             self._change(lifetime)
@@ -239,17 +259,22 @@ class Workers:
 
     def lane(self, lifetime: Lifetime, thread: int) -> Lane:
         lane = lifetime.lanes.get(thread)
+        if lane is None and lifetime.lanes and self._lanes >= MOST_LANES:
+            self.refused["threads"] += 1
+            return next(iter(lifetime.lanes.values()))
         if lane is None:
+            self._lanes += 1
             lane = lifetime.lanes[thread] = Lane(lifetime, thread, len(lifetime.lanes))
             self._new_lanes.append(lane)
             self._size = None
         return lane
 
-    def save(self, connection: psycopg.Connection) -> Saved:
-        """Stores what is new or changed."""
+    def save(self, connection: psycopg.Connection, limit: SourceLimit | None = None) -> Saved:
+        """Stores what is new or changed. Raises TooManyNew and TooManyInBatch."""
         changed = list(self._changed.values())
         self._changed = {}
         new = [lifetime for lifetime in changed if not lifetime.id]
+        SOURCE_LIMITS.require(limit, Rows.REFERRED, len(new) + len(self._new_lanes))
         # closed ones first: an address has one open lifetime
         self._update(connection, [lifetime for lifetime in changed if lifetime.id])
         self._insert(connection, new)
@@ -258,6 +283,10 @@ class Workers:
         return Saved(changed, len(new), lanes)
 
     def _open(self, address: str, time: float) -> Lifetime:
+        if self._lifetimes >= MOST_LIFETIMES and (address != OTHER or self._by_address[OTHER]):
+            self.refused["workers"] += 1
+            return self.at(OTHER, time)
+        self._lifetimes += 1
         lifetime = Lifetime(address, time)
         self._by_address[address].append(lifetime)
         self._change(lifetime)

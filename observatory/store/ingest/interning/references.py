@@ -88,7 +88,7 @@ class References:
         # of a text that is written like a tuple, the key has another prefix than the group's name
         new.groups = groups | new.groups
         if stacks:
-            self.cluster.stacks.intern(self.connection, stacks)
+            self.cluster.stacks.intern(self.connection, stacks, limit)
         return self.cluster.names.intern(self.connection, new, limit)
 
     def table_columns(self, records: Records) -> dict[str, Column]:

@@ -15,6 +15,7 @@ import psycopg
 
 from observatory.store.ingest.batches.records import Coded, Times
 from observatory.store.ingest.interning.lifetimes import Lifetime, Workers, all_alive
+from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
 from observatory.store.texts import clean_json, clean_name
 from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import MetricType, Series
@@ -94,8 +95,11 @@ class SeriesTable:
         rows = zip(series.per_row(), times.tolist(), strict=True)
         return Coded.of_rows([self._find(one, time, workers) for one, time in rows])
 
-    def save(self, connection: psycopg.Connection) -> list[KnownSeries]:
-        """Stores the new series, whose lifetimes are stored; returns those that are new to the store."""
+    def save(self, connection: psycopg.Connection, limit: SourceLimit | None = None) -> list[KnownSeries]:
+        """Stores the new series, whose lifetimes are stored; returns those that are new to the store.
+
+        Raises TooManyNew and TooManyInBatch.
+        """
         new, self._new = self._new, []
         by_identity: dict[UUID, list[KnownSeries]] = {}
         for known in new:
@@ -103,6 +107,7 @@ class SeriesTable:
         ids = self._read(connection, list(by_identity))
         missing = sorted(by_identity.keys() - ids.keys())
         if missing:
+            SOURCE_LIMITS.require(limit, Rows.REFERRED, len(missing))
             firsts = [by_identity[identity][0] for identity in missing]
             connection.execute(
                 """INSERT INTO series (cluster_id, identity, worker_id, metric, labels, type)
