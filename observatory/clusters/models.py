@@ -252,7 +252,9 @@ class Target(models.Model):
     class Stream(models.TextChoices):
         UNKNOWN = "unknown", "not subscribed yet"
         RECEIVING = "receiving", "receiving"
+        CONTESTED = "contested", "receiving, taken by another subscriber within the last hour"
         STOLEN = "stolen", "taken by another subscriber"
+        YIELDED = "yielded", "left to another subscriber for an hour"
         CLOSED = "closed", "closed"
 
     class Workers(models.TextChoices):

@@ -66,7 +66,7 @@ class TargetOut(Schema):
     metrics_interval: float
     series_limit: int
     state: str
-    """paused, waiting, unreachable, stolen, silent or receiving"""
+    """paused, disk-full, not-stored, waiting, unreachable, contested, stolen, yielded, silent or receiving"""
     message: str
     last_seen: float | None
     """Seconds since the epoch on the scheduler's clock."""

@@ -84,6 +84,7 @@ def contract_module() -> str:
 
 def constants() -> dict[str, tuple[Any, str]]:
     """Constants of the server that the browser needs, each with its meaning."""
+    from observatory.clusters.status import TAKEN_STREAMS
     from observatory.exchange.formats.report import BINS_AN_INTERVAL, FINEST_PROFILE
     from observatory.replay.api import MAXIMUM_STACKS, MAXIMUM_TILES
     from observatory.replay.tabs import DEFAULT_TAB, TABS
@@ -144,6 +145,10 @@ def constants() -> dict[str, tuple[Any, str]]:
                 for kind, missing in MISSING.items()
             },
             "Kinds of dropped records, and the charts in which they are a gap.",
+        ),
+        "TAKEN_STREAMS": (
+            {str(state): sentence for state, sentence in TAKEN_STREAMS.items()},
+            "What people are told of an event stream that another subscriber took, by its state.",
         ),
         "LONGEST_RUN_NAME": (LONGEST_NAME, "Characters of a run's name."),
         "LONGEST_NOTE": (Note._meta.get_field("text").max_length, "Characters of a note."),

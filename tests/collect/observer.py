@@ -63,8 +63,10 @@ async def observed(url: str, **fields: Any) -> AsyncIterator[Watcher]:
 
 
 @asynccontextmanager
-async def watching(target: Target) -> AsyncIterator[Watcher]:
+async def watching(target: Target, redis_database: int = 0) -> AsyncIterator[Watcher]:
+    """A running watcher. One with another `redis_database` is that of another Observatory."""
     server = connect_async()
+    server.connection_pool.connection_kwargs["db"] = redis_database
     leases = Leases("test")
     await run_in_django_thread(leases.take, 1000)
 

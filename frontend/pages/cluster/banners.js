@@ -1,6 +1,7 @@
 // Banners: nothing recorded yet, connection lost, event stream stolen, data missing.
 
 import { formatDate, zoneName } from "../../timeline/times.js";
+import { TAKEN_STREAMS } from "../../contract.js";
 import { element } from "../../element.js";
 
 /** @typedef {import("../../types.js").Context} Context */
@@ -8,9 +9,7 @@ import { element } from "../../element.js";
 
 /** @type {Record<string, string>} by the stream's state */
 const STREAM = {
-  stolen:
-    "Another subscriber took the scheduler's event stream, so no tasks are recorded. Observatory takes it back as " +
-    "soon as possible; close other listeners of /eventstream on this scheduler.",
+  ...TAKEN_STREAMS,
   closed: "The scheduler's event stream is closed. No tasks are recorded until it is open again.",
 };
 

@@ -1,8 +1,8 @@
 """Claims in Redis: which of several targets with the same scheduler observes it. Shared by all collectors.
 
 Without claims two targets would take the event stream from each other and store every sample twice. While
-Redis is unreachable every claim is granted; the backoff of the event stream (stolen_stream.py) then limits
-how often two targets take it from each other.
+Redis is unreachable every claim is granted; the subscribers of an event stream (stream/subscriber.py) then
+limit how often two targets take it from each other.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ available, which `Client.scatter` increases too: then several increases in a row
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 
@@ -16,10 +17,10 @@ RISES = 3
 """Increases of the number of results that prove a theft."""
 RISING = 5.0
 """Least seconds between the first and the last of them."""
-FIRST_WAIT = 2.0
-LONGEST_WAIT = 3600.0
-HELD = 600.0
-"""Seconds without another theft after which the backoff starts again."""
+SOON_AGAIN = 600.0
+"""Seconds after a return within which another displacement makes this observer yield."""
+YIELD = 3600.0
+"""Seconds for which it yields."""
 
 
 class StolenStreamDetector:
@@ -71,23 +72,25 @@ class StolenStreamDetector:
         return len(self.rises) >= RISES and self.rises[-1] - self.rises[0] >= RISING
 
 
-class ResubscribeBackoff:
-    """The wait before subscribing again to a stolen stream.
+class Displacements:
+    """How often others took the stream: whether to take it back, or to leave it to them.
 
-    Each theft soon after the last one makes the wait four times as long, up to an hour. So an observer that
-    insists gets the stream, and two observers do not keep taking it from each other.
+    Of two observers that each take it back, one is displaced twice first. It yields, and the other one,
+    displaced once, keeps the stream.
     """
 
     def __init__(self) -> None:
-        self.thefts = 0
-        self.resumed_at = -HELD
+        self.resumed_at = -math.inf
 
-    def wait(self, now: float) -> float:
-        """Seconds to wait after a theft detected `now`."""
-        self.thefts = 1 if now - self.resumed_at > HELD else self.thefts + 1
-        longest: float = min(LONGEST_WAIT, FIRST_WAIT * 4 ** (self.thefts - 1))
-        return longest * random.uniform(0.75, 1.25)
+    def must_yield(self, now: float) -> bool:
+        """Whether a displacement detected `now` is one too many: it follows soon after the last return."""
+        return now - self.resumed_at <= SOON_AGAIN
 
     def resumed(self, now: float) -> None:
-        """The stream is subscribed again."""
+        """The stream is subscribed again, also to try after a yield."""
         self.resumed_at = now
+
+
+def yield_duration() -> float:
+    """Seconds for which the stream is left to the other subscriber; no two observers return together."""
+    return YIELD * random.uniform(1.0, 1.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from observatory.collect.http.fetch import FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Problems
 from observatory.collect.stream.messages import read_message
-from observatory.collect.stream.stolen_stream import ResubscribeBackoff
+from observatory.collect.stream.stolen_stream import YIELD, Displacements, yield_duration
 from observatory.collect.stream.subscription import Subscription
 from observatory.wire.event_kinds import CLIENT_REMOVED
 from observatory.wire.records import Event
@@ -31,7 +32,15 @@ SOON = 1.0
 """Seconds after which the first subscription of an observation is late."""
 CONFIRMING = 6.0
 """Most seconds to wait for a poll that shows that the scheduler outlived the stream."""
-STOLEN = "another subscriber took the event stream: tasks are missing until it is subscribed again"
+RETURN = 2.0
+"""Seconds from closing the socket of a stolen stream until it is subscribed again."""
+TAKEN = {
+    Target.Stream.STOLEN: "another subscriber, perhaps a second Observatory, took the event stream: "
+    "tasks are missing until it is subscribed again",
+    Target.Stream.YIELDED: "another subscriber, perhaps a second Observatory, took the event stream twice "
+    "within ten minutes: tasks are missing for an hour, in which it is left to that subscriber",
+}
+"""what is recorded where a gap begins, by the state"""
 
 
 class Subscriber:
@@ -68,13 +77,22 @@ class Subscriber:
         self.poll = poll
         self.scrape_scheduler = scrape_scheduler
         self.closed = closed
-        self.backoff = ResubscribeBackoff()
+        self.displacements = Displacements()
+        self.displaced_at = -math.inf
+        """When another subscriber last took the stream of the current observation (monotonic)."""
         self.state = Target.Stream.UNKNOWN
         self.is_lost = False
         """Whether a gap in the stream was recorded that has not ended."""
         self.wait = FIRST_WAIT
         self.cluster_with_agent = 0
         """The cluster whose agent records everything that the stream has; it is not subscribed."""
+
+    @property
+    def told_state(self) -> Target.Stream:
+        """The state for people, whom a stream that was taken a while ago concerns, too."""
+        if self.state is Target.Stream.RECEIVING and time.monotonic() - self.displaced_at < YIELD:
+            return Target.Stream.CONTESTED
+        return self.state
 
     async def run(self) -> None:
         followed: Observation | None = None
@@ -85,6 +103,7 @@ class Subscriber:
                 continue
             if observation is not followed:
                 followed, self.is_lost, self.wait = observation, False, FIRST_WAIT
+                self.displaced_at = -math.inf
             if observation.cluster.pk == self.cluster_with_agent:
                 self.state = Target.Stream.UNKNOWN
                 await asyncio.sleep(LISTEN_CHECK)
@@ -105,16 +124,23 @@ class Subscriber:
         try:
             while not listening.done():
                 await asyncio.wait([listening], timeout=LISTEN_CHECK)
-                if self._was_stolen(observation) or not self._is_wanted(observation):
+                if not self._is_wanted(observation):
                     break
+                if self._was_stolen(observation):
+                    self._displaced(observation)
+                    if self.state is Target.Stream.STOLEN or not await self._yield(observation):
+                        break
         finally:
             listening.cancel()
             # close the old socket before a new one is opened (subscription.py)
             await asyncio.gather(listening, return_exceptions=True)
+        was_taken = self.state in TAKEN
+        if was_taken:
+            self.displacements.resumed(time.monotonic())
         if not self._is_wanted(observation):
             return
-        if self._was_stolen(observation):
-            await self._stolen(observation)
+        if was_taken:
+            await asyncio.sleep(RETURN * random.uniform(0.75, 1.25))
         else:
             await self._closed(observation, listening)
 
@@ -153,15 +179,30 @@ class Subscriber:
             self.poll()
             self.scrape_scheduler()
 
-    async def _stolen(self, observation: Observation) -> None:
+    def _displaced(self, observation: Observation) -> None:
+        """Another subscriber has the stream: records a gap, and decides whether it keeps the stream."""
         now = time.monotonic()
+        self.displaced_at = now
+        yields = self.displacements.must_yield(now)
+        self.state = Target.Stream.YIELDED if yields else Target.Stream.STOLEN
         since = self.clock.now() - (now - observation.stolen_stream.received_until)
-        self._record_loss(observation, since, STOLEN)
-        self.state = Target.Stream.STOLEN
-        wait = self.backoff.wait(now)
-        logger.warning("%s: %s (in %.0f s)", self.target.url, STOLEN, wait)
-        await asyncio.sleep(wait)
-        self.backoff.resumed(time.monotonic())
+        self._record_loss(observation, since, TAKEN[self.state])
+        logger.warning("%s: %s", self.target.url, TAKEN[self.state])
+
+    async def _yield(self, observation: Observation) -> bool:
+        """Leaves the stream to the other subscriber for an hour. True when it is this one's after all.
+
+        The socket stays open: if it were closed, the scheduler would forget the other subscriber.
+        """
+        until = time.monotonic() + yield_duration()
+        announced = observation.stolen_stream.message_at
+        while time.monotonic() < until and self._is_wanted(observation):
+            await asyncio.sleep(LISTEN_CHECK)
+            if observation.stolen_stream.message_at > announced:
+                self.displacements.resumed(time.monotonic())
+                self._opened(observation)
+                return True
+        return False
 
     async def _closed(self, observation: Observation, listening: asyncio.Future[str]) -> None:
         """The stream ended or the handshake failed. Records a gap if the scheduler is still alive."""

@@ -22,6 +22,7 @@ from observatory.alerts.evaluation import health
 from observatory.clusters.agents import live_agents
 from observatory.clusters.formatting import format_age
 from observatory.clusters.models import Target
+from observatory.clusters.status import TAKEN_STREAMS
 from observatory.clusters.tokens import ingest_refusals
 from observatory.collect.quarantine.folder import files, folder
 from observatory.config.celery import app
@@ -155,11 +156,9 @@ def targets() -> Iterator[CheckResult]:
             if target.last_error:
                 remedy = f"see that {target.url} answers, or disable the target"
                 yield CheckResult(name, False, target.last_error, remedy)
-            elif target.stream == Target.Stream.STOLEN:
-                remedy = (
-                    "find the other subscriber to /eventstream of that scheduler: it serves one at a time"
-                )
-                yield CheckResult(name, False, "another subscriber took its event stream", remedy)
+            elif sentence := TAKEN_STREAMS.get(Target.Stream(target.stream)):
+                text, remedy = sentence.split(". ", 1)
+                yield CheckResult(name, False, text, remedy)
             else:
                 yield CheckResult(name, True, f"{target.url}, event stream {target.get_stream_display()}")
     except DatabaseError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 
 import aiohttp
@@ -11,7 +10,12 @@ import pytest
 
 from observatory.clusters.models import Project, Target
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.stream.stolen_stream import FIRST_WAIT, ResubscribeBackoff, StolenStreamDetector
+from observatory.collect.stream.stolen_stream import (
+    YIELD,
+    Displacements,
+    StolenStreamDetector,
+    yield_duration,
+)
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import event_kinds, eventually, make_target, observed, read, watching
 
@@ -85,18 +89,16 @@ async def test_two_targets_with_one_scheduler_do_not_compete_for_its_stream() ->
                 assert "stream-lost" not in await event_kinds()
 
 
-def test_each_theft_in_a_row_is_answered_later() -> None:
-    patience = ResubscribeBackoff()
-    now, waits = 0.0, []
-    for _ in range(8):
-        waits.append(patience.wait(now))
-        now += waits[-1]
-        patience.resumed(now)
-        now += 5
-    assert FIRST_WAIT * 0.7 < waits[0] < FIRST_WAIT * 1.3
-    assert all(later > earlier for earlier, later in itertools.pairwise(waits[:6]))
-    assert max(waits) <= 3600 * 1.25
-    assert patience.wait(now + 3600) < FIRST_WAIT * 1.3
+def test_who_was_displaced_twice_in_ten_minutes_yields_for_an_hour_and_tries_once_more() -> None:
+    displacements = Displacements()
+    assert not displacements.must_yield(0)
+    displacements.resumed(2)
+    assert displacements.must_yield(600)
+    assert not displacements.must_yield(603)
+    displacements.resumed(700)
+    displacements.resumed(700 + YIELD)
+    assert displacements.must_yield(710 + YIELD)
+    assert all(YIELD <= yield_duration() <= 1.1 * YIELD for _ in range(100))
 
 
 def test_a_counter_that_grows_together_with_messages_is_no_theft() -> None:
