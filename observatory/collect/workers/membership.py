@@ -153,8 +153,9 @@ class Membership:
     def _update(self, member: Member, worker: WorkerIdentity, now: float) -> None:
         known = member.worker
         if worker.status and known.status and worker.status != known.status:
-            message = f"{worker.name or worker.address} is {worker.status.replace('_', ' ')}"
-            detail = {"message": message, "from": known.status, "to": worker.status}
+            name, before = worker.name or worker.address, known.status.replace("_", " ")
+            message = f"{name} is {worker.status.replace('_', ' ')}, was {before}"
+            detail = {"message": message, "before": known.status, "status": worker.status}
             self.emit(Event(now, "worker-status", worker.address, detail))
         merged = merge(known, worker)
         if merged.seen(0) != known.seen(0):

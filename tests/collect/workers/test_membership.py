@@ -8,7 +8,10 @@ import signal
 import time
 
 import pytest
+from distributed import Status, Worker
 
+from observatory.store.connection import read_connection
+from observatory.store.queries.windows.outliers import paused_seconds
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, observed, read
 
@@ -79,3 +82,36 @@ async def test_client_restart_is_recorded_and_its_workers_are_not_lost() -> None
             await eventually(lambda: read("SELECT 1 FROM worker WHERE ended IS NULL AND nthreads = 1"))
             await eventually(gone)
             assert await gone() == [("nannied", "removed")]
+
+
+async def test_a_pause_is_counted_from_the_status_that_the_scheduler_lists() -> None:
+    def pause(dask: Scheduler, status: str) -> None:
+        def change(dask_worker: Worker) -> None:
+            dask_worker.memory_manager.memory_pause_fraction = False  # it would resume a worker with memory
+            dask_worker.status = Status[status]
+
+        with dask.client() as client:
+            client.run(change)
+
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url):
+            await eventually(lambda: read("SELECT 1 FROM worker WHERE status = 'running'"))
+            await asyncio.to_thread(pause, dask, "paused")
+            await eventually(lambda: read("SELECT 1 FROM event WHERE kind = 'worker-status'"))
+            await asyncio.to_thread(pause, dask, "running")
+            await eventually(lambda: read("SELECT 1 FROM event WHERE kind = 'worker-status' OFFSET 1"))
+            rows = await read(
+                """SELECT cluster_id, detail->>'message', detail->>'before', detail->>'status',
+                       (1e6 * extract(epoch FROM time))::bigint
+                   FROM event WHERE kind = 'worker-status' ORDER BY time"""
+            )
+            (cluster, *paused, start), (_, *running, stop) = rows
+            assert paused == ["w0 is paused, was running", "running", "paused"]
+            assert running == ["w0 is running, was paused", "paused", "running"]
+            pauses = await asyncio.to_thread(_pauses, cluster, start, stop)
+            assert pauses == [pytest.approx((stop - start) / 1e6)]
+
+
+def _pauses(cluster: int, start: int, stop: int) -> list[float]:
+    with read_connection() as connection:
+        return list(paused_seconds(connection, cluster, start, stop).values())

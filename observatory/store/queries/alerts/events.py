@@ -19,7 +19,7 @@ MICROSECONDS: LiteralString = "(extract(epoch FROM time) * 1000000)::bigint"
 
 WORKER: LiteralString = "LEFT JOIN worker ON worker.id = worker_id"
 NAME: LiteralString = "coalesce(nullif(worker.name, ''), worker.address, '')"
-STATUS: LiteralString = "coalesce(event.detail->>'status', event.detail->>'to', '')"
+STATUS: LiteralString = "coalesce(event.detail->>'status', '')"
 """a worker's new status, under the names that agents and the collector use"""
 
 

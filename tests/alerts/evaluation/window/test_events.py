@@ -122,7 +122,7 @@ def test_a_pause_lasts_until_the_status_changes_or_the_worker_leaves(stored: Sto
     stored.event(5, "worker-status", "w0", message="w0 is paused", before="running", status="paused")
     stored.event(300, "worker-status", "w0", message="w0 is running", before="paused", status="running")
     stored.write(
-        events=[Event(START + 7, "worker-status", "w1", {"message": "w1 is paused", "to": "paused"})]
+        events=[Event(START + 7, "worker-status", "w1", {"message": "w1 is paused", "status": "paused"})]
     )
     stored.event(8, "worker-status", "w2", message="w2 closes", status="closing_gracefully")
     stored.leaves("w1", 200)
