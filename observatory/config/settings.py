@@ -333,6 +333,7 @@ LOGGING: dict[str, Any] = {
         },
         "json": {"()": "observatory.config.logging.format.Json"},
     },
+    "filters": {"outages": {"()": "observatory.config.logging.outages.OutageFilter"}},
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
@@ -348,7 +349,7 @@ LOGGING: dict[str, Any] = {
         "apprise": {"handlers": ["nowhere"], "propagate": False},
         "urllib3": {"level": "INFO"},
         # a line for each task
-        "celery.app.trace": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING", "filters": ["outages"]},
         "celery.beat": {"level": "WARNING"},
         "celery.worker.request": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
