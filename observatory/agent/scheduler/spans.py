@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import time
 from typing import Any
 
@@ -39,7 +39,11 @@ class Spans:
         self._joined.pop(worker, None)
 
     def record(self, key: Any, status: int, message: Mapping[str, Any]) -> None:
-        """Records the spans of a task that finished or failed, from the worker's message."""
+        """Records the spans of a task that finished or failed, from the worker's message.
+
+        A worker estimates how far its clock is from the scheduler's by a heartbeat, which is wrong by up to
+        its latency. Spans that would end after the message came are earlier by that much.
+        """
         spans = message.get("startstops")
         if not spans:
             return
@@ -49,16 +53,18 @@ class Spans:
         typename = message.get("typename") or ""
         now = time()
         earliest, latest = self._joined.get(worker, self.started) - TOLERANCE, now + TOLERANCE
+        ahead = _ahead(spans, now)
         for span in spans:
             label = span["action"]
             action = ACTIONS.get(label)
             if action is None:
                 continue
-            start, stop = span["start"], span["stop"]
-            if action in UNCORRECTED_ACTIONS:
-                delay = self._delay(worker)
-                start, stop = start + delay, stop + delay
+            is_uncorrected = action in UNCORRECTED_ACTIONS
+            delay = self._delay(worker) if is_uncorrected else 0.0
+            start, stop = span["start"] + delay, span["stop"] + delay
             if earliest <= start and stop <= latest:
+                early = max(0.0, stop - now) if is_uncorrected else ahead
+                start, stop = start - early, stop - early
                 self._append((worker, thread, key, action, start, stop, nbytes, typename, status))
             else:
                 self._outside.append(now)
@@ -76,3 +82,9 @@ class Spans:
         """Seconds that the scheduler's clock is ahead of the worker's, measured by Dask's heartbeats."""
         delay = float(getattr(self.scheduler.workers.get(worker), "time_delay", 0.0))
         return delay if abs(delay) > HEARTBEAT_LATENCY else 0.0
+
+
+def _ahead(spans: Iterable[Mapping[str, Any]], now: float) -> float:
+    """Seconds by which the corrected spans of a message are too late, at least: the last one ended by now."""
+    stops = (span["stop"] for span in spans if ACTIONS.get(span["action"]) not in UNCORRECTED_ACTIONS)
+    return max(0.0, max((stop for stop in stops if stop <= now + TOLERANCE), default=now) - now)

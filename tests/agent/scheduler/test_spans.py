@@ -60,3 +60,17 @@ def test_spans_outside_of_their_workers_life_are_counted_and_told_once() -> None
     reported = json.loads(detail)
     assert (kind, worker, reported["count"], reported["kind"]) == ("records-dropped", "", 2, "span")
     assert "clock" in reported["message"]
+
+
+def test_no_span_ends_after_the_scheduler_heard_of_it() -> None:
+    rows = recorded(0.0, ("transfer", 2, 1), ("compute", 1, -10), ("disk-write", 1, -9))
+    assert "event" not in rows
+    (_, sent, received), (_, began, ended), (_, first, last) = rows["span"]
+    assert ended == pytest.approx(last) == pytest.approx(0, abs=5)
+    assert (sent - received, received - began, began - ended) == pytest.approx((1, 0, 11), abs=1e-3)
+    assert first - last == pytest.approx(10, abs=1e-3)
+
+
+def test_spans_that_ended_in_time_are_as_their_worker_told() -> None:
+    rows = recorded(0.0, ("transfer", 3, 2), ("compute", 2, 1))
+    assert [times for _, *times in rows["span"]] == [pytest.approx([3, 2]), pytest.approx([2, 1])]
