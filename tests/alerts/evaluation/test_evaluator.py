@@ -16,7 +16,8 @@ from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.conditions import RuleSpec
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.store.ingest.late import LATENESS
-from observatory.wire.records import Event
+from observatory.wire.custom_metrics import METRIC
+from observatory.wire.records import Event, Sample, Series
 from tests.alerts.evaluation.conftest import (
     START,
     Observed,
@@ -318,3 +319,28 @@ def test_deleting_a_cluster_during_evaluation_is_safe(observed: Observed) -> Non
     with read_connection() as reader:
         evaluate(reader, [gone, observed.cluster], START + 20)
     assert alerts() == [("load", "firing", 0, 0, None)]
+
+
+def test_a_rule_on_a_metric_that_people_add_fires_for_each_worker_above_it(
+    observed: Observed, channel: Channel
+) -> None:
+    condition = {
+        "kind": "metric",
+        "metric": METRIC,
+        "labels": 'name="license_seats"',
+        "by": "worker",
+        "comparison": ">",
+        "threshold": 5,
+    }
+    make_rule("licenses", condition)
+    values = {("seats-free", "w0"): 9.0, ("license_seats", "w0"): 3.0, ("license_seats", "w1"): 7.0}
+    samples = [
+        Sample(Series(METRIC, (("name", name),), worker), START + second, value)
+        for second in range(30)
+        for (name, worker), value in values.items()
+    ]
+    observed.tell(*samples, until=30)
+    observed.evaluate(30)
+    [alert] = Alert.objects.all()
+    assert (alert.state, alert.labels["worker"], alert.value) == ("firing", "w1", 7)
+    assert notified() == [("licenses", "firing")]
