@@ -1,7 +1,8 @@
 """Detects that another subscriber took the event stream: tasks finish, but no message announces them.
 
 The evidence is the scheduler's counter of computed seconds, which grows in the same transition that the
-stream announces. Without `prometheus_client` on the scheduler only the number of results in memory is
+stream announces. The next page must confirm it: schedulers in one process share Dask's collectors, so that a
+page of one can have the counters of another. Without `prometheus_client` on the scheduler only the number of results in memory is
 available, which `Client.scatter` increases too: then several increases in a row are needed.
 """
 
@@ -35,6 +36,8 @@ class StolenStreamDetector:
         self.message_at = 0.0
         self.seconds: Mapping[str, float] | None = None
         self.requested_at = 0.0
+        self.before_rise: Mapping[str, float] | None = None
+        """The counters before those that have risen, until the next ones confirm it."""
         self.evidence: float | None = None
         self.results: int | None = None
         self.rises: list[float] = []
@@ -42,6 +45,7 @@ class StolenStreamDetector:
     def message_received(self, now: float) -> None:
         """The stream announced a finished task."""
         self.message_at = now
+        self.before_rise = None
         self.evidence = None
         self.rises.clear()
 
@@ -51,7 +55,12 @@ class StolenStreamDetector:
         self.seconds, self.requested_at = dict(seconds), requested
         if before is None or self.message_at > requested_before or self.since > requested_before:
             return
-        if any(value > before.get(prefix, 0.0) for prefix, value in seconds.items()):
+        earlier, self.before_rise = self.before_rise or before, None
+        if not any(value > earlier.get(prefix, 0.0) for prefix, value in seconds.items()):
+            return
+        if earlier is before:
+            self.before_rise = before
+        else:
             self.evidence = self.evidence or answered
 
     def add_results(self, results: int, now: float) -> None:

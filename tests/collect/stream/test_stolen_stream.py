@@ -109,6 +109,18 @@ def test_a_counter_that_grows_together_with_messages_is_no_theft() -> None:
     detector.add_compute_seconds({"inc": 2.0}, 13, 13.1)
     assert not detector.is_stolen(20)
     detector.add_compute_seconds({"inc": 3.0}, 14, 14.1)
-    assert not detector.is_stolen(14.5)
-    assert detector.is_stolen(15.2)
+    assert not detector.is_stolen(15.2)
+    detector.add_compute_seconds({"inc": 3.0}, 19, 19.1)
+    assert not detector.is_stolen(19.5)
+    assert detector.is_stolen(20.2)
     assert detector.received_until == 12
+
+
+def test_a_page_with_the_counters_of_another_scheduler_is_no_theft() -> None:
+    """Of two LocalClusters in one process, each answers with the counters of the other now and then."""
+    detector = StolenStreamDetector()
+    detector.stream_opened(10)
+    own, another = {"inc": 1.0}, {"inc": 7.0, "dec": 1.0}
+    for time, counters in enumerate([own, own, another, own, own, another, own], 11):
+        detector.add_compute_seconds(counters, time, time + 0.1)
+        assert not detector.is_stolen(time + 5)
