@@ -1,7 +1,7 @@
 """Scripts that never close their cluster: how many are recorded whole, and how long their run's end takes.
 
 Each script registers the agent from its client, computes 20 tasks in a run, and ends: by itself, by an
-exception, by SIGTERM, or by os._exit, after which `flush` sends what it left. SCRIPTS sets how many there are.
+exception, by SIGTERM, or by os._exit, after which `flush` sends what it left. SCRIPTS sets how many.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ async def event_kinds(cluster: int | None = None) -> list[str]:
 
 def make_target(url: str, **fields: Any) -> Target:
     project, _ = Project.objects.get_or_create(name="Tests", slug="tests")
-    values = {"metrics_interval": 1.0, "identity_interval": 0.5, **fields}
-    return Target.objects.create(project=project, name=url, url=url, **values)
+    values = {"metrics_interval": 1.0, "identity_interval": 0.5, "name": url, **fields}
+    return Target.objects.create(project=project, url=url, **values)
 
 
 @asynccontextmanager
@@ -63,8 +63,11 @@ async def observed(url: str, **fields: Any) -> AsyncIterator[Watcher]:
 
 
 @asynccontextmanager
-async def watching(target: Target, redis_database: int = 0) -> AsyncIterator[Watcher]:
-    """A running watcher. One with another `redis_database` is that of another Observatory."""
+async def watching(target: Target, *others: Target, redis_database: int = 0) -> AsyncIterator[Watcher]:
+    """A running watcher of a target, with those of others beside it.
+
+    One with another `redis_database` is that of another Observatory.
+    """
     server = connect_async()
     server.connection_pool.connection_kwargs["db"] = redis_database
     leases = Leases("test")
@@ -78,8 +81,9 @@ async def watching(target: Target, redis_database: int = 0) -> AsyncIterator[Wat
     async with HttpClient() as client:
         slots = asyncio.Semaphore(100)
         shared = Shared(client, Claims(server), leases, Counters(), slots, ProcessLoad(), WriterThreads())
-        watcher = Watcher(target, shared)
-        tasks = [asyncio.create_task(watcher.run()), asyncio.create_task(renew())]
+        watcher, *beside = (Watcher(each, shared) for each in (target, *others))
+        tasks = [asyncio.create_task(each.run()) for each in (watcher, *beside)]
+        tasks.append(asyncio.create_task(renew()))
         try:
             yield watcher
             assert not tasks[0].done(), tasks[0].exception()
@@ -87,5 +91,5 @@ async def watching(target: Target, redis_database: int = 0) -> AsyncIterator[Wat
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await run_in_django_thread(leases.release, {target.pk})
+            await run_in_django_thread(leases.release, {each.pk for each in (target, *others)})
             await server.aclose()

@@ -308,6 +308,11 @@ class Observation:
                 self._samples(page.samples, now, lambda metric: _is_of_worker(metric, reports))
             self.heartbeats.add_worker_metrics(address, _values(page), now)
 
+    def process_start_of(self, address: str) -> float | None:
+        """When the process of a worker started, if it is the scheduler's."""
+        is_shared = self.membership.process_of(address) == self.scheduler_process
+        return self.process_start if is_shared else None
+
     def _reports_process(self, address: str) -> bool:
         """Whether the metrics of a worker's process are stored as the worker's."""
         if self.membership.process_of(address) == self.scheduler_process:

@@ -2,8 +2,9 @@
 
 The evidence is the scheduler's counter of computed seconds, which grows in the same transition that the
 stream announces. The next page must confirm it: schedulers in one process share Dask's collectors, so that a
-page of one can have the counters of another. Without `prometheus_client` on the scheduler only the number of results in memory is
-available, which `Client.scatter` increases too: then several increases in a row are needed.
+page of one can have the counters of another. Without `prometheus_client` on the scheduler only the number of
+results in memory is available, which `Client.scatter` increases too: then several increases in a row are
+needed.
 """
 
 from __future__ import annotations

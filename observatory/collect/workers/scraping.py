@@ -18,6 +18,7 @@ from observatory.collect.collector.observation import Observation, totals_of
 from observatory.collect.http.addresses import AddressError, proxied_worker_url, worker_url
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
 from observatory.collect.http.fetch import METRICS_LIMIT, FetchError, HttpClient, parse_off_loop
+from observatory.collect.http.turns import turn
 from observatory.collect.scheduler.clock import SchedulerClock
 
 logger = logging.getLogger(__name__)
@@ -129,14 +130,25 @@ class Scraper:
 
     async def _scrape_scheduler(self, observation: Observation, answers: Answers) -> None:
         requested = time.monotonic()
-        url = f"{self.target.url}/metrics"
-        page = await self._page(self.scheduler_client, url, observation.parser(""))
+        page = await self._scheduler_page(observation)
+        if page is not None and observation.process_start is None:
+            # but for the process's own metrics, this page can be that of another scheduler in it
+            observation.process_start = totals_of(page).process_start
+            if observation.process_start is not None:
+                requested = time.monotonic()
+                page = await self._scheduler_page(observation)
         if page is None:
             answers.failures += 1
         elif self.current() is observation and self.is_confirmed():
             now = self.clock.now()
             answers.add(observation, "", now)
             observation.add_scheduler_metrics(page, requested, now)
+
+    async def _scheduler_page(self, observation: Observation) -> Page | None:
+        async with turn(observation.process_start):
+            return await self._page(
+                self.scheduler_client, f"{self.target.url}/metrics", observation.parser("")
+            )
 
     async def _worker(self, address: str) -> None:
         await asyncio.sleep(random.uniform(0, min(1.0, self.target.metrics_interval)))
@@ -154,7 +166,7 @@ class Scraper:
                 url = self._worker_url(member.worker.host, member.worker.port, prefix)
                 page = None
                 if url is not None:
-                    async with self.slots:
+                    async with turn(observation.process_start_of(address)), self.slots:
                         page = await self._page(self.workers_client, url, observation.parser(address))
                 if page is None:
                     answers.failures += 1

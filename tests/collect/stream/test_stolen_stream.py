@@ -121,6 +121,6 @@ def test_a_page_with_the_counters_of_another_scheduler_is_no_theft() -> None:
     detector = StolenStreamDetector()
     detector.stream_opened(10)
     own, another = {"inc": 1.0}, {"inc": 7.0, "dec": 1.0}
-    for time, counters in enumerate([own, own, another, own, own, another, own], 11):
-        detector.add_compute_seconds(counters, time, time + 0.1)
-        assert not detector.is_stolen(time + 5)
+    for second, counters in enumerate([own, own, another, own, own, another, own], 11):
+        detector.add_compute_seconds(counters, second, second + 0.1)
+        assert not detector.is_stolen(second + 5)
