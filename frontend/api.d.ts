@@ -89,6 +89,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/deletions/{deletion_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Deletion
+         * @description How far a deletion is that you asked for; superusers see all.
+         */
+        get: operations["observatory_clusters_deletion_api_get_deletion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deletions/{kind}/{reference}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview Deletion
+         * @description What would be deleted. `reference`: a project's slug, a person's user name, else the number.
+         */
+        get: operations["observatory_clusters_deletion_api_preview_deletion"];
+        put?: never;
+        /**
+         * Delete
+         * @description Deletes it with all that is its own. 409: it cannot be deleted now, such as a live cluster.
+         */
+        post: operations["observatory_clusters_deletion_api_delete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/targets": {
         parameters: {
             query?: never;
@@ -2651,6 +2695,65 @@ export interface components {
              * @default 1
              */
             uses?: number;
+        };
+        /** AmountOut */
+        AmountOut: {
+            /** Noun */
+            noun: string;
+            /** Count */
+            count: number;
+            /** Bytes */
+            bytes: number | null;
+            /** Is Least */
+            is_least: boolean;
+        };
+        /** DeletionOut */
+        DeletionOut: {
+            /** Id */
+            id: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "project" | "cluster" | "rule" | "channel" | "person";
+            /** Name */
+            name: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "waiting" | "running" | "done" | "failed";
+            /** Progress */
+            progress: number;
+            /** Message */
+            message: string;
+            /** Gone */
+            gone: components["schemas"]["AmountOut"][];
+            /** Created */
+            created: number;
+        };
+        /** PreviewOut */
+        PreviewOut: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "project" | "cluster" | "rule" | "channel" | "person";
+            /** Name */
+            name: string;
+            /** Goes */
+            goes: components["schemas"]["AmountOut"][];
+            /** Stays */
+            stays: components["schemas"]["AmountOut"][];
+            /** Notes */
+            notes: string[];
+            /** Obstacle */
+            obstacle: string;
+        };
+        /** DeletionIn */
+        DeletionIn: {
+            /** Name */
+            name: string;
         };
         /** TargetOut */
         TargetOut: {
@@ -6127,6 +6230,96 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    observatory_clusters_deletion_api_get_deletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                deletion_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletionOut"];
+                };
+            };
+        };
+    };
+    observatory_clusters_deletion_api_preview_deletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: "project" | "cluster" | "rule" | "channel" | "person";
+                reference: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewOut"];
+                };
+            };
+        };
+    };
+    observatory_clusters_deletion_api_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: "project" | "cluster" | "rule" | "channel" | "person";
+                reference: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeletionIn"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletionOut"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Refusal"];
+                };
             };
         };
     };

@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Model, QuerySet
 from django.http import Http404
 
+from observatory.clusters.deletion.models import being_deleted
 from observatory.clusters.models import Cluster, Discovery, Membership, Project, Target
 
 Person = AbstractUser | AnonymousUser
@@ -24,13 +25,13 @@ def visible_projects(user: Person) -> QuerySet[Project]:
 def alerted_projects(user: Person) -> QuerySet[Project]:
     """The projects whose alerts `user` may see: the visible ones, for superusers also Observatory's own."""
     if user.is_active and user.is_superuser:
-        return Project.objects.all()
+        return _existing()
     return visible_projects(user)
 
 
 def alerted_clusters(user: Person) -> QuerySet[Cluster]:
     """The clusters whose alerts `user` may see."""
-    return Cluster.objects.filter(project__in=alerted_projects(user)).select_related("project", "target")
+    return _clusters_of(alerted_projects(user))
 
 
 def visible_targets(user: Person) -> QuerySet[Target]:
@@ -42,7 +43,7 @@ def visible_discoveries(user: Person) -> QuerySet[Discovery]:
 
 
 def visible_clusters(user: Person) -> QuerySet[Cluster]:
-    return Cluster.objects.filter(project__in=visible_projects(user)).select_related("project", "target")
+    return _clusters_of(visible_projects(user))
 
 
 def projects_to_set_targets_in(user: Person) -> QuerySet[Project]:
@@ -88,11 +89,21 @@ def get_cluster(user: Person, cluster_id: int) -> Cluster:
 def _projects(user: Person, roles: tuple[Membership.Role, ...]) -> QuerySet[Project]:
     if not user.is_active:
         return Project.objects.none()
-    projects = Project.objects.filter(is_own=False)
+    projects = _existing().filter(is_own=False)
     if user.is_superuser:
         return projects
     memberships = Membership.objects.filter(user_id=user.pk, role__in=roles)
     return projects.filter(pk__in=memberships.values("project"))
+
+
+def _existing() -> QuerySet[Project]:
+    """Without those that are being deleted."""
+    return Project.objects.exclude(pk__in=being_deleted("project"))
+
+
+def _clusters_of(projects: QuerySet[Project]) -> QuerySet[Cluster]:
+    clusters = Cluster.objects.exclude(pk__in=being_deleted("cluster"))
+    return clusters.filter(project__in=projects).select_related("project", "target")
 
 
 def _only(found: QuerySet[Item], word: str) -> Item:

@@ -8,11 +8,14 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.timezone import now
 from unfold.admin import ModelAdmin, TabularInline
 
 from observatory.clusters import access
 from observatory.clusters.accounts import admin as accounts  # noqa: F401 - registers its models
+from observatory.clusters.deletion.admin import DeletableAdmin
 from observatory.clusters.models import AccessToken, Cluster, GroupRole, IngestToken, Membership, Project
 from observatory.clusters.tokens import ingest_tokens
 
@@ -37,7 +40,8 @@ class MembershipInline(MembershipInlineBase):
 
 
 @admin.register(Project)
-class ProjectAdmin(ProjectAdminBase):
+class ProjectAdmin(DeletableAdmin, ProjectAdminBase):
+    deletable = "project"
     list_display = ("name", "slug", "retention_days", "run_idle_seconds", "created")
     search_fields = ("name", "slug")
     prepopulated_fields = {"slug": ("name",)}
@@ -51,6 +55,18 @@ class ProjectAdmin(ProjectAdminBase):
 
     def has_delete_permission(self, request: HttpRequest, obj: Project | None = None) -> bool:
         return super().has_delete_permission(request, obj) and self._may_manage(request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Project, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if obj.is_shortened and obj.longer_until is not None:
+            page = format_html('<a href="{}">The project’s page</a>', reverse("project", args=[obj.slug]))
+            text = (
+                "The shorter retention takes effect on {} UTC. Until then set it back to {} days to keep "
+                "everything. {} shows what it will delete."
+            )
+            when = f"{obj.longer_until:%Y-%m-%d %H:%M}"
+            sentence = format_html(text, when, obj.longer_retention_days, page)
+            self.message_user(request, sentence, messages.WARNING)
 
     def _may_manage(self, request: HttpRequest, project: Project | None) -> bool:
         return project is None or access.may_manage(cast(User, request.user), project)
@@ -150,9 +166,10 @@ class AccessTokenAdmin(AccessTokenAdminBase):
 
 
 @admin.register(Cluster)
-class ClusterAdmin(ClusterAdminBase):
+class ClusterAdmin(DeletableAdmin, ClusterAdminBase):
     """Read-only. Deleting an ended cluster deletes its records."""
 
+    deletable = "cluster"
     list_display = ("name", "project", "target", "started", "ended", "end_reason")
     list_filter = ("project", ("ended", admin.EmptyFieldListFilter))
     search_fields = ("name", "scheduler_id", "address")

@@ -11,7 +11,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.timezone import now
 
+from observatory.clusters import retention
 from observatory.clusters.addresses import validate_target_url
+from observatory.clusters.deletion.models import Deletion as Deletion
 from observatory.clusters.room import require_room
 
 CURRENCY = r"\A([^\W\d_]{1,8}|[€$£¥₹₽₩₺₿¤])\Z"
@@ -32,8 +34,12 @@ class Project(models.Model):
     retention_days = models.PositiveIntegerField(
         default=30,
         validators=[MinValueValidator(1), MaxValueValidator(3650)],
-        help_text="Days that records are kept.",
+        help_text="Days that records are kept. A shorter time takes effect a day after it is set.",
     )
+    longer_retention_days = models.PositiveIntegerField(
+        null=True, editable=False, help_text="What holds until `longer_until`."
+    )
+    longer_until = models.DateTimeField(null=True, editable=False)
     run_idle_seconds = models.PositiveIntegerField(
         "Idle time between runs (seconds)",
         default=60,
@@ -74,6 +80,22 @@ class Project(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **options: Any) -> None:
+        retention.delay_shorter(self)
+        if options.get("update_fields"):
+            options["update_fields"] = {*options["update_fields"], *retention.FIELDS}
+        super().save(*args, **options)
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether a shorter retention is set that doesn't hold yet."""
+        return self.longer_until is not None and self.longer_until > now()
+
+    @property
+    def effective_retention_days(self) -> int:
+        """The days that hold now."""
+        return (self.longer_retention_days if self.is_shortened else None) or self.retention_days
 
     @property
     def has_price(self) -> bool:
@@ -217,6 +239,7 @@ class AccessToken(models.Model):
         RUNS = "runs", "runs (cut, name, tag, pin, notes)"
         EXPORTS = "exports", "exports (start)"
         MEMBERS = "members", "members (invite)"
+        DELETIONS = "deletions", "deletions (projects, clusters, rules, channels, people)"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_tokens")
     name = models.CharField(max_length=100, help_text="The program that uses it: “my notebook”.")

@@ -15,6 +15,7 @@ from observatory.alerts.web.timelines import links as link_alerts
 from observatory.alerts.web.timelines import runs as run_alerts
 from observatory.clusters.accounts.invitations_api import router as invitations
 from observatory.clusters.api import router as clusters
+from observatory.clusters.deletion.api import router as deletions
 from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.collect.agents.ingest import router as ingest
 from observatory.collect.api import router as targets
@@ -56,6 +57,7 @@ api = NinjaAPI(
 )
 api.add_router("", clusters)
 api.add_router("", invitations)
+api.add_router("", deletions)
 api.add_router("", targets)
 api.add_router("", discoveries)
 api.add_router("", ingest)

@@ -191,6 +191,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 60,
         "options": {"expires": 60},
     },
+    "resume-deletions": {
+        "task": "observatory.clusters.tasks.resume_deletions",
+        "schedule": 60,
+        "options": {"expires": 60},
+    },
     "repeat": {
         "task": "observatory.alerts.notifying.tasks.repeat",
         "schedule": 60,

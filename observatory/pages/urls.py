@@ -9,6 +9,7 @@ SUBJECTS = (
     "alerts",
     "clusters",
     "comparison",
+    "deletion",
     "errors",
     "exchange",
     "links",

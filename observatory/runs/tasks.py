@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 from celery import shared_task
 from django.db import DatabaseError, transaction
-from django.db.models import F, Max, Q
+from django.db.models import F, Q
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster, Project
@@ -118,8 +118,13 @@ def enforce_retention() -> None:
     orphans = unknown_clusters()
     for cluster in orphans:
         delete_cluster(cluster)
-    days = dict(Cluster.objects.values_list("pk", "project__retention_days"))
-    longest = Project.objects.aggregate(longest=Max("retention_days"))["longest"] or DEFAULT_DAYS
+    by_project = {project.pk: project.effective_retention_days for project in Project.objects.all()}
+    days = {
+        cluster: by_project[project]
+        for cluster, project in Cluster.objects.values_list("pk", "project")
+        if project in by_project
+    }
+    longest = max(by_project.values(), default=DEFAULT_DAYS)
     retained = apply_retention(days, longest, datetime.now(UTC), retained_windows())
     if retained.dropped or retained.deleted:
         log.info("retention dropped %d partitions and %d rows", retained.dropped, retained.deleted)

@@ -38,6 +38,7 @@ CHANGES = {
         "POST /projects/{slug}/invitations",
         "DELETE /projects/{slug}/invitations/{invitation_id}",
     },
+    "deletions": {"POST /deletions/{kind}/{reference}"},
 }
 """what a token with the scope alone may do"""
 
@@ -79,7 +80,7 @@ def test_a_token_changes_only_what_its_scope_names(world: World, scope: str) -> 
     alert = make_alert(world.live)
     _, secret = access_tokens.make(world.people["superuser"], "notebook", None, [scope] if scope else [])
     ids = {"target_id": world.target.pk, "run_id": world.run.pk, "alert_id": alert.pk, "note_id": 1}
-    ids |= {"discovery_id": 1, "invitation_id": 1}
+    ids |= {"discovery_id": 1, "invitation_id": 1, "kind": "cluster", "reference": world.live.pk}
     assert len(unsafe_routes()) > 10
     done = set()
     for method, path in unsafe_routes():

@@ -66,7 +66,7 @@ class NotesList {
     time.type = "button";
     time.title = `Go to ${formatDate(note.time)}`;
     time.addEventListener("click", () => this.#context.timeline.jump(note.time));
-    const author = element("span", "note-author", note.author ?? "deleted account");
+    const author = element("span", "note-author", note.author ?? "deleted user");
     const line = element("div", "note-head", time, author);
     if (note.edited !== null) line.append(element("span", "muted", "edited"));
     if (note.may_change) line.append(this.#changeButton(note));

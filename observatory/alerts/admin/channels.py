@@ -19,13 +19,15 @@ from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.sending import send_test
 from observatory.clusters import access
+from observatory.clusters.deletion.admin import DeletableAdmin
 
 TEST = "alerts_channel_send_a_test"
 """unfold's name of the button"""
 
 
 @admin.register(Channel)
-class ChannelAdmin(ProjectScopedAdmin):
+class ChannelAdmin(DeletableAdmin, ProjectScopedAdmin):
+    deletable = "channel"
     form = ChannelForm
     fieldsets = (
         (None, {"fields": ("name", "kind", "address", "enabled")}),

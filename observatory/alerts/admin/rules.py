@@ -30,6 +30,7 @@ from observatory.alerts.models import Condition, Rule, Severity
 from observatory.alerts.rules import ready_made
 from observatory.alerts.rules.scope import is_on_observatory
 from observatory.alerts.rules.validation import MAX_CONDITIONS
+from observatory.clusters.deletion.admin import DeletableAdmin
 
 EVALUATED_FIELDS = {"enabled", *EvaluationForm.Meta.fields}
 RECENT = timedelta(days=7)
@@ -46,9 +47,10 @@ class ConditionInline(StackedInline):
 
 
 @admin.register(Rule)
-class RuleAdmin(PrometheusMixin, ProjectScopedAdmin):
+class RuleAdmin(DeletableAdmin, PrometheusMixin, ProjectScopedAdmin):
     """Superusers manage all rules, other staff the rules whose projects they manage."""
 
+    deletable = "rule"
     form = RuleForm
     inlines = [ConditionInline]
     change_form_template = "admin/alerts/rule/change_form.html"

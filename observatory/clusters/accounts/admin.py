@@ -18,6 +18,8 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from observatory.clusters.deletion.admin import DeletableAdmin
+
 if TYPE_CHECKING:
     DjangoUserAdminBase = DjangoUserAdmin[User]
 else:
@@ -30,10 +32,11 @@ for model in (User, Group, AccessAttempt, AccessLog, AccessFailureLog):
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdminBase, ModelAdmin):
-    """Superusers change everyone. Others with the permission change people without staff status, and
-    nobody's permissions."""
+class UserAdmin(DeletableAdmin, DjangoUserAdminBase, ModelAdmin):
+    """Superusers change everyone, and delete people. Others with the permission change people without staff
+    status, and nobody's permissions."""
 
+    deletable = "person"
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -47,7 +50,7 @@ class UserAdmin(DjangoUserAdminBase, ModelAdmin):
         return super().has_change_permission(request, obj) and _may_change(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_delete_permission(request, obj) and _may_change(request, obj)
+        return super().has_delete_permission(request, obj) and _is_superuser(request)
 
 
 @admin.register(Group)

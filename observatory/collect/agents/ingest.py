@@ -273,7 +273,7 @@ def _later(detail: str, seconds: float) -> HttpResponse:
 
 def _source_limit(cluster: Cluster, project: Project, head: Head) -> SourceLimit:
     """Records from before retention, or before the scheduler's start, take no partitions."""
-    kept_since = time.time() - project.retention_days * DAY
+    kept_since = time.time() - project.effective_retention_days * DAY
     started = min(cluster.started.timestamp(), head.started)
     return replace(registry.source_of(project), earliest=max(kept_since, started - BEFORE_START))
 

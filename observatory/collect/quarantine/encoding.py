@@ -49,12 +49,20 @@ def decoded(data: bytes) -> tuple[About, Batch, int]:
     """What is in a file, and how many of the records no table can hold. Raises ValueError."""
     try:
         line, _, body = gzip.decompress(data).partition(b"\n")
-        about = About(**json.loads(line))
-    except (OSError, EOFError, zlib.error, TypeError) as error:
+        about = about_of(line)
+    except (OSError, EOFError, zlib.error) as error:
         raise ValueError(f"the file is damaged: {error}") from None
     head, blocks = decode_batch(body)
     batch, refused = batch_of(about.cluster, head, blocks)
     return about, replace(batch, head=None, errors=about.errors, is_agents=about.is_agents), refused
+
+
+def about_of(line: bytes) -> About:
+    """The first line of a file. Raises ValueError."""
+    try:
+        return About(**json.loads(line))
+    except TypeError as error:
+        raise ValueError(f"the file is damaged: {error}") from None
 
 
 def _rows(batch: Batch) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:

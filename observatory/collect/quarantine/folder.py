@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import logging
 import os
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from uuid import uuid4
 
 from django.conf import settings
 
-from observatory.collect.quarantine.encoding import About, encoded
+from observatory.collect.quarantine.encoding import About, about_of, encoded
 from observatory.store.ingest.batches.batch import Batch
 
 log = logging.getLogger(__name__)
@@ -23,6 +25,8 @@ STORING = ".storing"
 LIMIT = 1 << 30
 """bytes of all files"""
 LONGEST_REASON = 500
+LONGEST_FIRST_LINE = 16_384
+"""bytes"""
 
 
 def put(batch: Batch, error: Exception) -> Path:
@@ -50,8 +54,34 @@ def files() -> list[Path]:
     return sorted(_with(SUFFIX)) + sorted(_with(STORING))
 
 
+def files_of(clusters: Collection[int]) -> list[Path]:
+    """The files of batches of these clusters."""
+    if not clusters:
+        return []
+    return [path for path in files() if _cluster_of(path) in clusters]
+
+
+def remove(path: Path) -> int:
+    """Removes a file; returns its bytes, 0 if another process did."""
+    try:
+        size = path.stat().st_size
+        path.unlink()
+    except FileNotFoundError:
+        return 0
+    return size
+
+
 def folder() -> Path:
     return Path(settings.DATA_DIR) / "quarantine"
+
+
+def _cluster_of(path: Path) -> int | None:
+    """None for a file that cannot be read."""
+    try:
+        with gzip.open(path) as file:
+            return about_of(file.readline(LONGEST_FIRST_LINE)).cluster
+    except (OSError, EOFError, zlib.error, ValueError):
+        return None
 
 
 def _with(suffix: str) -> Iterator[Path]:

@@ -9,7 +9,7 @@ import psycopg
 
 from observatory.clusters.models import Cluster
 from observatory.collect.quarantine.encoding import decoded
-from observatory.collect.quarantine.folder import STORING, SUFFIX
+from observatory.collect.quarantine.folder import STORING, SUFFIX, remove
 from observatory.store.ingest.writer import Writer
 
 
@@ -20,6 +20,8 @@ class Retried:
     """records"""
     left_out: int = 0
     """records that no table can hold, or that the database refused"""
+    is_removed: bool = False
+    """the file is removed, because its cluster was deleted"""
     error: str = ""
     """why the batch stays where it is; "" if it is stored"""
 
@@ -31,7 +33,8 @@ def retry(path: Path, writer: Writer) -> Retried:
     except (OSError, ValueError) as error:
         return Retried(path, error=" ".join(str(error).split()))
     if not Cluster.objects.filter(pk=about.cluster).exists():
-        return Retried(path, error=f"cluster {about.cluster} was deleted")
+        remove(path)
+        return Retried(path, left_out=about.records, is_removed=True)
     storing = path.with_suffix(STORING)
     try:
         path.rename(storing)

@@ -15,6 +15,7 @@ urlpatterns = [
         invitation_views.revoke_invitation,
         name="invitation-revoke",
     ),
+    path("projects/<slug:slug>/retention/back/", views.set_retention_back, name="retention-back"),
     path("projects/<slug:slug>/members/", views.add_member, name="member-add"),
     path("projects/<slug:slug>/members/<int:membership_id>/", views.change_member, name="member"),
 ]

@@ -22,6 +22,7 @@ from observatory.clusters.agents import live_agents
 from observatory.clusters.models import IngestToken, Invitation, Membership, Project
 from observatory.clusters.tokens import ingest_refusals
 from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
+from observatory.runs.shorter_retention import shorter_retention
 
 
 @require_safe
@@ -45,6 +46,17 @@ def project_page(request: HttpRequest, slug: str) -> HttpResponse:
         return show_project(request, project, form=form)
     form.save()
     messages.success(request, "The project is saved.")
+    return redirect("project", slug)
+
+
+@require_POST
+def set_retention_back(request: HttpRequest, slug: str) -> HttpResponse:
+    """Cancels a shorter retention that doesn't hold yet."""
+    project = managed_project(request, slug)
+    if project.is_shortened and project.longer_retention_days:
+        project.retention_days = project.longer_retention_days
+        project.save(update_fields=["retention_days"])
+        messages.success(request, "The retention is set back. Nothing is deleted.")
     return redirect("project", slug)
 
 
@@ -101,10 +113,12 @@ def show_project(
     is_invalid = any(given is not None for given in (form, member_form, token_form, invitation_form))
     user = cast(User, request.user)
     may_manage = access.may_manage(user, project)
+    stored = Project.objects.get(pk=project.pk)
     context = {
-        "project": Project.objects.get(pk=project.pk),
+        "project": stored,
         "current_project": project,
         "form": form or ProjectForm(instance=project),
+        "shorter": shorter_retention(stored),
         "member_form": member_form or MemberForm(project),
         "members": project.memberships.select_related("user").order_by("user__username"),
         "roles": Membership.Role.choices,

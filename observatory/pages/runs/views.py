@@ -14,6 +14,7 @@ from django.utils.timezone import now
 from django.views.decorators.http import require_POST, require_safe
 
 from observatory.alerts.web.flags import flags_of_runs
+from observatory.clusters.access import may_manage
 from observatory.clusters.formatting import format_percent
 from observatory.clusters.models import Cluster
 from observatory.comparison.card.sparkline import sparkline
@@ -55,9 +56,9 @@ def cluster_runs(request: HttpRequest, cluster_id: int) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
     if wants_csv(request):
         return _csv(request, cluster)
-    return render(
-        request, "pages/runs/cluster_runs.html", {**frame(cluster, "runs"), **_runs(request, cluster)}
-    )
+    may_delete = may_manage(cast(User, request.user), cluster.project)
+    context = {**frame(cluster, "runs"), **_runs(request, cluster), "may_delete": may_delete}
+    return render(request, "pages/runs/cluster_runs.html", context)
 
 
 @require_POST

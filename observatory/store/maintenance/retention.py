@@ -1,14 +1,15 @@
-"""Retention: drops whole partitions where possible, else deletes rows by cluster, an hour at a time.
+"""Retention: drops whole partitions where possible, else deletes rows by cluster, at most an hour at a time.
 
 Rows that overlap a retained window stay, and so do the tiles inside of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
+from time import monotonic
 
 import psycopg
 from psycopg import sql
@@ -17,12 +18,15 @@ from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
 from observatory.store.maintenance.keyframes import keep_progress
 from observatory.store.maintenance.retained_windows import Window, holes_between, merge_windows, overlaps_any
+from observatory.store.queries.cluster_rows import ClusterRows, tile_bytes
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import TimeSeries, time_series
 from observatory.store.times import EPOCH, to_microseconds
 
-STEP = timedelta(hours=1)
-"""the cluster's time whose rows are deleted in one transaction"""
+SHORTEST_STEP, STEP = timedelta(minutes=1), timedelta(hours=1)
+"""the cluster's time whose rows are deleted in one transaction: the longer, the fewer records it has"""
+QUICK, SLOW = 1.0, 4.0
+"""seconds of a transaction, below which the next step is longer and above which it is shorter"""
 DAY = timedelta(days=1)
 
 
@@ -70,23 +74,31 @@ def apply_retention(
         return RetentionResult(dropped, deleted)
 
 
-def delete_cluster(cluster_id: int) -> None:
-    """Delete everything stored of a cluster."""
+def delete_cluster(cluster_id: int, told: Callable[[float], None] = lambda share: None) -> ClusterRows:
+    """Delete everything stored of a cluster; returns what that was.
+
+    `told` is called with the share that is done, and may raise: what is deleted stays deleted.
+    """
     with connect() as connection:
         engine = choose(connection)
         query = "SELECT first, last FROM extent WHERE cluster_id = %s"
         row = connection.execute(query, [cluster_id]).fetchone()
+        records = 0
         if row:
-            _delete_before(connection, engine, cluster_id, row[1] + STEP)
+            records += _delete_before(connection, engine, cluster_id, row[1] + STEP, told=told)
         with connection.transaction():
             # includes what a writer added meanwhile; the lock on the extent keeps writers out
             row = connection.execute(f"{query} FOR UPDATE", [cluster_id]).fetchone()
             if row:
                 engine.allow_deletes(connection)
                 for table in time_series():
-                    _delete_between(connection, table, cluster_id, row[0], row[1] + STEP)
-            for name in DIMENSIONS:
-                connection.execute(f"DELETE FROM {name} WHERE cluster_id = %s", [cluster_id])
+                    records += _delete_between(connection, table, cluster_id, row[0], row[1] + STEP)
+            size = tile_bytes(connection, [cluster_id])
+            rows = {
+                name: connection.execute(f"DELETE FROM {name} WHERE cluster_id = %s", [cluster_id]).rowcount
+                for name in DIMENSIONS
+            }
+        return ClusterRows(records, rows["worker"], rows["tile"], size)
 
 
 def _delete_before(
@@ -95,24 +107,32 @@ def _delete_before(
     cluster: int,
     cutoff: datetime,
     retained: Sequence[Window] = (),
+    told: Callable[[float], None] = lambda share: None,
 ) -> int:
     row = connection.execute("SELECT first FROM extent WHERE cluster_id = %s", [cluster]).fetchone()
     if row is None or row[0] == EPOCH:
         return 0
-    deleted, start = 0, row[0]
+    deleted, first, start, step = 0, row[0], row[0], SHORTEST_STEP
     while start < cutoff:
-        stop = min(start + STEP, cutoff)
+        told((start - first) / (cutoff - first))
         # skips days without rows, as between retained windows
         if not _has_rows(connection, cluster, start, min(start + DAY, cutoff), retained):
             start += DAY
             continue
+        stop, began = min(start + step, cutoff), monotonic()
         with connection.transaction():
             engine.allow_deletes(connection)
             deleted += sum(
                 _delete_between(connection, table, cluster, start, stop, retained) for table in time_series()
             )
-        start = stop
+        start, step = stop, _next_step(step, monotonic() - began)
     return deleted
+
+
+def _next_step(step: timedelta, seconds: float) -> timedelta:
+    if seconds < QUICK:
+        return min(2 * step, STEP)
+    return max(step / 2, SHORTEST_STEP) if seconds > SLOW else step
 
 
 def _has_rows(

@@ -57,6 +57,8 @@ class Command(BaseCommand):
                 if result.error:
                     self.stderr.write(f"{path}: {result.error}")
                     failed += 1
+                elif result.is_removed:
+                    self.stdout.write(f"{path.name}: removed, its cluster was deleted")
                 else:
                     left = f", {result.left_out:,} left out" if result.left_out else ""
                     self.stdout.write(f"{path.name}: {result.stored:,} records stored{left}")

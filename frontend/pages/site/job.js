@@ -1,4 +1,4 @@
-// The page of a job: updates the progress bar, and reloads when the job has ended.
+// The page of a job or deletion: updates the progress bar, and reloads when the job has ended.
 
 import { SITE } from "../../site.js";
 
@@ -13,7 +13,7 @@ async function poll() {
   if (document.hidden) return;
   let status;
   try {
-    const response = await fetch(`${SITE}/api/v1/jobs/${job.dataset.job}`);
+    const response = await fetch(`${SITE}${job.dataset.url}`);
     if (response.status === 404) location.reload();
     if (!response.ok) return;
     status = await response.json();

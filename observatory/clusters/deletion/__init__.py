@@ -1,0 +1,1 @@
+"""Deletes projects, clusters, rules, channels and people with all that is theirs."""

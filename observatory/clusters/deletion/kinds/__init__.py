@@ -1,0 +1,1 @@
+"""What of this room can be deleted, a module each."""
