@@ -207,7 +207,8 @@ def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[
         text = f"{cluster.end_reason}, while tasks were running"
         yield EventInEffect(None, "", ended, until, 1, text)
     elif found.errors:
-        yield EventInEffect(None, "", ended, until, 1, f"ended after {found.errors:,} tasks erred")
+        tasks = "1 task" if found.errors == 1 else f"{found.errors:,} tasks"
+        yield EventInEffect(None, "", ended, until, 1, f"ended after {tasks} erred")
 
 
 def _slower_runs(data: WindowData, condition: EventCondition) -> Iterator[EventInEffect]:
