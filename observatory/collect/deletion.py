@@ -17,7 +17,7 @@ class QuarantinedBatches(Belongings):
 
     model = Cluster
 
-    def amounts(self, rows: QuerySet[Any]) -> list[Amount]:
+    def amounts(self, rows: QuerySet[Any], seconds: float) -> list[Amount]:
         found = files_of(set(rows.values_list("pk", flat=True)))
         size = sum(path.stat().st_size for path in found)
         return [_amount(len(found), size)]

@@ -20,7 +20,7 @@ class JobFiles(Belongings):
 
     model = Job
 
-    def amounts(self, rows: QuerySet[Any]) -> list[Amount]:
+    def amounts(self, rows: QuerySet[Any], seconds: float) -> list[Amount]:
         return [_amount(number) for number in rows.values_list("pk", flat=True).iterator()]
 
     def remove(self, number: int, told: Told) -> list[Amount]:

@@ -13,7 +13,14 @@ from observatory.store.engines import choose
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.writer import Writer
-from observatory.store.maintenance.retention import apply_retention, delete_cluster
+from observatory.store.maintenance.retention import (
+    SHORTEST_STEP,
+    STEP,
+    _next_step,
+    apply_retention,
+    delete_cluster,
+)
+from observatory.store.queries.cluster_rows import count_rows
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import time_series
 from observatory.store.times import from_seconds
@@ -207,6 +214,37 @@ def test_deleting_a_cluster_leaves_nothing_of_it(
         assert (committed.extent.spans, len(committed.workers)) == (1, 1)
     finally:
         delete_cluster(other)
+
+
+def test_deleting_says_how_far_it_is_and_what_there_was_and_goes_on_after_a_break(
+    writer: Writer, cluster: int, now: float, make: Any
+) -> None:
+    writer.write(_batch(cluster, [now - hour * 3600 for hour in range(30)], make))
+    there = count_rows([cluster], 60)
+    assert (there.records, there.is_least) == (30 * len(time_series()), False)
+    assert count_rows([cluster], 0).is_least
+
+    def broken(share: float) -> None:
+        if share > 0.5:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        delete_cluster(cluster, broken)
+    left = count_rows([cluster], 60).records
+    assert 0 < left < there.records
+    shares: list[float] = []
+    assert delete_cluster(cluster, shares.append).records == left
+    assert shares == sorted(shares)
+    assert len(shares) > 2
+    assert count_rows([cluster], 60).records == 0
+
+
+def test_steps_grow_while_they_are_quick_and_shrink_when_they_are_slow() -> None:
+    assert _next_step(SHORTEST_STEP, 0.1) == 2 * SHORTEST_STEP
+    assert _next_step(STEP, 0.1) == STEP
+    assert _next_step(STEP, 2) == STEP
+    assert _next_step(STEP, 60) == STEP / 2
+    assert _next_step(SHORTEST_STEP, 60) == SHORTEST_STEP
 
 
 def test_a_cluster_without_records_can_be_deleted(

@@ -18,7 +18,7 @@ from observatory.clusters.deletion import deletions
 from observatory.clusters.deletion.amounts import Amount, as_text, from_json
 from observatory.clusters.deletion.kind import Deletable, kinds
 from observatory.clusters.deletion.models import Deletion
-from observatory.clusters.deletion.preview import preview
+from observatory.clusters.deletion.preview import COUNTING, preview
 
 if TYPE_CHECKING:
     AdminBase = admin.ModelAdmin[Any]
@@ -50,8 +50,9 @@ class DeletableAdmin(AdminBase):
         amounts: list[Amount] = []
         forbidden: set[str] = set()
         obstacles: list[str] = []
-        for subject in objs:
-            shown = preview(self._kind, subject)
+        subjects = list(objs)
+        for subject in subjects:
+            shown = preview(self._kind, subject, COUNTING / len(subjects))
             if not self._kind.may_delete(cast(User, request.user), subject):
                 forbidden.add(f"{self.deletable} {shown.name}")
             if shown.obstacle:

@@ -71,7 +71,8 @@ class Belongings:
 
     model: ClassVar[type[Model]]
 
-    def amounts(self, rows: QuerySet[Any]) -> list[Amount]:
+    def amounts(self, rows: QuerySet[Any], seconds: float) -> list[Amount]:
+        """What the rows have. Amounts that would take longer than `seconds` to count are at least so many."""
         raise NotImplementedError
 
     def remove(self, number: int, told: Told) -> list[Amount]:

@@ -10,6 +10,9 @@ from observatory.clusters.deletion.amounts import Amount, of_rows, summed
 from observatory.clusters.deletion.kind import Deletable, belongings_of, companions_of
 from observatory.clusters.deletion.owned import owned, remaining
 
+COUNTING = 3.0
+"""seconds"""
+
 
 @dataclass(frozen=True, slots=True)
 class Preview:
@@ -30,14 +33,14 @@ class Preview:
         return str(self.subject)
 
 
-def preview(kind: Deletable, subject: Model) -> Preview:
-    """Counting records of the store stops after some seconds."""
+def preview(kind: Deletable, subject: Model, seconds: float = COUNTING) -> Preview:
+    """Records of the store are counted for at most `seconds`."""
     goes: list[Amount] = []
     for model, condition in rows_with(kind, subject):
         rows = model._base_manager.filter(condition)
         goes.append(of_rows(model, rows.count()))
         for belongings in belongings_of(model):
-            goes += belongings.amounts(rows)
+            goes += belongings.amounts(rows, seconds)
     stays = (of_rows(model, model._base_manager.filter(rows).count()) for model, rows in remaining(subject))
     return Preview(
         kind, subject, summed(goes), summed(stays), kind.notes(subject), kind.obstacle(subject).strip()

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import io
+import time
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from celery.contrib.testing.worker import start_worker
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils.timezone import now
 
 from observatory.alerts.models import Channel, Delivery, MaintenanceWindow, Rule, Silence
-from observatory.clusters.deletion.amounts import from_json, of_rows, summed
+from observatory.clusters.deletion.amounts import as_text, from_json, of_rows, summed
 from observatory.clusters.deletion.kind import kinds
 from observatory.clusters.deletion.models import Deletion
 from observatory.clusters.deletion.preview import preview
 from observatory.clusters.models import Cluster, IngestToken, Project
-from observatory.clusters.tasks import delete
+from observatory.clusters.tasks import delete, resume_deletions
+from observatory.config.celery import app
 from observatory.runs.models import Note, Permalink, Run
 from tests.clusters.deletion.conftest import Filled, all_rows, files, own_of, records, store_rows
-from tests.world import signed_in
+from tests.world import HOSTILE, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -331,3 +337,95 @@ def test_a_token_deletes_with_its_scope_alone(filled: Filled) -> None:
         client = Client(headers={"Authorization": f"Bearer {secret}"})
         assert client.get(address).status_code == 200
         assert client.post(address, sent, content_type="application/json").status_code == status
+
+
+def test_a_person_of_single_sign_on_is_deleted_after_it_was_switched_off(filled: Filled) -> None:
+    editor = filled.world.people["editor"]
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            CREATE TABLE account_emailaddress (
+                id serial PRIMARY KEY, email text, user_id integer NOT NULL
+                REFERENCES auth_user (id) DEFERRABLE INITIALLY DEFERRED);
+            CREATE TABLE account_emailconfirmation (
+                id serial PRIMARY KEY, email_address_id integer NOT NULL
+                REFERENCES account_emailaddress (id) DEFERRABLE INITIALLY DEFERRED)""")
+        for person in (editor, filled.world.people["owner"]):
+            cursor.execute("INSERT INTO account_emailaddress (email, user_id) VALUES ('x', %s)", [person.pk])
+        cursor.execute(
+            "INSERT INTO account_emailconfirmation (email_address_id) SELECT id FROM account_emailaddress"
+        )
+    try:
+        shown = preview(kinds()["person"], editor)
+        assert "2 rows of single sign-on" in map(as_text, shown.goes)
+        deletion = pass_through("page", filled, "person", editor)
+        assert (deletion.state, summed(from_json(deletion.amounts))) == ("done", shown.goes)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM account_emailaddress")
+            assert cursor.fetchall() == [(1,)]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE account_emailconfirmation, account_emailaddress")
+
+
+def test_celery_deletes_what_a_page_asked_for(filled: Filled) -> None:
+    app.control.purge()
+    with start_worker(app, pool="threads", concurrency=1, perform_ping_check=False):
+        filled.world.client("owner").post("/delete/project/alpha/", {"name": "Alpha"})
+        deadline = time.monotonic() + 180
+        while not (deletion := Deletion.objects.get()).is_over:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    assert (deletion.state, Project.objects.filter(slug="alpha").exists()) == ("done", False)
+
+
+def test_what_no_process_works_on_is_taken_up(filled: Filled) -> None:
+    cluster = filled.world.ended
+    for age, state in ((0, "waiting"), (60, "done")):
+        Deletion.objects.update_or_create(
+            kind="cluster", subject=cluster.pk, defaults={"name": cluster.name, "door": "page"}
+        )
+        Deletion.objects.update(created=now() - timedelta(seconds=age))
+        resume_deletions()
+        assert Deletion.objects.get().state == state
+    assert not Cluster.objects.filter(pk=cluster.pk).exists()
+
+
+def test_the_admin_deletes_several_and_shows_what_goes_first(filled: Filled) -> None:
+    client = filled.world.client("superuser")
+    rules = [filled.rules["alpha"].pk, filled.rules["beta"].pk]
+    chosen = {"action": "delete_selected", "_selected_action": rules}
+    page = client.post("/admin/alerts/rule/", chosen).content.decode()
+    assert "of alpha: 2 notifications" in page
+    assert Rule.objects.filter(pk__in=rules).count() == 2
+    clusters = {"action": "delete_selected", "_selected_action": [filled.world.live.pk], "post": "yes"}
+    page = client.post("/admin/clusters/cluster/", clusters).content.decode()
+    assert "It is live" in page
+    assert not Deletion.objects.exists()
+    client.post("/admin/alerts/rule/", {**chosen, "post": "yes"})
+    for deletion in Deletion.objects.all():
+        delete(deletion.pk)
+    assert not Rule.objects.filter(pk__in=rules).exists()
+    listed = client.get("/admin/clusters/deletion/").content.decode()
+    assert "of alpha" in listed
+    assert client.get(f"/admin/clusters/deletion/{Deletion.objects.first().pk}/delete/").status_code == 403  # type: ignore[union-attr]
+    assert filled.world.client("owner").get("/admin/clusters/deletion/").status_code != 200
+
+
+def test_hostile_names_are_escaped_and_have_to_be_typed_as_they_are(filled: Filled) -> None:
+    rule = filled.rules["alpha"]
+    rule.name = f"{HOSTILE} a/b"
+    rule.save()
+    client = filled.world.client("superuser")
+    page = client.get(f"/delete/rule/{rule.pk}/").content.decode()
+    assert HOSTILE not in page
+    assert client.post(f"/delete/rule/{rule.pk}/", {"name": rule.name}).status_code == 302
+    assert HOSTILE not in client.get(f"/deletions/{Deletion.objects.get().pk}/").content.decode()
+
+
+@pytest.mark.parametrize("reference", ["0", "99999999999999999999", "x", "%00", "²"])
+def test_what_does_not_exist_is_not_found(reference: str, filled: Filled) -> None:
+    client = filled.world.client("superuser")
+    for kind in KINDS:
+        for address in (f"/delete/{kind}/{reference}/", f"/api/v1/deletions/{kind}/{reference}"):
+            assert client.get(address).status_code in (400, 404), address
+    assert client.get(f"/delete/span/{filled.world.ended.pk}/").status_code == 404

@@ -15,9 +15,6 @@ from observatory.clusters.models import Cluster
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.cluster_rows import ClusterRows, count_rows
 
-COUNTING = 3.0
-"""seconds, after which records are no longer counted for a preview"""
-
 
 class DeletableCluster(Deletable):
     name, model = "cluster", Cluster
@@ -57,8 +54,8 @@ class StoredRecords(Belongings):
 
     model = Cluster
 
-    def amounts(self, rows: QuerySet[Any]) -> list[Amount]:
-        return _amounts(count_rows(list(rows.values_list("pk", flat=True)), COUNTING))
+    def amounts(self, rows: QuerySet[Any], seconds: float) -> list[Amount]:
+        return _amounts(count_rows(list(rows.values_list("pk", flat=True)), seconds))
 
     def remove(self, number: int, told: Told) -> list[Amount]:
         return _amounts(delete_cluster(number, told))

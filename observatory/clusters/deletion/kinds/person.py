@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
@@ -11,9 +14,12 @@ from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
-from observatory.clusters.deletion.kind import Deletable, register
+from observatory.clusters.deletion.amounts import Amount
+from observatory.clusters.deletion.kind import Belongings, Deletable, Told, register, register_belongings
 from observatory.clusters.deletion.owned import Rows
 from observatory.clusters.models import Membership, Project
+from observatory.store.connection import connect, read_connection
+from observatory.store.maintenance.unknown_rows import count_unknown_rows, delete_unknown_rows
 
 OWNER = Membership.Role.OWNER
 
@@ -69,6 +75,29 @@ class DeletablePerson(Deletable):
         }
 
 
+class SingleSignOn(Belongings):
+    """What django-allauth has of people, where it isn't installed because single sign-on is switched off."""
+
+    model = User
+
+    def amounts(self, rows: QuerySet[Any], seconds: float) -> list[Amount]:
+        with read_connection() as connection:
+            numbers = list(rows.values_list("pk", flat=True))
+            return [_records(count_unknown_rows(connection, User._meta.db_table, numbers, _known()))]
+
+    def remove(self, number: int, told: Told) -> list[Amount]:
+        with connect() as connection:
+            return [_records(delete_unknown_rows(connection, User._meta.db_table, [number], _known()))]
+
+
+def _records(count: int) -> Amount:
+    return Amount("rows of single sign-on", count, singular="row of single sign-on")
+
+
+def _known() -> set[str]:
+    return {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
+
+
 def _sessions(person: User) -> list[str]:
     """Their keys. A session's content says whose it is."""
     sessions = Session.objects.iterator(chunk_size=500)
@@ -76,3 +105,4 @@ def _sessions(person: User) -> list[str]:
 
 
 register(DeletablePerson())
+register_belongings(SingleSignOn())
