@@ -31,6 +31,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "clusters.IngestToken": ("Ingest tokens", "key"),
         "clusters.AccessToken": ("Access tokens", "vpn_key"),
         "axes.AccessAttempt": ("Failed sign-ins", "lock"),
+        "clusters.Deletion": ("Deletions", "delete"),
     },
 }
 """models with their title and icon in the navigation"""

@@ -193,7 +193,10 @@ def test_a_live_cluster_is_refused_with_what_to_do_first(filled: Filled) -> None
     client = filled.world.client("owner")
     page = client.get(f"/delete/cluster/{live.pk}/").content.decode()
     assert "It is live" in page
-    assert "target “analysis”" in page
+    assert "First pause or remove its target “analysis”. It" in page
+    Cluster.objects.filter(pk=live.pk).update(agent_heard=now())
+    page = client.get(f"/delete/cluster/{live.pk}/").content.decode()
+    assert "target “analysis” and stop its scheduler or revoke the ingest token of its agent" in page
     assert 'name="name"' not in page
     answer = client.post(f"/delete/cluster/{live.pk}/", {"name": live.name})
     assert answer.status_code == 422

@@ -38,15 +38,18 @@ class DeletableCluster(Deletable):
             return "It is Observatory itself."
         if not subject.is_live:
             return ""
-        target = subject.target
-        if target is not None and target.enabled:
-            how = f"Pause or remove its target “{target.name}” first: the cluster ends within seconds."
-        else:
-            how = (
-                "Its agent reports it. Stop its scheduler, or revoke its ingest token: "
-                "two minutes after the last report the cluster has ended."
-            )
-        return f"It is live and would be recorded again at once. {how}"
+        return f"It is live and would be recorded again at once. {_how_to_end(subject)}"
+
+
+def _how_to_end(cluster: Cluster) -> str:
+    steps = []
+    if cluster.target is not None and cluster.target.enabled:
+        steps.append(f"pause or remove its target “{cluster.target.name}”")
+    if cluster.agent_heard is not None:
+        steps.append("stop its scheduler or revoke the ingest token of its agent")
+    if not steps:
+        return "It ends within seconds: try again."
+    return f"First {' and '.join(steps)}. It has ended within two minutes then."
 
 
 class StoredRecords(Belongings):

@@ -40,7 +40,7 @@ class Command(BaseCommand):
         if dry_run:
             self.stdout.write("Nothing was deleted.")
             return
-        if not yes and input(f"Type {shown.name} to delete it: ").strip() != shown.name:
+        if not yes and input(f"Type {shown.name} to delete it: ").strip() != shown.name.strip():
             raise CommandError("that isn't its name: nothing was deleted")
         self._delete(shown)
 
