@@ -13,7 +13,7 @@ import psycopg
 from django.utils.timezone import now
 
 from observatory.alerts.models import Alert
-from observatory.alerts.web.fired import run_of
+from observatory.alerts.web.about_runs import run_of
 from observatory.alerts.web.links import AROUND
 from observatory.replay.scope import Scope
 from observatory.runs.models import RunFindings

@@ -10,13 +10,14 @@ from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
-from ninja import Path, Query, Router
+from ninja import Path, Query
 from ninja.errors import HttpError
 
 from observatory.clusters.access import get_cluster
-from observatory.config.http.api_response import ApiResponse
 from observatory.replay import cluster_info
+from observatory.replay.answers.router import AnswerRouter
 from observatory.replay.lineage import lineage_of, stolen_tasks
+from observatory.replay.lineage_schemas import Lineage, StolenTasks
 from observatory.replay.logs.api import add_log_routes
 from observatory.replay.playhead_schemas import ResultsInMemory, RunningSpan, WorkerFigures
 from observatory.replay.progress import complete_keyframes
@@ -25,11 +26,9 @@ from observatory.replay.schemas import (
     ClusterInfo,
     EventItem,
     Lanes,
-    Lineage,
     Outliers,
     SpanDetail,
     State,
-    StolenTasks,
 )
 from observatory.replay.scope import Scope, Section, require
 from observatory.replay.state import state_at
@@ -66,23 +65,25 @@ MAXIMUM_TILES = 12
 TILE_NAMES = "comma-separated tiles, each layer/level/index"
 LARGEST_ID = 2**31 - 1
 
+Item = dict[str, Any]
 
-def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> Router:
+
+def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> AnswerRouter:
     """Return the routes of a timeline, below the URL from which `scope_of` finds the scope.
 
     `word` names what the URL identifies, in the ids of the operations.
     """
-    router = Router(tags=["replay"], **options)
+    router = AnswerRouter(scope_of, tags=["replay"], **options)
 
     @router.get("", operation_id=f"{word}_information", response=ClusterInfo)
-    def info(request: HttpRequest) -> HttpResponse:
+    def info(request: HttpRequest) -> Item:
         """The cluster or window, and constants that the page needs before it draws."""
-        return ApiResponse(cluster_info.cluster_info(scope_of(request)))
+        return cluster_info.cluster_info(router.scope_of(request))
 
     @router.get("/lanes", operation_id=f"{word}_lanes", response=Lanes)
-    def lanes(request: HttpRequest) -> HttpResponse:
+    def lanes(request: HttpRequest) -> Item:
         """Workers, lanes, prefixes and the series of each layer."""
-        return ApiResponse(cluster_info.lanes(scope_of(request)))
+        return cluster_info.lanes(router.scope_of(request))
 
     @router.get("/tiles/{layer}/{level}/{index}", operation_id=f"{word}_tile")
     def tiles(
@@ -93,7 +94,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         version: int | None = None,
     ) -> HttpResponse:
         """One tile, as blocks. With `version`, the extent's, a closed tile is immutable."""
-        scope = scope_of(request)
+        scope = router.scope_of(request)
         [tile] = requested_tiles(scope, [_parse_tile(scope, layer, level, index)])
         return _response(request, tile.packed, _cache_control(scope, [tile], version), _gzipped)
 
@@ -104,18 +105,18 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         version: int | None = None,
     ) -> HttpResponse:
         """Several tiles: of each its length in bytes (32 bits, little-endian) and its blocks, gzipped."""
-        scope = scope_of(request)
+        scope = router.scope_of(request)
         found = requested_tiles(scope, [_parse_tile(scope, *name) for name in _parse_names(of)])
         body = b"".join(struct.pack("<I", len(tile.packed)) + tile.packed for tile in found)
         return _response(request, body, _cache_control(scope, found, version), _binary)
 
     @router.get("/state", operation_id=f"{word}_state", response=State)
-    def state(request: HttpRequest, at: Seconds) -> HttpResponse:
+    def state(request: HttpRequest, at: Seconds) -> Item:
         """Progress, tasks by state, and workers at a point in time."""
-        scope = scope_of(request)
+        scope = router.scope_of(request)
         complete_keyframes(scope.cluster)
         with read_connection() as connection, timeline.snapshot(connection):
-            return ApiResponse(state_at(connection, scope, round(at * 1e6)))
+            return state_at(connection, scope, round(at * 1e6))
 
     @router.get("/results", operation_id=f"{word}_results", response=ResultsInMemory)
     def results(
@@ -123,45 +124,41 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         at: Seconds,
         text: Annotated[str, Query(max_length=MAXIMUM_TEXT, description="what keys contain")] = "",
         worker: WorkerId = None,
-    ) -> HttpResponse:
+    ) -> Item:
         """The results in memory at a point in time by key, the largest first."""
         with build_connection() as connection:
-            return ApiResponse(
-                results_of(connection, scope_of(request), round(at * 1e6), text.strip(), worker)
-            )
+            return results_of(connection, router.scope_of(request), round(at * 1e6), text.strip(), worker)
 
     @router.get("/workers", operation_id=f"{word}_workers", response=list[WorkerFigures])
-    def workers(request: HttpRequest, at: Seconds) -> HttpResponse:
+    def workers(request: HttpRequest, at: Seconds) -> list[Item]:
         """What each worker reported last at a point in time, beside the state."""
         with read_connection() as connection:
-            return ApiResponse(worker_figures(connection, scope_of(request), round(at * 1e6)))
+            return worker_figures(connection, router.scope_of(request), round(at * 1e6))
 
     @router.get("/workers/{worker}/running", operation_id=f"{word}_running", response=list[RunningSpan])
-    def running(request: HttpRequest, worker: Identifier, at: Seconds) -> HttpResponse:
+    def running(request: HttpRequest, worker: Identifier, at: Seconds) -> list[Item]:
         """What the threads of a worker did at a point in time."""
         with read_connection() as connection:
-            return ApiResponse(running_on(connection, scope_of(request), worker, round(at * 1e6)))
+            return running_on(connection, router.scope_of(request), worker, round(at * 1e6))
 
     @router.get("/span", operation_id=f"{word}_span", response=SpanDetail)
-    def span(request: HttpRequest, lane: Annotated[int, Query(ge=0, lt=2**31)], at: Seconds) -> HttpResponse:
+    def span(request: HttpRequest, lane: Annotated[int, Query(ge=0, lt=2**31)], at: Seconds) -> Item:
         """The span of a lane at a point in time; 404 if the lane was idle."""
-        return ApiResponse(_span(scope_of(request), lane, round(at * 1e6)))
+        return _span(router.scope_of(request), lane, round(at * 1e6))
 
     @router.get("/lineage", operation_id=f"{word}_lineage", response=Lineage)
-    def lineage(
-        request: HttpRequest, key: Annotated[str, Query(max_length=MAXIMUM_KEY_LENGTH)]
-    ) -> HttpResponse:
+    def lineage(request: HttpRequest, key: Annotated[str, Query(max_length=MAXIMUM_KEY_LENGTH)]) -> Item:
         """What the task with exactly this key was made of, and what was made of it."""
-        scope = scope_of(request)
+        scope = router.scope_of(request)
         with read_connection() as connection, timeline.snapshot(connection):
-            return ApiResponse(lineage_of(connection, scope, key))
+            return lineage_of(connection, scope, key)
 
     @router.get("/stolen", operation_id=f"{word}_stolen", response=StolenTasks)
-    def stolen(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def stolen(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
         """The first stolen tasks with after ≤ time < before."""
-        scope = scope_of(request)
+        scope = router.scope_of(request)
         with read_connection() as connection:
-            return ApiResponse(stolen_tasks(connection, scope, round(after * 1e6), round(before * 1e6)))
+            return stolen_tasks(connection, scope, round(after * 1e6), round(before * 1e6))
 
     @router.get("/events", operation_id=f"{word}_events", response=list[EventItem])
     def events(
@@ -169,28 +166,28 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         after: After = 0,
         before: Seconds = LATEST,
         limit: Annotated[int, Query(ge=1, le=5000)] = 500,
-    ) -> HttpResponse:
+    ) -> list[Item]:
         """The first events with after ≤ time < before."""
         with read_connection() as connection:
             window = window_of(after, before)
-            return ApiResponse(list_events(connection, scope_of(request), *window, limit))
+            return list_events(connection, router.scope_of(request), *window, limit)
 
     @router.get("/outliers", operation_id=f"{word}_outliers", response=Outliers)
-    def outliers(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def outliers(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
         """What stands out with after ≤ time < before: of each figure the ten with the greatest value."""
         window = window_of(after, before)
         with read_connection() as connection:
-            return ApiResponse(outliers_of(connection, scope_of(request), *window))
+            return outliers_of(connection, router.scope_of(request), *window)
 
     @router.get("/stacks", operation_id=f"{word}_stacks")
     def stacks(request: HttpRequest, ids: str) -> HttpResponse:
         """The frames of stacks, as one block; `ids` are comma-separated."""
-        scope = scope_of(request)
+        scope = router.scope_of(request)
         require(scope, Section.CODE)
         return _stacks(request, scope, _parse_ids(ids))
 
-    add_window_routes(router, word, scope_of)
-    add_log_routes(router, word, scope_of)
+    add_window_routes(router, word)
+    add_log_routes(router, word)
     return router
 
 

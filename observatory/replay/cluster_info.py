@@ -40,7 +40,7 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
     with read_connection() as connection:
         extent = read_extent(connection, cluster.pk) or empty_extent(cluster)
         has_agent = agents.has_agent(connection, cluster.pk)
-        not_recorded = _not_recorded(connection, scope)
+        not_recorded = messages_of(connection, scope.cluster.pk, NOT_RECORDED) if scope.is_whole else []
     meta = extent_meta(extent, cluster)
     target = cluster.target
     info: dict[str, Any] = {
@@ -78,16 +78,7 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
             "task_count": scope.tasks,
             "error_count": scope.errors,
         }
-    if scope.is_public:
-        for name in ("id", "project", "target", "scheduler_id", "address"):
-            info[name] = None
     return info
-
-
-def _not_recorded(connection: psycopg.Connection, scope: Scope) -> list[str]:
-    if not scope.is_whole or scope.is_public:
-        return []
-    return messages_of(connection, scope.cluster.pk, NOT_RECORDED)
 
 
 def lanes(scope: Scope) -> dict[str, Any]:
@@ -163,10 +154,7 @@ def _clip(connection: psycopg.Connection, dimensions: Dimensions, scope: Scope) 
         [prefix for prefix in dimensions.prefixes if prefix["id"] in prefixes],
         _series_where(dimensions, lambda _, worker: worker is None or worker in known),
     )
-    if not scope.is_public:
-        return clipped
-    workers = [{**worker, "tags": {}} for worker in clipped.workers]
-    return _recorded(connection, replace(clipped, workers=workers), scope)
+    return _recorded(connection, clipped, scope) if scope.is_public else clipped
 
 
 def _recorded(connection: psycopg.Connection, dimensions: Dimensions, scope: Scope) -> Dimensions:

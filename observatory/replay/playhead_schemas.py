@@ -4,7 +4,28 @@ from __future__ import annotations
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
 
+
+@shared(
+    "id",
+    "event_loop",
+    "descriptors",
+    "unmanaged_recent",
+    "network_read",
+    "network_write",
+    "disk_read",
+    "disk_write",
+    "incoming",
+    "outgoing",
+    "processing",
+    "occupancy",
+    "gpu_memory",
+    "gpu_limit",
+    "gpu_utilization",
+    "rmm_memory",
+    "custom",
+)
 class WorkerFigures(Schema):
     """What a worker reported last beside its state; null: not known."""
 
@@ -37,6 +58,7 @@ class WorkerFigures(Schema):
     """numbers that the cluster's people add to heartbeats, by name"""
 
 
+@shared("lane", "prefix", "action", "start", "stop", "key")
 class RunningSpan(Schema):
     """What a thread did at a time."""
 
@@ -48,6 +70,7 @@ class RunningSpan(Schema):
     key: str
 
 
+@shared("count", "nbytes", "unsized")
 class ResultTotals(Schema):
     """Results in memory together."""
 
@@ -58,6 +81,7 @@ class ResultTotals(Schema):
     """how many of them have no known size, because their computation wasn't recorded"""
 
 
+@shared("key", "prefix", "worker", "nbytes", "since")
 class ResultInMemory(Schema):
     key: str
     prefix: int
@@ -69,6 +93,7 @@ class ResultInMemory(Schema):
     """when it entered memory"""
 
 
+@shared("at", "total", "unnamed", "found", "results")
 class ResultsInMemory(Schema):
     """The results that were in memory at a point in time, as the agent reported it."""
 

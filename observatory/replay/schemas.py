@@ -10,7 +10,10 @@ from typing import Any, Literal
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
 
+
+@shared("target", "spill", "pause", "terminate")
 class Thresholds(Schema):
     """Dask's thresholds of a worker's memory, as fractions of its limit."""
 
@@ -32,6 +35,32 @@ class TargetStatus(Schema):
     last_error: str
 
 
+@shared(
+    "name",
+    "has_agent",
+    "started",
+    "first",
+    "last",
+    "committed",
+    "version",
+    "sequence",
+    "ended",
+    "end_reason",
+    "stream",
+    "now",
+    "identity_interval",
+    "metrics_interval",
+    "tile_bins",
+    "band",
+    "minimum_level",
+    "minimum_span_level",
+    "maximum_level",
+    "thresholds",
+    "is_whole",
+    "parts",
+    "task_count",
+    "error_count",
+)
 class ClusterInfo(Schema):
     """A cluster or a window of it, and constants of its timeline. Times are seconds on the scheduler's clock.
 
@@ -80,6 +109,21 @@ class ClusterInfo(Schema):
     """of the whole cluster alone"""
 
 
+@shared(
+    "id",
+    "address",
+    "name",
+    "host",
+    "slot",
+    "nthreads",
+    "memory_limit",
+    "started",
+    "ended",
+    "end_reason",
+    "status",
+    "position",
+    "process",
+)
 class TimelineWorker(Schema):
     """The lifetime of a worker.
 
@@ -109,6 +153,7 @@ class TimelineWorker(Schema):
     """workers with the same number share a process; null: no other worker is known to share it"""
 
 
+@shared("id", "worker", "thread", "position")
 class TimelineLane(Schema):
     """A thread of a worker."""
 
@@ -118,6 +163,7 @@ class TimelineLane(Schema):
     position: int
 
 
+@shared("id", "name", "color", "seconds")
 class TimelinePrefix(Schema):
     """A task prefix; live blocks leave `seconds` out."""
 
@@ -129,6 +175,7 @@ class TimelinePrefix(Schema):
     """computing time of its tasks"""
 
 
+@shared("ids", "workers", "metric", "labels", "interval")
 class TimelineSeriesGroup(Schema):
     """The series of a metric with the same labels, often one of each worker."""
 
@@ -141,6 +188,7 @@ class TimelineSeriesGroup(Schema):
     """usual seconds between two samples"""
 
 
+@shared("version", "workers", "lanes", "prefixes", "series")
 class Lanes(Schema):
     version: str
     """differs once the cluster's workers, lanes, prefixes or series differ; empty for a window"""
@@ -151,6 +199,7 @@ class Lanes(Schema):
     """by layer"""
 
 
+@shared("prefix", "name", "color", "done", "total", "erred", "states", "seconds")
 class PrefixProgress(Schema):
     """Tasks of a prefix up to the time of the state. A task that is computed again counts again.
 
@@ -171,6 +220,20 @@ class PrefixProgress(Schema):
     """computing time of all attempts"""
 
 
+@shared(
+    "id",
+    "status",
+    "cpu",
+    "memory",
+    "managed",
+    "unmanaged",
+    "spilled",
+    "limit",
+    "gil",
+    "running",
+    "heard",
+    "is_silent",
+)
 class WorkerState(Schema):
     """A worker's last heartbeat, memory in bytes. null: not known."""
 
@@ -193,6 +256,7 @@ class WorkerState(Schema):
     """whether heartbeats are missing, so that the values are old or unknown"""
 
 
+@shared("workers", "threads", "tasks", "seconds")
 class StateTotals(Schema):
     workers: int
     threads: int
@@ -200,6 +264,7 @@ class StateTotals(Schema):
     seconds: float
 
 
+@shared("at", "version", "progress", "progress_at", "tasks", "tasks_at", "unrunnable", "workers", "totals")
 class State(Schema):
     """The state of a cluster at a time."""
 
@@ -220,6 +285,7 @@ class State(Schema):
     totals: StateTotals
 
 
+@shared("lane", "prefix", "action", "status", "start", "stop", "nbytes", "key", "typename")
 class SpanDetail(Schema):
     lane: int
     prefix: int
@@ -232,98 +298,7 @@ class SpanDetail(Schema):
     typename: str
 
 
-class LineageSpan(Schema):
-    """A computing span of a task."""
-
-    lane: int
-    start: float
-    stop: float
-
-
-class LineageTask(Schema):
-    """A task of a lineage; it has no spans if it did not compute."""
-
-    key: str
-    prefix: int
-    spans: list[LineageSpan]
-
-
-class LineageTasks(Schema):
-    """Up to 200 tasks, those first that computed nearest in time to the task whose lineage it is."""
-
-    total: int
-    tasks: list[LineageTask]
-
-
-class TransferredKey(Schema):
-    key: str
-    nbytes: float | None
-    """null: unknown"""
-
-
-class LineageTransfer(Schema):
-    """A transfer that a worker made for a task: the span that shows it, and what it brought."""
-
-    lane: int
-    start: float
-    stop: float
-    peer: int | None
-    """id of the worker that sent the data; null: unknown"""
-    nbytes: float
-    count: int
-    """number of keys"""
-    keys: list[TransferredKey]
-    """the first 20"""
-
-
-class LineageSteal(Schema):
-    """A steal: the task waited on `victim` and was moved to `thief`, ids of workers. null: unknown."""
-
-    time: float
-    victim: int | None
-    thief: int | None
-    cost: float | None
-    """of the move, in seconds, as Dask expected"""
-    victim_occupancy: float | None
-    thief_occupancy: float | None
-    """work that waited on the workers, in seconds"""
-
-
-class Lineage(Schema):
-    """What a task was made of (dependencies), and what was made of it (dependents); how it moved.
-
-    Only agents report dependencies, transfers and steals. The lineage of a window has only tasks that
-    computed in it.
-    """
-
-    key: str
-    prefix: int | None
-    """null: the task did not compute"""
-    spans: list[LineageSpan]
-    """its attempts, in order of time"""
-    dependencies: LineageTasks
-    dependents: LineageTasks
-    transfers: list[LineageTransfer]
-    steals: list[LineageSteal]
-
-
-class StolenTask(Schema):
-    """A task that was stolen: `victim` and `thief` are ids of workers, null: unknown."""
-
-    key: str
-    prefix: int
-    time: float
-    victim: int | None
-    thief: int | None
-
-
-class StolenTasks(Schema):
-    """The first 1,000 steals of a time range that succeeded. Only agents report them."""
-
-    total: int
-    tasks: list[StolenTask]
-
-
+@shared("time", "worker", "kind", "message", "detail")
 class EventItem(Schema):
     time: float
     worker: int | None
@@ -333,6 +308,7 @@ class EventItem(Schema):
     """depends on the kind"""
 
 
+@shared("duration_ratio", "errors", "memory_slope", "paused", "received")
 class OutlierFigures(Schema):
     """Figures of a window. null: unknown, or none."""
 
@@ -348,6 +324,7 @@ class OutlierFigures(Schema):
     """bytes from other workers; null: none, or their sizes aren't known"""
 
 
+@shared("worker")
 class Outlier(OutlierFigures):
     """A worker that stands out by one of its figures."""
 
@@ -355,6 +332,7 @@ class Outlier(OutlierFigures):
     """id"""
 
 
+@shared("host", "workers")
 class OutlierHost(OutlierFigures):
     """A host that stands out by one of the figures of its workers together."""
 
@@ -363,6 +341,7 @@ class OutlierHost(OutlierFigures):
     """with a figure"""
 
 
+@shared("key", "prefix", "worker", "lane", "start", "stop", "ratio")
 class OutlierTask(Schema):
     """A task that computed for much longer than is usual for its prefix."""
 
@@ -376,6 +355,7 @@ class OutlierTask(Schema):
     """its duration over the median of its prefix"""
 
 
+@shared("workers", "hosts", "tasks")
 class Outliers(Schema):
     """What stands out in a window: of each figure the ten with the greatest value."""
 

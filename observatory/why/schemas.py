@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
+from observatory.replay.scope import Section
 
+
+@shared("kind", "title", "help", "needs_agent", "seconds")
 class KindOfTime(Schema):
     kind: str
     title: str
@@ -14,6 +18,7 @@ class KindOfTime(Schema):
     """of threads, in the window"""
 
 
+@shared("worker", "threads", "seconds")
 class WorkerThreadTimes(Schema):
     worker: int
     threads: int
@@ -21,6 +26,7 @@ class WorkerThreadTimes(Schema):
     """of its threads, for each kind"""
 
 
+@shared("prefix", "name", "seconds", "blamed", "gil")
 class PrefixThreadTimes(Schema):
     prefix: int
     name: str
@@ -32,6 +38,7 @@ class PrefixThreadTimes(Schema):
     """seconds for which its tasks waited for the GIL, estimated; 0 also where that wasn't sampled"""
 
 
+@shared("name", "file", "line", "prefix", "share")
 class ProfiledFunction(Schema):
     """A function in which samples of the profile saw tasks: the innermost one."""
 
@@ -44,6 +51,7 @@ class ProfiledFunction(Schema):
     """of all samples of tasks"""
 
 
+@shared("seconds", "gil", "has_code", "samples", functions=Section.CODE)
 class ComputingTime(Schema):
     """What computing consisted of: for the first time, again, and failed attempts."""
 
@@ -58,6 +66,7 @@ class ComputingTime(Schema):
     """at most ten, those with most samples first"""
 
 
+@shared("key", "prefix", "worker", "lane", "start", "stop", "seconds")
 class WaitedFor(Schema):
     """A computation that idle threads waited for."""
 
@@ -71,6 +80,7 @@ class WaitedFor(Schema):
     """of idle threads. Tasks that ran at the same time share them equally"""
 
 
+@shared("start", "width", "seconds")
 class OverTime(Schema):
     """Bins of equal width, which together are the window; in seconds."""
 
@@ -80,6 +90,19 @@ class OverTime(Schema):
     """of threads, in each bin; of each kind"""
 
 
+@shared(
+    "start",
+    "stop",
+    "has_agent",
+    "kinds",
+    "computing",
+    "workers",
+    "other_workers",
+    "prefixes",
+    "other_prefixes",
+    "waited_for",
+    "over_time",
+)
 class ThreadTimes(Schema):
     """Where the time of a window's threads went. The kinds add up to the time of all threads."""
 
@@ -101,6 +124,7 @@ class ThreadTimes(Schema):
     over_time: OverTime
 
 
+@shared("kind", "title", "seconds")
 class KindOnPath(Schema):
     kind: str
     title: str
@@ -108,6 +132,7 @@ class KindOnPath(Schema):
     """of the critical path"""
 
 
+@shared("prefix", "name", "seconds", "slack")
 class PrefixOnPath(Schema):
     prefix: int
     name: str
@@ -117,6 +142,7 @@ class PrefixOnPath(Schema):
     """seconds that any of its tasks could have taken longer without delay of the last task; 0: on the path"""
 
 
+@shared("kind", "start", "stop", "key", "prefix", "worker", "lane")
 class PieceOfPath(Schema):
     """A task computed, or waited to begin; null: no task was there."""
 
@@ -130,6 +156,9 @@ class PieceOfPath(Schema):
     """where the task computed"""
 
 
+@shared(
+    "start", "stop", "has_agent", "has_graph", "kinds", "prefixes", "other_prefixes", "pieces", "other_pieces"
+)
 class CriticalPathAnswer(Schema):
     """What each step had to wait for, from the last task backwards. The kinds add up to the window."""
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import psycopg
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router
+from ninja import Query
 from ninja.errors import HttpError
 
 from observatory.config.http.api_response import ApiResponse
+from observatory.replay.answers.router import AnswerRouter
 from observatory.replay.api import scope_of_cluster
 from observatory.replay.scope import Scope
 from observatory.replay.windows.api import LATEST, After, Seconds, window_of
@@ -34,28 +35,28 @@ PrefixId = Annotated[int | None, Query(ge=0, description="prefix whose tasks tak
 TimesAsFast = Annotated[float, Query(ge=0.01, le=100, description="how fast these tasks are")]
 
 
-def why_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> Router:
-    router = Router(tags=["why"], **options)
+def why_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> AnswerRouter:
+    router = AnswerRouter(scope_of, tags=["why"], **options)
 
     @router.get("/thread-times", operation_id=f"{word}_thread_times", response=ThreadTimes)
-    def times(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def times(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item | HttpResponse:
         """Where the time of the workers' threads went in after ≤ time < before, and why they were idle."""
-        return answered(kept("thread-times"), scope_of(request), after, before)
+        return answered(kept("thread-times"), router.scope_of(request), after, before)
 
     @router.get("/critical-path", operation_id=f"{word}_critical_path", response=CriticalPathAnswer)
-    def path(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def path(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item | HttpResponse:
         """What each step in after ≤ time < before had to wait for, from the last task backwards."""
-        return answered(kept("critical-path"), scope_of(request), after, before)
+        return answered(kept("critical-path"), router.scope_of(request), after, before)
 
     @router.get("/findings", operation_id=f"{word}_findings", response=Findings)
-    def found(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def found(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item | HttpResponse:
         """The causes of lost time or failure in after ≤ time < before, the most costly first."""
-        return answered(kept("findings"), scope_of(request), after, before)
+        return answered(kept("findings"), router.scope_of(request), after, before)
 
     @router.get("/what-if", operation_id=f"{word}_what_if", response=WhatIf)
-    def helpful(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def helpful(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item | HttpResponse:
         """Which changes would have made after ≤ time < before shorter, from a simulation of its graph."""
-        return answered(what_if, scope_of(request), after, before)
+        return answered(what_if, router.scope_of(request), after, before)
 
     @router.get("/what-if/prediction", operation_id=f"{word}_prediction", response=Prediction)
     def predicted(
@@ -68,10 +69,10 @@ def why_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: A
         times_as_fast: TimesAsFast = 1.0,
         no_transfers: bool = False,
         unlimited_memory: bool = False,
-    ) -> HttpResponse:
+    ) -> Item | HttpResponse:
         """How long after ≤ time < before would have taken with a change."""
         change = Change(workers, threads, prefix, times_as_fast, no_transfers, unlimited_memory)
-        return answered(partial(prediction, change=change), scope_of(request), after, before)
+        return answered(partial(prediction, change=change), router.scope_of(request), after, before)
 
     return router
 
@@ -80,11 +81,11 @@ def kept(name: Name) -> Answer:
     return lambda connection, scope, after, before: explained(connection, scope, name, after, before)
 
 
-def answered(answer: Answer, scope: Scope, after: float, before: float) -> ApiResponse:
+def answered(answer: Answer, scope: Scope, after: float, before: float) -> Item | ApiResponse:
     """An answer; 413 where the window has too many tasks, 503 while a run is looked at."""
     try:
         with build_connection() as connection:
-            return ApiResponse(answer(connection, scope, *window_of(after, before)))
+            return answer(connection, scope, *window_of(after, before))
     except TooManyTasks as error:
         raise HttpError(413, str(error)) from error
     except StillLooking as error:

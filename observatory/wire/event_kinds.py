@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+
+from observatory.wire.departures import DISAPPEARED, LOST, REMOVED, RETIRED, UNKNOWN
+from observatory.wire.dropped_records import MISSING, DropReason
 
 
 class Gap(Enum):
@@ -19,6 +23,57 @@ class Gap(Enum):
     """samples alone, from the detail's `first` to its `last`"""
 
 
+class DetailType(Enum):
+    NUMBER = "number"
+    TIME = "time"
+    """seconds on the scheduler's clock"""
+    WORD = "word"
+    """one of some known ones"""
+    TEXT = "text"
+    """anything that the cluster's code or people wrote: it can contain secrets"""
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """An item of an event's detail that a public link shows; a TEXT if it shares logs and tracebacks."""
+
+    name: str
+    type: DetailType
+    words: frozenset[str] = frozenset()
+
+
+def numbers(*names: str) -> tuple[Detail, ...]:
+    return tuple(Detail(name, DetailType.NUMBER) for name in names)
+
+
+def texts(*names: str) -> tuple[Detail, ...]:
+    return tuple(Detail(name, DetailType.TEXT) for name in names)
+
+
+def word(name: str, words: Iterable[str]) -> Detail:
+    return Detail(name, DetailType.WORD, frozenset(words))
+
+
+BOUNDS = Detail("first", DetailType.TIME), Detail("last", DetailType.TIME)
+STATUSES = [
+    "created",
+    "init",
+    "starting",
+    "running",
+    "paused",
+    "stopping",
+    "stopped",
+    "closing",
+    "closing_gracefully",
+    "failed",
+    "closed",
+    "undefined",
+]
+"""names of distributed.core.Status"""
+DEPARTURES = word("reason", (LOST, REMOVED, RETIRED, DISAPPEARED, UNKNOWN))
+DROPPED = word("reason", map(str, DropReason))
+
+
 @dataclass(frozen=True, slots=True)
 class EventKind:
     name: str
@@ -30,11 +85,18 @@ class EventKind:
     """every one has to be found on the timeline: tiles never bin it"""
     from_collector: bool = False
     """only the server reports it, mostly its collectors; an agent that takes over doesn't replace it"""
+    details: tuple[Detail, ...] = ()
+    """what a public link shows of the detail: an item that is not listed is hidden"""
 
     @property
     def label(self) -> str:
         """The sentence without its remark."""
         return self.sentence.split(" (")[0]
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether it is a gap whose detail has its bounds, which can reach out of a window."""
+        return self.opens in (Gap.RECORDS, Gap.SAMPLES)
 
 
 AGENT_STARTED = "agent-started"
@@ -54,18 +116,36 @@ COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP = "collector-behind", "collector-caught-up
 
 _KINDS = (
     EventKind("worker-added", "a worker joined"),
-    EventKind(WORKER_REMOVED, "a worker left in order (closed or retired)"),
-    EventKind(WORKER_LOST, "a worker was lost (it disappeared without closing)", is_failure=True),
+    EventKind(
+        WORKER_REMOVED,
+        "a worker left in order (closed or retired)",
+        details=(DEPARTURES, *texts("stimulus")),
+    ),
+    EventKind(
+        WORKER_LOST,
+        "a worker was lost (it disappeared without closing)",
+        is_failure=True,
+        details=(DEPARTURES, *texts("stimulus")),
+    ),
     EventKind(
         WORKER_DISAPPEARED,
         "a worker disappeared (closed or killed: only the agent can tell)",
         is_failure=True,
+        details=(DEPARTURES,),
     ),
-    EventKind("worker-status", "a worker's status changed (running, paused, closing …)"),
-    EventKind("client-added", "a client connected"),
-    EventKind(CLIENT_REMOVED, "a client disconnected"),
+    EventKind(
+        "worker-status",
+        "a worker's status changed (running, paused, closing …)",
+        details=tuple(word(name, STATUSES) for name in ("from", "to", "before", "status")),
+    ),
+    EventKind("client-added", "a client connected", details=texts("client")),
+    EventKind(CLIENT_REMOVED, "a client disconnected", details=texts("client")),
     EventKind(CLIENT_DESCRIBED, "a client that opened a run told its versions and configuration"),
-    EventKind("graph-updated", "a client submitted tasks"),
+    EventKind(
+        "graph-updated",
+        "a client submitted tasks",
+        details=(*numbers("tasks", "nbytes", "seconds"), *texts("client")),
+    ),
     EventKind("restarted", "the cluster was restarted (`Client.restart`)"),
     EventKind(
         "scheduler-unreachable", "the scheduler stopped answering", opens=Gap.SCHEDULER, from_collector=True
@@ -82,37 +162,71 @@ _KINDS = (
     ),
     EventKind(PREFIXES_SUMMED, "metrics of prefixes are summed as “others” (there are too many prefixes)"),
     EventKind(METRICS_IGNORED, "some of the workers' own metrics are not recorded"),
-    EventKind("tasks-erred", "the number of erred tasks rose"),
+    EventKind("tasks-erred", "the number of erred tasks rose", details=numbers("count")),
     EventKind(CLUSTER_ENDED, "the cluster ended (or was last seen at this time)", from_collector=True),
     EventKind(AGENT_STARTED, "the agent started reporting (the recording is complete from here on)"),
-    EventKind("worker-restarted", "a nanny restarted its worker's process (it ended or was killed)"),
+    EventKind(
+        "worker-restarted",
+        "a nanny restarted its worker's process (it ended or was killed)",
+        details=(
+            *numbers("exitcode", "memory"),
+            word("reason", ("", "memory")),
+            *texts("signal", "pid", "nanny_pid"),
+        ),
+    ),
     EventKind(
         NATIVE_PROFILE_REFUSED,
         "a worker has no native profile (py-spy is missing, or may not trace it)",
+        details=texts("reason"),
     ),
-    EventKind("adaptive-target", "adaptive scaling requested another number of workers"),
-    EventKind("clock-differs", "a worker's clock differs from the scheduler's"),
-    EventKind("shuffle", "a P2P shuffle began or ended"),
-    EventKind("topic", "a message was logged to a Dask topic (`log_event`)"),
-    EventKind("not-observed", "nothing was recorded (no collector observed the cluster)", Gap.RECORDS),
-    EventKind(RECORDS_DROPPED, "records were dropped before they were stored", Gap.RECORDS),
+    EventKind(
+        "adaptive-target",
+        "adaptive scaling requested another number of workers",
+        details=numbers("target", "workers", "before"),
+    ),
+    EventKind("clock-differs", "a worker's clock differs from the scheduler's", details=numbers("seconds")),
+    EventKind(
+        "shuffle",
+        "a P2P shuffle began or ended",
+        details=(
+            word("state", ("began", "ended")),
+            *numbers("workers", "seconds"),
+            *texts("shuffle", "topic", "event"),
+        ),
+    ),
+    EventKind("topic", "a message was logged to a Dask topic (`log_event`)", details=texts("topic", "event")),
+    EventKind(
+        "not-observed",
+        "nothing was recorded (no collector observed the cluster)",
+        Gap.RECORDS,
+        details=(*BOUNDS, *texts("reason")),
+    ),
+    EventKind(
+        RECORDS_DROPPED,
+        "records were dropped before they were stored",
+        Gap.RECORDS,
+        details=(*BOUNDS, word("kind", MISSING), *numbers("count"), DROPPED),
+    ),
     EventKind(
         "scraping-slowed",
         "metrics were read less often (records waited for the database)",
         Gap.SAMPLES,
         from_collector=True,
+        details=(*BOUNDS, *numbers("factor"), DROPPED),
     ),
     EventKind(
         "worker-metrics-missing",
         "a worker's metrics could not be read (its `/metrics` did not answer)",
         Gap.SAMPLES,
         from_collector=True,
+        details=BOUNDS,
     ),
     EventKind(
         "scheduler-metrics-missing",
         "the scheduler's metrics could not be read (its `/metrics` did not answer)",
         Gap.SAMPLES,
         from_collector=True,
+        details=BOUNDS,
     ),
     EventKind(AGENT_SILENT, "nothing was heard from the agent for a minute", from_collector=True),
     EventKind(AGENT_HEARD, "the agent was heard again (or the cluster ended)", from_collector=True),
@@ -123,8 +237,6 @@ _KINDS = (
 )
 
 EVENT_KINDS = {kind.name: kind for kind in _KINDS}
-BOUNDED_GAPS = tuple(kind.name for kind in _KINDS if kind.opens in (Gap.RECORDS, Gap.SAMPLES))
-"""kinds of gaps whose detail has their bounds"""
 NEVER_BINNED = frozenset(kind.name for kind in _KINDS if kind.is_failure or kind.opens or kind.closes)
 """events that tiles show one by one, however many there are"""
 FROM_COLLECTOR = tuple(kind.name for kind in _KINDS if kind.from_collector)

@@ -33,6 +33,8 @@ class BlockKind:
     meta: tuple[str, ...] = ()
     """names in the block's meta; live blocks leave out `level`, `index` and `bins`, which belong to tiles"""
     found_in: str = ""
+    shared: tuple[str, ...] = ()
+    """columns and names of the meta that a public link shows; a name that is not listed is hidden"""
 
     def encode(
         self,
@@ -102,6 +104,7 @@ SPAN = BlockKind(
     ),
     ("layer",),
     "tiles of `spans` (without meta), live",
+    shared=("lane", "prefix", "action", "status", "start", "stop", "nbytes", "key", "typename", "layer"),
 )
 PACKED_SPAN = BlockKind(
     "packed-span",
@@ -128,6 +131,7 @@ BUSY = BlockKind(
     ),
     ("level", "index"),
     "tiles of `spans` and, with lane 0, of `prefixes`",
+    shared=("lane", "bin", "prefix", "action", "seconds", "count", "level", "index"),
 )
 SERIES_BIN = BlockKind(
     "bin",
@@ -143,6 +147,7 @@ SERIES_BIN = BlockKind(
     ),
     ("level", "index", "layer"),
     "tiles of series, live (one sample each)",
+    shared=("series", "time", "min", "max", "mean", "last", "count", "level", "index", "layer"),
 )
 WORKER = BlockColumn("worker", "u32", "id of the worker")
 WIDE_BIN = BlockColumn("bin", "u32", "index of the bin in the tile, of eight of its level's")
@@ -157,6 +162,7 @@ WORKER_VALUE = BlockKind(
     ),
     ("level", "index"),
     "tiles of `memory.each`, `cpu.each`, `gil.each`",
+    shared=("worker", "bin", "mean", "count", "level", "index"),
 )
 WORKER_BUSY = BlockKind(
     "worker-busy",
@@ -173,6 +179,7 @@ WORKER_BUSY = BlockKind(
     ),
     ("level", "index"),
     "tiles of `spans.each`",
+    shared=("worker", "bin", "busy", "prefix", "seconds", "tasks", "longest", "errors", "level", "index"),
 )
 EVENT = BlockKind(
     "event",
@@ -186,6 +193,7 @@ EVENT = BlockKind(
     ),
     (),
     "tiles of `events`, live",
+    shared=("time", "worker", "kind", "message", "detail"),
 )
 EVENT_COUNT = BlockKind(
     "event-count",
@@ -194,6 +202,7 @@ EVENT_COUNT = BlockKind(
     (BIN, BlockColumn("kind", "text", "kind of event"), COUNT),
     ("level", "index"),
     "tiles of `events`",
+    shared=("bin", "kind", "count", "level", "index"),
 )
 PROFILE_ROWS = BlockKind(
     "profile",
@@ -208,6 +217,7 @@ PROFILE_ROWS = BlockKind(
     ),
     ("level", "index", "bins"),
     "tiles of `profile`, live",
+    shared=("time", "worker", "prefix", "source", "stack", "count", "level", "index", "bins"),
 )
 STACK = BlockKind(
     "stack",
@@ -218,6 +228,7 @@ STACK = BlockKind(
     ),
     (),
     "`/stacks`",
+    shared=("id", "frames"),
 )
 STATE = BlockKind("state", "the current state, as `/state` returns it", found_in="live, each second")
 TARGET = BlockKind(
@@ -257,6 +268,7 @@ EXTENT = BlockKind(
     "first block of each tile, and of a socket, where it has the version of /lanes; live, last block of each "
     "batch, where a status that its sender doesn't know (ended, end_reason, stream) is left out and stays as "
     "it was",
+    shared=("committed", "first", "last", "version", "sequence", "ended", "end_reason", "stream"),
 )
 
 KINDS = {

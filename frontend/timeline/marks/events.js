@@ -234,7 +234,7 @@ function unobservedGap(event) {
     stop: Number(last) || event.time,
     kind: "unobserved",
     concerns: "all",
-    label: `not recorded: ${reason ?? "no collector was running"}`,
+    label: reason ? `not recorded: ${reason}` : "not recorded",
     worker: null,
   };
 }

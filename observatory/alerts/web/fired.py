@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 
+from django.db.models import QuerySet
 from django.urls import reverse
 
-from observatory.alerts.models import Alert, Condition
-from observatory.alerts.rules.events import ENDED_WITH_ERRORS, RUN_SLOWER
-from observatory.alerts.web.flags import Flag, flags_of_runs
+from observatory.alerts.models import Alert
+from observatory.alerts.web.about_runs import alerts_of_link, run_of
+from observatory.alerts.web.flags import Flag, flags_of_link, flags_of_runs
 from observatory.alerts.web.links import timeline_path
+from observatory.replay.scope import Scope
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
 
 MOST_NAMED = 8
 """rules that a notification names"""
-NEAR = timedelta(milliseconds=1)
-"""an alert about a run begins when the run ended, but for rounding"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +35,50 @@ class FiredRule:
     moment_path: str = ""
 
 
-def fired_in(run: Run, is_public: bool = False) -> list[FiredRule]:
-    """Rules that still fire come first, then the most severe.
-
-    A public link shows names, numbers and times, as its timeline does.
-    """
+def fired_in(run: Run) -> list[FiredRule]:
+    """Rules that still fire come first, then the most severe."""
     flags = flags_of_runs([run.pk]).get(run.pk, [])
     if not flags:
         return []
-    alerts = Alert.objects.filter(cluster=run.cluster_id, fired__lt=end_of(run)).exclude(
-        resolved__lte=run.start
-    )
+    by_name = _firsts(_fired_alerts(run))
+    return [_fired(flag, by_name[flag.name], run) for flag in flags if flag.name in by_name]
+
+
+def fired_of(run: Run, scope: Scope) -> list[FiredRule]:
+    """As the scope, of the run or of a link to it, shows them."""
+    return _fired_in_link(run, scope) if scope.is_public else fired_in(run)
+
+
+def _fired_in_link(run: Run, scope: Scope) -> list[FiredRule]:
+    """A public link shows names, numbers and times, as its timeline does."""
+    alerts = alerts_of_link(_fired_alerts(run), scope)
+    by_name = _firsts(alerts)
+    return [
+        FiredRule(replace(flag, name=scope.text(flag.name)), _fired_at(by_name[flag.name], run))
+        for flag in flags_of_link(alerts)
+    ]
+
+
+def _fired_alerts(run: Run) -> QuerySet[Alert]:
+    alerts = Alert.objects.filter(cluster=run.cluster_id, fired__lt=end_of(run))
+    return alerts.exclude(resolved__lte=run.start)
+
+
+def _firsts(alerts: QuerySet[Alert]) -> dict[str, Alert]:
+    """The first alert of each rule, by the rule's name."""
     firsts = alerts.select_related("rule").order_by("rule_id", "fired", "pk").distinct("rule_id")
-    by_name = {alert.rule.name: alert for alert in firsts}
-    return [_fired(flag, by_name[flag.name], run, is_public) for flag in flags if flag.name in by_name]
+    return {alert.rule.name: alert for alert in firsts}
 
 
-def _fired(flag: Flag, alert: Alert, run: Run, is_public: bool) -> FiredRule:
+def _fired_at(alert: Alert, run: Run) -> datetime:
+    return max(alert.fired or alert.pending, run.start)
+
+
+def _fired(flag: Flag, alert: Alert, run: Run) -> FiredRule:
     fired = alert.fired or alert.pending
-    first = max(fired, run.start)
-    if is_public:
-        return FiredRule(flag, first)
     moment = timeline_path(alert.cluster_id, alert.pending.timestamp(), fired.timestamp())
     page = reverse("alert", args=[alert.pk])
-    return FiredRule(flag, first, fired < run.start, alert.message, page, moment)
+    return FiredRule(flag, _fired_at(alert, run), fired < run.start, alert.message, page, moment)
 
 
 def fired_in_run_of(alert: Alert) -> list[str]:
@@ -69,18 +89,3 @@ def fired_in_run_of(alert: Alert) -> list[str]:
     flags = [flag for flag in flags_of_runs([run.pk]).get(run.pk, []) if flag.name != alert.rule.name]
     named = [f"{flag.name} ({flag.count})" if flag.count > 1 else flag.name for flag in flags[:MOST_NAMED]]
     return [*named, f"{len(flags) - MOST_NAMED} more rules"] if len(flags) > MOST_NAMED else named
-
-
-def run_of(alert: Alert) -> Run | None:
-    """The run that an alert is about: which ended when it began, or was the last of its cluster."""
-    condition = alert.rule.conditions.first()
-    if condition is None:
-        return None
-    runs = alert.cluster.runs.order_by("-start", "-pk")
-    if condition.kind == Condition.Kind.EVENT and condition.event == ENDED_WITH_ERRORS.name:
-        return runs.filter(start__lte=alert.pending).first()
-    if condition.kind == Condition.Kind.RUN:
-        runs = runs.filter(name=alert.labels.get("run", ""))
-    elif condition.event != RUN_SLOWER.name:
-        return None
-    return runs.filter(stop__range=(alert.pending - NEAR, alert.pending + NEAR)).first()

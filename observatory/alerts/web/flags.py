@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from observatory.alerts.models import RANKS, Alert
 from observatory.alerts.web.listing import worst
@@ -39,6 +39,12 @@ def flags_of_clusters(clusters: Sequence[int], only_firing: bool = False) -> dic
     still = Count("pk", filter=Q(state=Alert.State.FIRING))
     rows = found.values_list("cluster_id", "rule__name", "severity").annotate(Count("pk"), still=still)
     return _flags(rows)
+
+
+def flags_of_link(alerts: QuerySet[Alert]) -> list[Flag]:
+    """The flags of alerts that a link shows. Whether they still fire is of the time after its run."""
+    rows = alerts.order_by().values_list("cluster_id", "rule__name", "severity").annotate(Count("pk"))
+    return next(iter(_flags((*row, 0) for row in rows).values()), [])
 
 
 def flags_of_runs(runs: Sequence[int]) -> dict[int, list[Flag]]:

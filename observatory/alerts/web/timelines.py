@@ -6,15 +6,17 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.views.decorators.http import conditional_page
-from ninja import Router, Schema
+from ninja import Schema
 from ninja.decorators import decorate_view
-from ninja.responses import Response
 
 from observatory.alerts.evaluation.messages import advice_of, description_of
 from observatory.alerts.models import Alert, Rule
+from observatory.alerts.web.about_runs import alerts_of_link
 from observatory.clusters.api import seconds
+from observatory.replay.answers.router import AnswerRouter
+from observatory.replay.answers.shared_fields import shared
 from observatory.replay.api import scope_of_cluster
 from observatory.replay.scope import Scope
 from observatory.runs.sharing.timelines import requested_link, requested_run
@@ -29,6 +31,7 @@ class RuleText(Schema):
     advice: str
 
 
+@shared("rule", "severity", "pending", "fired", "resolved")
 class TimelineAlert(Schema):
     """Times are seconds on the scheduler's clock. Public links leave out what has a default here."""
 
@@ -49,6 +52,7 @@ class TimelineAlert(Schema):
     acknowledgement: str = ""
 
 
+@shared("alerts")
 class TimelineAlerts(Schema):
     alerts: list[TimelineAlert]
     rules: dict[str, RuleText]
@@ -58,27 +62,31 @@ class TimelineAlerts(Schema):
 def alerts_of(scope: Scope) -> dict[str, Any]:
     """The alerts that overlap the scope's window, in order of time, and the texts of their rules by name.
 
-    A public link shows only the rule's name, the severity and the times within the window.
+    A public link shows only those about its run, with the times within the window.
     """
     start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
     found = Alert.objects.filter(Q(resolved=None) | Q(resolved__gte=start), cluster=scope.cluster)
+    if scope.is_public:
+        found = alerts_of_link(found, scope)
     newest = found.filter(pending__lt=stop).select_related("rule", "acknowledged_by")[:MAX_ALERTS]
     alerts = list(reversed(newest))
-    if scope.is_public:
-        return {"alerts": [_public_alert(alert, scope) for alert in alerts], "rules": {}}
-    rules = {alert.rule.name: _rule(alert.rule) for alert in alerts}
-    return {"alerts": [_alert(alert) for alert in alerts], "rules": rules}
+    return {
+        "alerts": [{**_alert(alert), **_shared(alert, scope)} for alert in alerts]
+        if scope.is_public
+        else [_alert(alert) for alert in alerts],
+        "rules": {alert.rule.name: _rule(alert.rule) for alert in alerts},
+    }
 
 
-def alert_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> Router:
+def alert_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> AnswerRouter:
     """A router for the alerts of a timeline, next to replay's timeline_router."""
-    router = Router(tags=["alerts"], **options)
+    router = AnswerRouter(scope_of, tags=["alerts"], **options)
 
     @router.get("/alerts", operation_id=f"{word}_alerts", response=TimelineAlerts)
     @decorate_view(conditional_page)
-    def alerts(request: HttpRequest) -> HttpResponse:
+    def alerts(request: HttpRequest) -> dict[str, Any]:
         """The alerts of the timeline; 304 if they haven't changed."""
-        return Response(alerts_of(scope_of(request)))
+        return alerts_of(router.scope_of(request))
 
     return router
 
@@ -116,13 +124,12 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return {"description": rule.description, "advice": rule.advice}
 
 
-def _public_alert(alert: Alert, scope: Scope) -> dict[str, Any]:
+def _shared(alert: Alert, scope: Scope) -> dict[str, Any]:
     """Clips times to the window. An alert that fires after the window is shown as pending."""
     start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
     goes_on = alert.resolved is None and scope.stop == MAXIMUM_TIME
     return {
-        "rule": alert.rule.name,
-        "severity": alert.severity,
+        "rule": scope.text(alert.rule.name),
         "pending": max(alert.pending, start).timestamp(),
         "fired": max(alert.fired, start).timestamp() if alert.fired and alert.fired < stop else None,
         "resolved": None if goes_on else min(alert.resolved or stop, stop).timestamp(),

@@ -10,12 +10,14 @@ from ninja import Router
 
 from observatory.comparison.card.card import card_of
 from observatory.comparison.card.schemas import RunCard
+from observatory.replay.answers.router import AnswerRouter
 from observatory.runs.access import get_run
 from observatory.runs.sharing.links import find_public_link
-from observatory.runs.sharing.scopes import scope_of_link, scope_of_run
+from observatory.runs.sharing.scopes import scope_of_run
+from observatory.runs.sharing.timelines import requested_link
 
 runs = Router(tags=["runs"])
-links = Router(tags=["runs"], auth=None)
+links = AnswerRouter(requested_link, tags=["runs"], auth=None)
 
 
 @runs.get("/runs/{int:run_id}/card", response=RunCard)
@@ -28,5 +30,4 @@ def run_card(request: HttpRequest, run_id: int) -> dict[str, Any]:
 @links.get("/r/{token}/card", response=RunCard)
 def link_card(request: HttpRequest, token: str) -> dict[str, Any]:
     """What the run of a public link did, as far as the link shows it."""
-    link = find_public_link(token)
-    return card_of(link.run, scope_of_link(link))
+    return card_of(find_public_link(token).run, links.scope_of(request))

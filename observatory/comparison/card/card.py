@@ -15,7 +15,7 @@ from observatory.comparison.deviation import deviation_of
 from observatory.comparison.history import MEASURES
 from observatory.comparison.recent_runs import ENDED
 from observatory.comparison.run_selection import last_runs_before
-from observatory.replay.scope import Scope, Section
+from observatory.replay.scope import Scope
 from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
@@ -36,16 +36,15 @@ Item = dict[str, Any]
 
 
 def card_of(run: Run, scope: Scope) -> Item:
-    """The card as in schemas.py. `scope`: that of the run, or of a link to it."""
+    """The card as in schemas.py. `scope`: that of the run, or of a link to it, which shows a part of it."""
     contents = _contents(run, scope)
-    is_private = not scope.is_public
     return {
         "name": scope.text(run.name),
         "outcome": run.outcome,
         "start": run.start.timestamp(),
         "stop": run.stop.timestamp() if run.stop else None,
-        "user": run.user if is_private else "",
-        "tags": run.tags if is_private else {},
+        "user": run.user,
+        "tags": run.tags,
         "is_counted": run.counted is not None,
         "tasks": run.tasks if run.counted else None,
         "errors": run.errors if run.counted else None,
@@ -54,12 +53,12 @@ def card_of(run: Run, scope: Scope) -> Item:
             name: run.figures.get(name)
             for name in ("workers", "threads", "memory_limit", "peak_memory", "transferred")
         },
-        "main_finding": main_finding_of(run) if is_private else None,
-        "cost": cost_of_run(run) if is_private else None,
+        "main_finding": main_finding_of(run),
+        "cost": cost_of_run(run),
         "times": times(run.figures),
         **contents,
-        "history": _history(run) if is_private else None,
-        "notes": _notes(run) if is_private else [],
+        "history": _history(run),
+        "notes": _notes(run),
     }
 
 
@@ -81,8 +80,7 @@ def times(figures: Mapping[str, Any]) -> list[Item]:
 
 def _contents(run: Run, scope: Scope) -> Item:
     computed = run.figures.get("seconds", {}).get(Action.COMPUTE.label) or 0.0
-    computations = run.contents.get("computations", [])
-    has_code = Section.CODE in scope.sections
+    computations, stop = run.contents.get("computations", []), end_of(run).timestamp()
     return {
         "prefixes": [
             {
@@ -92,11 +90,11 @@ def _contents(run: Run, scope: Scope) -> Item:
             }
             for prefix in run.contents.get("prefixes", [])
         ],
-        "code": scope.text(run.code) if has_code else "",
+        "code": scope.text(run.code),
         "computations": [
             {
-                **_clip(computation, run.start.timestamp()),
-                "code": scope.text(computation["code"]) if has_code else "",
+                **_clip(computation, run.start.timestamp(), stop),
+                "code": scope.text(computation["code"]),
             }
             for computation in computations
         ],
@@ -104,19 +102,14 @@ def _contents(run: Run, scope: Scope) -> Item:
     }
 
 
-def _clip(computation: Item, start: float) -> Item:
-    """A graph can be submitted before the window in which its tasks are computed."""
-    before = max(start - computation["time"], 0.0)
-    return {
-        **computation,
-        "time": computation["time"] + before,
-        "seconds": max(computation["seconds"] - before, 0.0),
-    }
+def _clip(computation: Item, start: float, stop: float) -> Item:
+    """A graph can be submitted before the run in which its tasks are computed, and last longer than it."""
+    first = max(computation["time"], start)
+    last = min(computation["time"] + computation["seconds"], stop)
+    return {**computation, "time": first, "seconds": max(last - first, 0.0)}
 
 
 def _first_error(run: Run, scope: Scope) -> Item | None:
-    if Section.TRACEBACKS not in scope.sections:
-        return None
     with read_connection() as connection:
         error = first_error(connection, run.cluster_id, run.start, end_of(run))
     if error is None:

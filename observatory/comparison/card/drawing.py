@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from observatory.comparison.card.card import card_of
+from observatory.comparison.card.schemas import RunCard
 from observatory.comparison.card.sparkline import sparkline
+from observatory.replay.answers.shared_fields import shown
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run, RunFindings
 from observatory.store.queries.windows.contents import BINS_OF_OCTAVE
@@ -22,7 +24,7 @@ Item = dict[str, Any]
 
 def drawn_card(run: Run, scope: Scope) -> Item:
     """The context of card.html."""
-    card = card_of(run, scope)
+    card = shown(scope, RunCard, card_of(run, scope))
     history = card["history"]
     own = [card["stop"] - card["start"]] if card["stop"] else []
     return {

@@ -6,9 +6,12 @@ from typing import Literal
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
+from observatory.replay.scope import Section
 from observatory.runs.api import MainFinding
 
 
+@shared("time", "type", "message", "key")
 class FirstError(Schema):
     time: float
     type: str
@@ -16,6 +19,7 @@ class FirstError(Schema):
     key: str
 
 
+@shared("name", "seconds", "share")
 class BusyTime(Schema):
     """Time of the threads, by what they did; `share` is of the time that threads existed."""
 
@@ -24,6 +28,7 @@ class BusyTime(Schema):
     share: float
 
 
+@shared("name", "tasks", "seconds", "share", "histogram")
 class CardPrefix(Schema):
     name: str
     tasks: int
@@ -35,6 +40,7 @@ class CardPrefix(Schema):
     """tasks by duration: bin n is from 2^(n/4) to 2^((n+1)/4) microseconds"""
 
 
+@shared("time", "tasks", "seconds", code=Section.CODE)
 class CardComputation(Schema):
     time: float
     code: str
@@ -81,6 +87,26 @@ class CardCost(Schema):
     worker_seconds: float
 
 
+@shared(
+    "name",
+    "outcome",
+    "start",
+    "stop",
+    "is_counted",
+    "tasks",
+    "errors",
+    "workers",
+    "threads",
+    "memory_limit",
+    "peak_memory",
+    "transferred",
+    "times",
+    "prefixes",
+    "computations",
+    "computation_count",
+    first_error=Section.TRACEBACKS,
+    code=Section.CODE,
+)
 class RunCard(Schema):
     """What a run did, in short. Figures are null until they are counted.
 

@@ -13,7 +13,7 @@ from typing import IO
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from observatory.alerts.web.fired import fired_in
+from observatory.alerts.web.fired import fired_of
 from observatory.clusters.formatting import format_duration
 from observatory.comparison.card.drawing import drawn_card
 from observatory.config.static.bundle import bundle
@@ -48,7 +48,7 @@ class Html:
             "title": title,
             "scope": scope,
             "card": drawn_card(run, scope) if run else None,
-            "fired": fired_in(run, is_public=scope.is_public) if run else None,
+            "fired": fired_of(run, scope) if run else None,
             "tabs": tabs_of(scope.sections),
             "without_links": True,
             "made": datetime.now(UTC),

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from observatory.alerts.web.fired import fired_in
+from observatory.alerts.web.fired import fired_of
 from observatory.comparison.card.drawing import drawn_card
 from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.scope import Scope
@@ -22,7 +22,8 @@ from observatory.runs.access import get_run
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.links import count_opening, find_link, find_public_link
 from observatory.runs.sharing.picture import HEIGHT, WIDTH, cached_picture
-from observatory.runs.sharing.scopes import scope_of_link, sections_of_link
+from observatory.runs.sharing.places import shown_place
+from observatory.runs.sharing.scopes import scope_of_link
 from observatory.runs.summary import summary
 from observatory.store.connection import read_connection
 from observatory.store.queries.tasks.errors import ErrorFilter, TaskError, task_errors
@@ -38,16 +39,17 @@ def link_page(request: HttpRequest, token: str) -> HttpResponse:
     link = find_link(token)
     if link.audience == Permalink.Audience.MEMBERS:
         return _to_run(request, link)
-    if link.place and not request.META["QUERY_STRING"]:
-        return HttpResponseRedirect(f"{request.path}?{link.place}")
+    scope = scope_of_link(link)
+    if not request.META["QUERY_STRING"] and (place := shown_place(scope, link.place)):
+        return HttpResponseRedirect(f"{request.path}?{place}")
     if request.method == "GET":
         count_opening(link)
     origin = f"{request.scheme}://{request.get_host()}"
     context = {
-        **_frame(link, token, tab_named(request.GET.get("tab"))),
+        **_frame(link, scope, token, tab_named(request.GET.get("tab"))),
         "source": {"url": f"{settings.SUB_PATH}/api/v1/r/{token}"},
-        "card": drawn_card(link.run, scope_of_link(link)),
-        "fired": fired_in(link.run, is_public=True),
+        "card": drawn_card(link.run, scope),
+        "fired": fired_of(link.run, scope),
         "summary": summary(link.run),
         "page_url": f"{origin}{reverse('link', args=[token])}",
         "picture_url": f"{origin}{reverse('link-picture', args=[token])}",
@@ -85,7 +87,7 @@ def link_errors(request: HttpRequest, token: str) -> HttpResponse:
     with read_connection() as connection:
         errors = task_errors(connection, link.run.cluster_id, wanted, ERRORS + 1, None, with_tracebacks=True)
     shown = [_hide_in_error(error, scope.pseudonyms) for error in errors[:ERRORS]]
-    context = {**_frame(link, token, "errors"), "errors": shown, "has_more": len(errors) > ERRORS}
+    context = {**_frame(link, scope, token, "errors"), "errors": shown, "has_more": len(errors) > ERRORS}
     return _private(render(request, "pages/links/errors.html", context))
 
 
@@ -116,9 +118,14 @@ def _to_run(request: HttpRequest, link: Permalink) -> HttpResponse:
     return HttpResponseRedirect(f"{reverse('run', args=[run.pk])}{place and f'?{place}'}")
 
 
-def _frame(link: Permalink, token: str, tab: str) -> dict[str, Any]:
-    sections = sections_of_link(link)
-    return {"link": link, "token": token, "run": link.run, "tab": tab, "sections": sections}
+def _frame(link: Permalink, scope: Scope, token: str, tab: str) -> dict[str, Any]:
+    return {
+        "token": token,
+        "name": scope.text(link.run.name),
+        "tab": tab,
+        "sections": scope.sections,
+        "has_errors": link.shows_tracebacks,
+    }
 
 
 def _window(scope: Scope) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -30,8 +29,6 @@ AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", re.IGNORECASE)
 EXPIRIES = {"": "never", "1": "in 1 day", "7": "in 1 week", "30": "in 30 days", "365": "in 1 year"}
 """by days"""
 LONGEST_PLACE = 4000
-LABELS = ("label", "value")
-"""parameters of a view that are about labels of workers"""
 SHOWN = ("shows_logs", "shows_code", "shows_tracebacks")
 
 
@@ -133,18 +130,10 @@ class LinkForm(forms.Form):
         return Permalink(
             run=run,
             audience=values["audience"],
-            place=_shared_place(values["place"], values["audience"]),
+            place=values["place"],
             expires=now() + timedelta(days=int(days)) if days else None,
             **{name: values[name] for name in (*SHOWN, "hides_addresses")},
         )
-
-
-def _shared_place(place: str, audience: str) -> str:
-    """The view of a link: a public one shows no labels of workers, so its address names none either."""
-    values = parse_qsl(place, keep_blank_values=True)
-    if audience != Permalink.Audience.ANYONE or not any(name in LABELS for name, _ in values):
-        return place
-    return urlencode([(name, value) for name, value in values if name not in LABELS])
 
 
 def parse_duration(text: str) -> float:

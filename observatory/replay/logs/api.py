@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from django.http import HttpRequest, HttpResponse
-from ninja import Field, Query, Router, Schema
+from django.http import HttpRequest
+from ninja import Field, Query, Schema
 from ninja.errors import HttpError
 
-from observatory.config.http.api_response import ApiResponse
+from observatory.replay.answers.router import AnswerRouter
 from observatory.replay.logs.counts import LogCounts, log_counts
 from observatory.replay.logs.schemas import LogCountsOut, Logs
 from observatory.replay.logs.search import (
@@ -30,6 +29,8 @@ from observatory.store.times import MAXIMUM_TIME
 MOST_LINES = 1000
 MOST_WORKERS = 200
 """lifetimes that are asked for"""
+
+Item = dict[str, Any]
 
 
 class LogQuery(Schema):
@@ -54,24 +55,24 @@ class LogPageQuery(LogQuery):
     limit: Annotated[int, Field(ge=1, le=MOST_LINES)] = 200
 
 
-def add_log_routes(router: Router, word: str, scope_of: Callable[[HttpRequest], Scope]) -> None:
+def add_log_routes(router: AnswerRouter, word: str) -> None:
     """Add the routes of logs to those of a timeline."""
 
     @router.get("/logs", operation_id=f"{word}_logs", response=Logs)
-    def logs(request: HttpRequest, query: Query[LogPageQuery]) -> HttpResponse:
+    def logs(request: HttpRequest, query: Query[LogPageQuery]) -> Item:
         """Log lines of the window, nearest to `at` or the next ones from a cursor on."""
-        scope = scope_of(request)
+        scope = router.scope_of(request)
         require(scope, Section.LOGS)
-        return ApiResponse(_page(scope, query))
+        return _page(scope, query)
 
     @router.get("/log-counts", operation_id=f"{word}_log_counts", response=LogCountsOut)
-    def counts(request: HttpRequest, query: Query[LogQuery]) -> HttpResponse:
+    def counts(request: HttpRequest, query: Query[LogQuery]) -> Item:
         """Numbers of log lines of the window, by level and time."""
-        scope = scope_of(request)
+        scope = router.scope_of(request)
         require(scope, Section.LOGS)
         wanted = _wanted(query)
         with build_connection() as connection:
-            return ApiResponse(_counts(log_counts(connection, scope, wanted)))
+            return _counts(log_counts(connection, scope, wanted))
 
 
 def _wanted(query: LogQuery) -> Wanted:
@@ -96,7 +97,7 @@ def _wanted(query: LogQuery) -> Wanted:
     )
 
 
-def _page(scope: Scope, query: LogPageQuery) -> dict[str, Any]:
+def _page(scope: Scope, query: LogPageQuery) -> Item:
     """Raises HttpError (422) for cursors that no answer had."""
     wanted = _wanted(query)
     text = query.older or query.newer
@@ -112,7 +113,7 @@ def _page(scope: Scope, query: LogPageQuery) -> dict[str, Any]:
     return _document(found)
 
 
-def _document(page: LogPage) -> dict[str, Any]:
+def _document(page: LogPage) -> Item:
     return {
         "lines": [line_document(line) for line in page.lines],
         "older": page.older,
@@ -122,7 +123,7 @@ def _document(page: LogPage) -> dict[str, Any]:
     }
 
 
-def line_document(line: LogLine) -> dict[str, Any]:
+def line_document(line: LogLine) -> Item:
     return {
         "id": format_cursor((line.time, line.hash)),
         "time": line.time.timestamp(),
@@ -137,7 +138,7 @@ def line_document(line: LogLine) -> dict[str, Any]:
     }
 
 
-def _counts(found: LogCounts) -> dict[str, Any]:
+def _counts(found: LogCounts) -> Item:
     return {
         "first": found.first / 1e6,
         "width": found.width / 1e6,

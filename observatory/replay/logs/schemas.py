@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
+from observatory.replay.scope import Section
 
+
+@shared(
+    "id", "time", "level", "role", "worker", "name", "pid", "logger", "message", traceback=Section.TRACEBACKS
+)
 class LogLineOut(Schema):
     """A record of Python's logging in a process of the cluster."""
 
@@ -26,6 +32,7 @@ class LogLineOut(Schema):
     traceback: str
 
 
+@shared("lines", "older", "newer", "searched_from", "searched_to")
 class Logs(Schema):
     """Log lines in order of time."""
 
@@ -38,12 +45,14 @@ class Logs(Schema):
     """where the search stopped because it took too long"""
 
 
+@shared("level", "counts")
 class LogLevelCounts(Schema):
     level: int
     counts: list[int]
     """by bin, up to the last with lines"""
 
 
+@shared("first", "width", "levels", "counted_from")
 class LogCountsOut(Schema):
     """Numbers of log lines by level and time."""
 

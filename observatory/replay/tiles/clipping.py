@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.events import event_block, redact_event
+from observatory.replay.tiles.events import event_block, event_count_block, shown_events
 from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.blocks import Block, Column, decode, encode
+from observatory.wire.event_kinds import EVENT_KINDS
+from observatory.wire.timeline_blocks import KINDS
 
 
 def clip_tile(packed: bytes, scope: Scope) -> bytes:
@@ -46,12 +48,26 @@ def clip_extent(meta: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
 
 def _clip_block(block: Block, scope: Scope) -> bytes:
     if block.kind == "extent":
-        return _encode(replace(block, meta=clip_extent(block.meta, scope)))
-    if block.kind == "span":
-        return _encode(_clip_spans(block, scope))
-    if block.kind == "event":
-        return _redact_events(block, scope)
-    return _encode(block)
+        block = replace(block, meta=clip_extent(block.meta, scope))
+    elif block.kind == "span":
+        block = _clip_spans(block, scope)
+    elif block.kind == "event":
+        block = _show_events(block, scope)
+    elif block.kind == "event-count" and scope.is_public:
+        block = _count_shown(block)
+    if scope.is_public:
+        block = shared_block(block)
+    return encode(block.kind, block.rows, list(block.columns.values()), block.meta, may_share=True)
+
+
+def shared_block(block: Block) -> Block:
+    """Return a block with the columns and the meta that its kind lists for public links."""
+    listed = KINDS[block.kind].shared
+    return replace(
+        block,
+        columns={name: column for name, column in block.columns.items() if name in listed},
+        meta={name: value for name, value in block.meta.items() if name in listed},
+    )
 
 
 def _clip_spans(block: Block, scope: Scope) -> Block:
@@ -66,10 +82,14 @@ def _clip_spans(block: Block, scope: Scope) -> Block:
     return replace(block, columns=columns)
 
 
-def _redact_events(block: Block, scope: Scope) -> bytes:
+def _show_events(block: Block, scope: Scope) -> Block:
     columns = (block.list(name) for name in ("time", "worker", "kind", "message", "detail"))
-    return event_block([redact_event(row, scope) for row in zip(*columns, strict=True)])
+    [shown] = decode(event_block(shown_events(zip(*columns, strict=True), scope)))
+    return shown
 
 
-def _encode(block: Block) -> bytes:
-    return encode(block.kind, block.rows, list(block.columns.values()), block.meta, may_share=True)
+def _count_shown(block: Block) -> Block:
+    """Return the counts of the kinds of events that a public link shows."""
+    rows = zip(*(block.list(name) for name in ("bin", "kind", "count")), strict=True)
+    [shown] = decode(event_count_block((row for row in rows if row[1] in EVENT_KINDS), block.meta))
+    return shown

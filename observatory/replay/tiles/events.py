@@ -13,14 +13,11 @@ from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.levels import TileId
 from observatory.store.queries import timeline
 from observatory.store.timeline_blocks import encode_rows
-from observatory.wire.event_kinds import AGENT_STARTED, BOUNDED_GAPS, CLIENT_DESCRIBED, NEVER_BINNED
+from observatory.wire.event_kinds import EVENT_KINDS, NEVER_BINNED, Detail, DetailType
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 
 MAXIMUM_OF_KIND = 500
 """events of one kind in a tile; more are counted by bin"""
-
-STRUCTURAL = ("worker-", "scheduler-", "stream-", *BOUNDED_GAPS)
-"""prefixes of the kinds whose details are made by Observatory, not by the cluster's code"""
 
 Row = tuple[float, int, str, str, str]
 """time (s), worker (-1: none), kind, message, detail as JSON"""
@@ -33,6 +30,7 @@ def list_events(
 ) -> list[dict[str, Any]]:
     """Return the first events of the scope with after ≤ time < before (microseconds)."""
     window = max(after, scope.start), min(before, scope.stop)
+    found = _rows(timeline.events(connection, scope.cluster.pk, *window, limit))
     return [
         {
             "time": time,
@@ -41,39 +39,59 @@ def list_events(
             "message": message,
             "detail": json.loads(detail),
         }
-        for time, worker, kind, message, detail in (
-            redact_event(row, scope)
-            for row in _rows(timeline.events(connection, scope.cluster.pk, *window, limit))
-        )
+        for time, worker, kind, message, detail in shown_events(found, scope)
     ]
 
 
-def redact_event(row: Row, scope: Scope) -> Row:
-    """Return an event as the scope may show it.
+def shown_events(rows: Iterable[Row], scope: Scope) -> Iterator[Row]:
+    for row in rows:
+        shown = _shown_event(row, scope)
+        if shown is not None:
+            yield shown
 
-    Messages can contain log lines and exceptions: a public link without these sections shows the kind only.
-    The time range of dropped records is clipped to the window. Addresses are replaced if the scope hides
-    them.
+
+def _shown_event(row: Row, scope: Scope) -> Row | None:
+    """Return an event as the scope may show it; None where it may not.
+
+    A public link shows what the event's kind lists (wire/event_kinds.py): of the detail the listed items, and
+    instead of the message, which can contain log lines and exceptions, what happened. Where it shares these,
+    it shows the message and the listed texts, too. Times are clipped to the window.
     """
-    time, worker, kind, message, detail = _shared_event(row, scope) if scope.is_public else row
-    if scope.pseudonyms is not None:
-        message, detail = scope.pseudonyms.text(message), scope.pseudonyms.json(detail)
-    return time, worker, kind, message, detail
+    shown = _shared_event(row, scope) if scope.is_public else row
+    if shown is None or scope.pseudonyms is None:
+        return shown
+    time, worker, kind, message, detail = shown
+    return time, worker, kind, scope.pseudonyms.text(message), scope.pseudonyms.json(detail)
 
 
-def _shared_event(row: Row, scope: Scope) -> Row:
-    time, worker, kind, message, detail = row
-    if not kind.startswith(STRUCTURAL) and not {Section.LOGS, Section.TRACEBACKS} <= scope.sections:
-        return time, worker, kind, "", "{}"
-    if kind in (AGENT_STARTED, CLIENT_DESCRIBED):  # a link doesn't tell the environment of processes
-        return time, worker, kind, message, json.dumps({"message": message})
-    if kind not in BOUNDED_GAPS:
-        return row
-    found = json.loads(detail)
-    for name in ("first", "last"):
-        if isinstance(found.get(name), int | float):
-            found[name] = min(max(found[name], scope.start / 1e6), scope.stop / 1e6)
-    return time, worker, kind, message, json.dumps(found)
+def _shared_event(row: Row, scope: Scope) -> Row | None:
+    time, worker, name, message, detail = row
+    kind = EVENT_KINDS.get(name)
+    if kind is None:
+        return None
+    has_texts = {Section.LOGS, Section.TRACEBACKS} <= scope.sections
+    text = message if has_texts and not kind.has_bounds else kind.label
+    recorded = json.loads(detail)
+    items = {
+        item.name: value
+        for item in kind.details
+        if item.name in recorded
+        and (value := _shared_item(item, recorded[item.name], scope, has_texts)) is not None
+    }
+    return time, worker, name, text, json.dumps({"message": text, **items})
+
+
+def _shared_item(item: Detail, value: Any, scope: Scope, has_texts: bool) -> Any:
+    """Return an item of a detail as a public link shows it; None: it does not."""
+    if item.type is DetailType.TEXT:
+        return value if has_texts else None
+    if item.type is DetailType.WORD:
+        return value if isinstance(value, str) and value in item.words else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if item.type is DetailType.TIME:
+        return min(max(value, scope.start / 1e6), scope.stop / 1e6)
+    return value
 
 
 def event_blocks_from_rows(connection: psycopg.Connection, scope: Scope, tile_id: TileId) -> bytes:
@@ -116,6 +134,11 @@ def event_block(rows: Iterable[Row]) -> bytes:
     return encode_rows(EVENT, rows)
 
 
+def event_count_block(rows: Iterable[tuple[int, str, int]], meta: Mapping[str, Any]) -> bytes:
+    """Encode numbers of events, each with its bin and kind."""
+    return encode_rows(EVENT_COUNT, rows, meta)
+
+
 def _count_block(counts: Counts, tile_id: TileId) -> bytes:
-    rows = [(bin, kind, count) for (bin, kind), count in sorted(counts.items())]
-    return encode_rows(EVENT_COUNT, rows, {"level": tile_id.level, "index": tile_id.index})
+    rows = ((bin, kind, count) for (bin, kind), count in sorted(counts.items()))
+    return event_count_block(rows, {"level": tile_id.level, "index": tile_id.index})

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
-from django.http import HttpRequest, HttpResponse
-from ninja import Path, Query, Router
+from django.http import HttpRequest
+from ninja import Path, Query
 
-from observatory.config.http.api_response import ApiResponse
-from observatory.replay.scope import Scope
+from observatory.replay.answers.router import AnswerRouter
 from observatory.replay.windows.environment import environment_of
 from observatory.replay.windows.environment_schemas import Environment
 from observatory.replay.windows.fine_performance import fine_performance_of
@@ -31,66 +29,66 @@ Identifier = Annotated[int, Path(ge=1, lt=2**31)]
 WorkerId = Annotated[int | None, Query(ge=1, lt=2**31)]
 LATEST = MAXIMUM_TIME / 1e6 - 1
 
+Item = dict[str, Any]
 
-def add_window_routes(router: Router, word: str, scope_of: Callable[[HttpRequest], Scope]) -> None:
+
+def add_window_routes(router: AnswerRouter, word: str) -> None:
     """Add the routes of answers about a window to those of a timeline."""
 
     @router.get("/transfers", operation_id=f"{word}_transfers", response=Transfers)
     def transfers(
         request: HttpRequest, after: After = 0, before: Seconds = LATEST, worker: WorkerId = None
-    ) -> HttpResponse:
+    ) -> Item:
         """Transfers between workers with after ≤ start < before, stealing, and P2P shuffles.
 
         `worker`: whose bytes over time are wanted as well.
         """
         with build_connection() as connection:
-            return ApiResponse(transfers_of(connection, scope_of(request), *window_of(after, before), worker))
+            return transfers_of(connection, router.scope_of(request), *window_of(after, before), worker)
 
     @router.get("/prefixes", operation_id=f"{word}_prefixes", response=Prefixes)
-    def prefixes(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def prefixes(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
         """What the tasks of each prefix did in after ≤ time < before: durations, errors, workers."""
         with build_connection() as connection:
-            return ApiResponse(prefixes_of(connection, scope_of(request), *window_of(after, before)))
+            return prefixes_of(connection, router.scope_of(request), *window_of(after, before))
 
     @router.get("/prefixes/{prefix}", operation_id=f"{word}_prefix", response=PrefixDetail)
-    def prefix(
-        request: HttpRequest, prefix: Identifier, after: After = 0, before: Seconds = LATEST
-    ) -> HttpResponse:
+    def prefix(request: HttpRequest, prefix: Identifier, after: After = 0, before: Seconds = LATEST) -> Item:
         """The slowest tasks of a prefix in after ≤ time < before, its workers and its groups."""
         with build_connection() as connection:
-            return ApiResponse(
-                next(prefix_details(connection, scope_of(request), [prefix], *window_of(after, before)))
+            return next(
+                prefix_details(connection, router.scope_of(request), [prefix], *window_of(after, before))
             )
 
     @router.get("/fine-performance", operation_id=f"{word}_fine_performance", response=FinePerformance)
-    def fine_performance(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def fine_performance(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
         """Dask's fine performance metrics in after ≤ time < before, by prefix and by Dask span."""
         with build_connection() as connection:
-            return ApiResponse(fine_performance_of(connection, scope_of(request), *window_of(after, before)))
+            return fine_performance_of(connection, router.scope_of(request), *window_of(after, before))
 
     @router.get("/groups", operation_id=f"{word}_groups", response=Groups)
-    def groups(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def groups(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
         """The groups whose tasks computed longest in after ≤ time < before, with their durations."""
         with build_connection() as connection:
-            return ApiResponse(groups_of(connection, scope_of(request), *window_of(after, before)))
+            return groups_of(connection, router.scope_of(request), *window_of(after, before))
 
     @router.get("/group-graph", operation_id=f"{word}_group_graph", response=GroupGraph)
-    def group_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def group_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
         """The groups of after ≤ time < before as a graph, with their tasks' states and work over time."""
         with build_connection() as connection:
-            return ApiResponse(group_graph_of(connection, scope_of(request), *window_of(after, before)))
+            return group_graph_of(connection, router.scope_of(request), *window_of(after, before))
 
     @router.get("/task-graph", operation_id=f"{word}_task_graph", response=TaskGraph)
-    def task_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def task_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
         """The tasks that changed in after ≤ time < before as a graph, where there are at most 5,000."""
         with read_connection() as connection, snapshot(connection):
-            return ApiResponse(task_graph_of(connection, scope_of(request), *window_of(after, before)))
+            return task_graph_of(connection, router.scope_of(request), *window_of(after, before))
 
     @router.get("/environment", operation_id=f"{word}_environment", response=Environment)
-    def environment(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> HttpResponse:
+    def environment(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
         """Machines, versions, configuration and surroundings of the processes in after ≤ time < before."""
         with read_connection() as connection:
-            return ApiResponse(environment_of(connection, scope_of(request), *window_of(after, before)))
+            return environment_of(connection, router.scope_of(request), *window_of(after, before))
 
 
 def window_of(after: float, before: float) -> tuple[int, int]:

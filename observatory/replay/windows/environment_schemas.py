@@ -6,7 +6,10 @@ from typing import Literal
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
 
+
+@shared("value", "count", "workers")
 class FactValue(Schema):
     value: str
     count: int
@@ -15,6 +18,7 @@ class FactValue(Schema):
     """ids of the first fifty"""
 
 
+@shared("kind", "name", "differs", "values", "more_values")
 class EnvironmentFact(Schema):
     """What the processes told of themselves, such as the version of a package."""
 
@@ -32,6 +36,7 @@ class EnvironmentFact(Schema):
     """that are left out"""
 
 
+@shared("workers", "is_hidden", "facts")
 class Environment(Schema):
     """Machines, versions, configuration and surroundings of the processes of a window."""
 

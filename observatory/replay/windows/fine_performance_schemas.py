@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
 
+
+@shared("context", "prefix", "name", "activity", "unit", "value")
 class Activity(Schema):
     """What the tasks of a prefix did with one activity."""
 
@@ -21,6 +24,7 @@ class Activity(Schema):
     value: float
 
 
+@shared("names", "activity", "unit", "value")
 class SpanActivity(Schema):
     """What the tasks of Dask spans with these names did with one activity."""
 
@@ -30,6 +34,7 @@ class SpanActivity(Schema):
     value: float
 
 
+@shared("activities", "spans")
 class FinePerformance(Schema):
     activities: list[Activity]
     """the largest first"""

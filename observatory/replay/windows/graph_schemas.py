@@ -7,7 +7,25 @@ from __future__ import annotations
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
 
+
+@shared(
+    "group",
+    "prefix",
+    "name",
+    "tasks",
+    "computed",
+    "computed_before",
+    "seconds",
+    "longest",
+    "erred",
+    "nbytes",
+    "before",
+    "waiting",
+    "queued",
+    "processing",
+)
 class GraphGroup(Schema):
     """A group of tasks. Times are seconds of all tasks within the window; null: without the agent."""
 
@@ -37,6 +55,7 @@ class GraphGroup(Schema):
     """time in which they were on a worker: computing, or waiting for data or for a thread"""
 
 
+@shared("task", "needed", "edges")
 class GroupEdges(Schema):
     """`task` needs `needed`: positions in `groups`. `edges` is the number of pairs of tasks."""
 
@@ -45,6 +64,7 @@ class GroupEdges(Schema):
     edges: list[float]
 
 
+@shared("start", "width", "bins", "group", "bin", "state", "change")
 class StateChanges(Schema):
     """How many more tasks of a group were in a state after a bin than before it."""
 
@@ -60,6 +80,7 @@ class StateChanges(Schema):
     change: list[float]
 
 
+@shared("start", "width", "bins", "group", "bin", "tasks", "seconds")
 class GroupWork(Schema):
     """What the tasks of a group computed in each bin."""
 
@@ -74,6 +95,18 @@ class GroupWork(Schema):
     seconds: list[float]
 
 
+@shared(
+    "start",
+    "stop",
+    "groups",
+    "others",
+    "edges",
+    "has_all_edges",
+    "changes",
+    "work",
+    "has_states",
+    "is_complete",
+)
 class GroupGraph(Schema):
     """The groups whose tasks changed, or were neither done nor forgotten, in a window, and their edges."""
 
@@ -94,6 +127,7 @@ class GroupGraph(Schema):
     """false: there are so many groups that states of the smallest are not kept"""
 
 
+@shared("task", "needed")
 class TaskEdges(Schema):
     """`task` needs `needed`: positions in `keys`."""
 
@@ -101,6 +135,7 @@ class TaskEdges(Schema):
     needed: list[int]
 
 
+@shared("task", "time", "state")
 class TaskChanges(Schema):
     """The changes of tasks' states, in order of time."""
 
@@ -111,6 +146,21 @@ class TaskChanges(Schema):
     """the new one, a position in Dask's states"""
 
 
+@shared(
+    "start",
+    "stop",
+    "most",
+    "is_too_large",
+    "has_states",
+    "keys",
+    "prefix",
+    "group",
+    "seconds",
+    "before",
+    "changes",
+    "edges",
+    "has_all_edges",
+)
 class TaskGraph(Schema):
     """The tasks that changed their state in a window, and their edges."""
 

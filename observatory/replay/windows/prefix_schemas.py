@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
 
+
+@shared("tasks", "seconds", "median", "p95", "longest", "histogram", "nbytes")
 class Durations(Schema):
     """Computations that end in a window. Quantiles are right within 10 %; null: none ended."""
 
@@ -21,6 +24,7 @@ class Durations(Schema):
     """sizes of the results"""
 
 
+@shared("prefix", "name", "transfer", "received", "disk", "serialization", "errors", "retries", "workers")
 class PrefixFigures(Durations):
     prefix: int
     name: str
@@ -39,6 +43,7 @@ class PrefixFigures(Durations):
     """that computed it; null: too many to be counted in this window"""
 
 
+@shared("group", "prefix", "name", "erred")
 class GroupFigures(Durations):
     group: int
     prefix: int
@@ -47,6 +52,7 @@ class GroupFigures(Durations):
     """of `tasks`, as the agent records them"""
 
 
+@shared("start", "stop", "shortest", "bins_of_octave")
 class Bins(Schema):
     """What of a window was recorded (seconds), and the bins of its histograms."""
 
@@ -56,6 +62,7 @@ class Bins(Schema):
     bins_of_octave: int
 
 
+@shared("prefixes", "others", "others_seconds")
 class Prefixes(Bins):
     """The prefixes of a window, those that took longest first."""
 
@@ -67,6 +74,7 @@ class Prefixes(Bins):
     """computing time of all that is left out"""
 
 
+@shared("groups", "others", "others_seconds")
 class Groups(Bins):
     """The groups of a window, those that took longest first."""
 
@@ -76,6 +84,7 @@ class Groups(Bins):
     others_seconds: float
 
 
+@shared("worker", "tasks", "seconds", "longest")
 class WorkerShare(Schema):
     """The tasks of a prefix that a worker computed."""
 
@@ -85,6 +94,7 @@ class WorkerShare(Schema):
     longest: float
 
 
+@shared("key", "worker", "lane", "start", "stop", "erred")
 class SlowTask(Schema):
     """A computation; its times end at the edges of a run."""
 
@@ -96,6 +106,7 @@ class SlowTask(Schema):
     erred: bool
 
 
+@shared("slowest", "workers", "worker_count", "groups", "group_count")
 class PrefixDetail(Bins):
     """A prefix in a window."""
 

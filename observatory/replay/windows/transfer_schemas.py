@@ -6,7 +6,10 @@ from typing import Literal
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
 
+
+@shared("count", "nbytes", "seconds", "unsized")
 class TransferSums(Schema):
     """Transfers together."""
 
@@ -18,6 +21,7 @@ class TransferSums(Schema):
     """how many of them have no known size: those that only spans tell of, as of stock clusters"""
 
 
+@shared("kind", "worker", "host")
 class TransferPlace(Schema):
     """A row and a column of the matrix of transfers."""
 
@@ -27,6 +31,7 @@ class TransferPlace(Schema):
     host: str | None
 
 
+@shared("sender", "receiver")
 class TransferCell(TransferSums):
     """Transfers of a pair; `sender` and `receiver` are indexes of places."""
 
@@ -34,11 +39,13 @@ class TransferCell(TransferSums):
     receiver: int
 
 
+@shared("key", "nbytes")
 class TransferKey(Schema):
     key: str
     nbytes: float | None
 
 
+@shared("sender", "receiver", "start", "stop", "nbytes", "count", "keys", "lane", "waiting", "prefix")
 class LargeTransfer(Schema):
     """A transfer; `sender` and `receiver` are ids of workers, null: unknown."""
 
@@ -57,6 +64,7 @@ class LargeTransfer(Schema):
     """id of that task's prefix"""
 
 
+@shared("victim", "thief", "outcome", "count")
 class StealCount(Schema):
     """Requests of one victim and thief with one outcome; ids of workers, null: unknown."""
 
@@ -66,6 +74,7 @@ class StealCount(Schema):
     count: int
 
 
+@shared("medium", "what", "nbytes", "progress")
 class ShuffleAmount(Schema):
     """Bytes of a P2P shuffle at its last sample in the window, and at some before."""
 
@@ -76,6 +85,7 @@ class ShuffleAmount(Schema):
     """time and bytes, at most forty"""
 
 
+@shared("shuffle", "first", "last", "amounts")
 class ShuffleProgress(Schema):
     """What a P2P shuffle had moved by the end of the window."""
 
@@ -85,6 +95,7 @@ class ShuffleProgress(Schema):
     amounts: list[ShuffleAmount]
 
 
+@shared("start", "width", "count", "nbytes", "received", "sent")
 class TransfersOverTime(Schema):
     """Transfers by the bin in which they start; bin `i` begins at `start + i * width` (seconds)."""
 
@@ -98,6 +109,19 @@ class TransfersOverTime(Schema):
     """bytes of the worker that was asked for; null: none was"""
 
 
+@shared(
+    "start",
+    "stop",
+    "total",
+    "unknown_senders",
+    "over_time",
+    "places",
+    "cells",
+    "largest",
+    "steals",
+    "outcomes",
+    "shuffles",
+)
 class Transfers(Schema):
     """Transfers that start in a window, stealing, and P2P shuffles."""
 

@@ -33,7 +33,7 @@ COLUMNS = WIDTH - 2 * MARGIN
 
 def cached_picture(run: Run, scope: Scope) -> bytes:
     """The run's picture, drawn again when what it shows was counted again, and after an hour."""
-    shown = repr((run.name, run.start, run.stop, run.counted, summary(run)))
+    shown = repr((scope.text(run.name), run.start, run.stop, run.counted, summary(run)))
     key = f"picture:{run.pk}:{hashlib.sha256(shown.encode()).hexdigest()}"
     try:
         found: bytes | None = cache.get(key)
@@ -49,7 +49,8 @@ def picture(run: Run, scope: Scope) -> bytes:
     """A PNG."""
     image = Image.new("RGB", (WIDTH, HEIGHT), BACKGROUND)
     draw = ImageDraw.Draw(image)
-    title = run.name if len(run.name) <= LONGEST_TITLE else f"{run.name[: LONGEST_TITLE - 1]}…"
+    name = scope.text(run.name)
+    title = name if len(name) <= LONGEST_TITLE else f"{name[: LONGEST_TITLE - 1]}…"
     draw.text((MARGIN, 50), title, TEXT, ImageFont.load_default(54))
     draw.text((MARGIN, 130), summary(run), MUTED, ImageFont.load_default(32))
     _draw_busy(draw, *_busy(scope))

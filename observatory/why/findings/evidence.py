@@ -177,6 +177,10 @@ class Evidence:
     def shows(self, section: Section) -> bool:
         return section in self.scope.sections
 
+    def exception(self, failure: store.Failure) -> str:
+        """The type of a failure's exception; "" where it is not known or not shared."""
+        return self.text(failure.exception_type) if self.shows(Section.TRACEBACKS) else ""
+
     @cached_property
     def _names(self) -> dict[int, str]:
         return prefix_names(self.connection, self._cluster)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
 
+
+@shared("label", "value")
 class FindingFact(Schema):
     label: str
     value: str
 
 
+@shared("label", "time")
 class FindingMoment(Schema):
     label: str
     time: float
 
 
+@shared("key", "prefix", "worker", "lane", "start", "stop")
 class FindingTask(Schema):
     key: str
     prefix: int
@@ -24,6 +29,20 @@ class FindingTask(Schema):
     stop: float
 
 
+@shared(
+    "kind",
+    "is_failure",
+    "sentence",
+    "thread_seconds",
+    "wall_seconds",
+    "facts",
+    "moments",
+    "tasks",
+    "workers",
+    "prefixes",
+    "advice",
+    "documentation",
+)
 class FindingItem(Schema):
     """A cause of lost time or failure."""
 
@@ -45,6 +64,7 @@ class FindingItem(Schema):
     """URL"""
 
 
+@shared("start", "stop", "has_agent", "looked_for", "findings")
 class Findings(Schema):
     """The causes of lost time or failure in a window, the most costly first."""
 

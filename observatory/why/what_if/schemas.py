@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from ninja import Schema
 
+from observatory.replay.answers.shared_fields import shared
 
+
+@shared("workers", "threads", "prefix", "times_as_fast", "no_transfers", "unlimited_memory", "seconds")
 class HelpfulChange(Schema):
     """None, 1 and false: as it was."""
 
@@ -23,6 +26,7 @@ class HelpfulChange(Schema):
     """that the window would have taken"""
 
 
+@shared("workers", "seconds", "naive")
 class SizePrediction(Schema):
     workers: int
     seconds: float
@@ -30,11 +34,25 @@ class SizePrediction(Schema):
     """the time of all tasks, divided by the threads"""
 
 
+@shared("prefix", "name")
 class PrefixChoice(Schema):
     prefix: int
     name: str
 
 
+@shared(
+    "start",
+    "stop",
+    "has_agent",
+    "seconds",
+    "simulated",
+    "workers",
+    "threads",
+    "doubts",
+    "changes",
+    "sizes",
+    "prefixes",
+)
 class WhatIf(Schema):
     """What would have helped most. Lists are empty where nothing can be predicted."""
 
@@ -58,6 +76,7 @@ class WhatIf(Schema):
     """at most fifty, those that computed longest first"""
 
 
+@shared("start", "stop", "seconds", "naive", "doubts")
 class Prediction(Schema):
     """What the asked change would have done; null: nothing can be predicted."""
 

@@ -13,9 +13,10 @@ from observatory.alerts.notifying.composing import message_of
 from observatory.alerts.rules.condition_rows import rows_of
 from observatory.alerts.rules.conditions import By, EventCondition, Measure, RunCondition
 from observatory.alerts.rules.events import ENDED_WITH_ERRORS, RUN_SLOWER
-from observatory.alerts.web.fired import fired_in
+from observatory.alerts.web.fired import fired_in, fired_of
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link
+from observatory.runs.sharing.scopes import scope_of_link
 from tests.alerted import make_alert
 from tests.world import HOSTILE, World, make_run, world
 
@@ -87,9 +88,9 @@ def test_a_public_link_shows_names_numbers_and_times_alone(world: World, run: Ru
     assert "w1 is full" not in page
     assert "long since" not in page
     assert "/alerts/" not in page
-    assert [(each.message, each.page_path, each.moment_path) for each in fired_in(run, is_public=True)] == [
-        ("", "", "")
-    ] * 2
+    fired = fired_of(run, scope_of_link(link))
+    assert [(each.message, each.page_path, each.moment_path) for each in fired] == [("", "", "")] * 2
+    assert not any(each.flag.is_firing for each in fired)
 
 
 @pytest.mark.parametrize(

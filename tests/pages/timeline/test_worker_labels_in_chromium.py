@@ -146,14 +146,6 @@ def test_a_file_of_the_run_has_its_labels_and_one_of_a_public_link_has_none(
     assert complaints == []
 
 
-def test_the_address_of_a_public_link_names_no_labels(run: Run, world: World) -> None:
-    place = "from=1780000001.000&label=version&value=2026.11&rows=w1"
-    for audience, kept in (("anyone", "from=1780000001.000&rows=w1"), ("members", place)):
-        made = world.client("owner").post(f"/runs/{run.pk}/links/", {"audience": audience, "place": place})
-        assert made.status_code == 302
-        assert run.permalinks.order_by("pk").last().place == kept  # type: ignore[union-attr]
-
-
 def test_what_can_not_be_compared_says_what_to_do(world: World) -> None:
     same = make_run(world.ended, [version("a")], seconds=2)
     page = world.client("viewer").get(f"/runs/{same.pk}/compare-workers/").content.decode()

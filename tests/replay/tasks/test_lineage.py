@@ -11,8 +11,8 @@ from django.test import Client
 
 from observatory.clusters.models import Cluster
 from observatory.replay.lineage import MAXIMUM_TASKS, lineage_of, stolen_tasks
+from observatory.replay.lineage_schemas import Lineage, StolenTasks
 from observatory.replay.pseudonyms import make_pseudonyms
-from observatory.replay.schemas import Lineage, StolenTasks
 from observatory.replay.scope import Scope
 from observatory.store.keys import split_key
 from observatory.store.queries import timeline

@@ -29,6 +29,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _finding(evidence: Evidence, failure: Failure) -> Finding:
     prefix, key = evidence.prefix(failure.prefix), evidence.text(failure.key)
+    exception = evidence.exception(failure)
     message = evidence.text(failure.message) if evidence.shows(Section.TRACEBACKS) else ""
     spans = evidence.computations.spans
     attempts = np.flatnonzero(spans.is_error & (spans.prefix == failure.prefix))
@@ -41,14 +42,14 @@ def _finding(evidence: Evidence, failure: Failure) -> Finding:
         )
         advice = DEATHS_ADVICE
     else:
-        what = f"{failure.exception_type or 'an exception'}{f': {message}' if message else ''}"
+        what = f"{exception or 'an exception'}{f': {message}' if message else ''}"
         sentence = f"{counted(failure.count, 'task')} of {prefix} failed with {what}."
         advice = ""
     return Finding(
         sentence,
         evidence.cost(seconds),
         facts(
-            ("exception", evidence.text(failure.exception_type)),
+            ("exception", exception or None),
             ("first task", key),
             ("tasks that failed because of it", f"{failure.dependents:,}" if failure.dependents else None),
             ("message", message),

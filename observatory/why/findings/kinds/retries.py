@@ -27,7 +27,7 @@ def _finding(evidence: Evidence, failure: Failure, is_retried: bool) -> Finding:
     found = evidence.computations
     rows = np.flatnonzero(found.spans.is_error & (found.spans.prefix == failure.prefix))
     waited = evidence.waits.waited_for(found.spans.times.where(rows))
-    name, exception = evidence.prefix(failure.prefix), evidence.text(failure.exception_type)
+    name, exception = evidence.prefix(failure.prefix), evidence.exception(failure) or "an exception"
     if is_retried:
         sentence = f"{counted(failure.count, 'attempt')} of {name} failed with {exception} and were repeated."
     else:
