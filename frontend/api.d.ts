@@ -621,6 +621,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{cluster_id}/prefix-names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prefix Names
+         * @description The names of prefixes that `/lanes` leaves out; `ids` are comma-separated.
+         */
+        get: operations["cluster_prefix_names"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{cluster_id}/tiles/{layer}/{level}/{index}": {
         parameters: {
             query?: never;
@@ -1103,6 +1123,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/timeline/prefix-names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prefix Names
+         * @description The names of prefixes that `/lanes` leaves out; `ids` are comma-separated.
+         */
+        get: operations["run_prefix_names"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/timeline/tiles/{layer}/{level}/{index}": {
         parameters: {
             query?: never;
@@ -1577,6 +1617,26 @@ export interface paths {
          * @description Workers, lanes, prefixes and the series of each layer.
          */
         get: operations["link_lanes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/r/{token}/prefix-names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prefix Names
+         * @description The names of prefixes that `/lanes` leaves out; `ids` are comma-separated.
+         */
+        get: operations["link_prefix_names"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4208,7 +4268,10 @@ export interface components {
             /** Terminate */
             terminate: number;
         };
-        /** Lanes */
+        /**
+         * Lanes
+         * @description What a page draws. An answer has at most some 15 MB, whatever a cluster's names are.
+         */
         Lanes: {
             /** Version */
             version: string;
@@ -4222,6 +4285,21 @@ export interface components {
             series: {
                 [key: string]: components["schemas"]["TimelineSeriesGroup"][];
             };
+            left_out: components["schemas"]["LeftOut"];
+        };
+        /**
+         * LeftOut
+         * @description How many there are beside those that are listed.
+         */
+        LeftOut: {
+            /** Workers */
+            workers: number;
+            /** Lanes */
+            lanes: number;
+            /** Prefixes */
+            prefixes: number;
+            /** Series */
+            series: number;
         };
         /**
          * TimelineLane
@@ -4308,6 +4386,31 @@ export interface components {
             /** Process */
             process: number | null;
         };
+        /** PrefixName */
+        PrefixName: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Color */
+            color: string;
+        };
+        /**
+         * OtherProgress
+         * @description The tasks of the prefixes that are not listed, together, as those of one that is.
+         */
+        OtherProgress: {
+            /** Prefixes */
+            prefixes: number;
+            /** Done */
+            done: number;
+            /** Total */
+            total: number | null;
+            /** Erred */
+            erred: number | null;
+            /** Seconds */
+            seconds: number;
+        };
         /**
          * PrefixProgress
          * @description Tasks of a prefix up to the time of the state. A task that is computed again counts again.
@@ -4345,6 +4448,7 @@ export interface components {
             version: number;
             /** Progress */
             progress: components["schemas"]["PrefixProgress"][];
+            other_progress: components["schemas"]["OtherProgress"] | null;
             /** Progress At */
             progress_at: number | null;
             /** Tasks */
@@ -7290,6 +7394,28 @@ export interface operations {
             };
         };
     };
+    cluster_prefix_names: {
+        parameters: {
+            query: {
+                ids: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixName"][];
+                };
+            };
+        };
+    };
     cluster_tile: {
         parameters: {
             query?: {
@@ -7880,6 +8006,28 @@ export interface operations {
             };
         };
     };
+    run_prefix_names: {
+        parameters: {
+            query: {
+                ids: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixName"][];
+                };
+            };
+        };
+    };
     run_tile: {
         parameters: {
             query?: {
@@ -8466,6 +8614,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Lanes"];
+                };
+            };
+        };
+    };
+    link_prefix_names: {
+        parameters: {
+            query: {
+                ids: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PrefixName"][];
                 };
             };
         };

@@ -126,6 +126,9 @@ export const MAXIMUM_TILES = 12;
 /** Stacks in one request. */
 export const MAXIMUM_STACKS = 200;
 
+/** Names of prefixes in one request. */
+export const MAXIMUM_NAMES = 200;
+
 /** Suffix of the layers of all workers together: `memory.all`. */
 export const ALL_WORKERS = "all";
 

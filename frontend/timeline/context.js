@@ -13,6 +13,7 @@ import { PlayheadState } from "./playhead_state.js";
 import { Model } from "./model.js";
 import { Notes } from "./marks/notes.js";
 import { Selection } from "./selection.js";
+import { PrefixNames } from "./prefix_names.js";
 import { ProfileOptions } from "./profile_options.js";
 import { RunOptions } from "./run_options.js";
 import { getJson } from "./sources/source.js";
@@ -32,6 +33,8 @@ export async function loadContext(source) {
   const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
   const model = new Model(info.band);
   model.load(lanes);
+  const names = new PrefixNames(source, model);
+  model.askName = (prefix) => names.ask(prefix);
   const timeline = new Timeline(info);
   const selection = new Selection();
   const freshness = new Freshness(info, timeline);

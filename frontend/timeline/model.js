@@ -12,6 +12,7 @@ import { bandLayer, layerName } from "./tiles/bands.js";
 /** @typedef {import("../types.js").SeriesGroup} SeriesGroup */
 /** @typedef {import("../types.js").Block} Block */
 /** @typedef {import("./slots.js").Slot} Slot */
+/** @typedef {import("../types.js").Schemas["LeftOut"]} LeftOut */
 
 const UNKNOWN_COLOR = "#888888";
 
@@ -39,11 +40,15 @@ export class Model extends EventTarget {
     this.colors = new PrefixColors();
     /** @type {Map<number, Series>} series whose layer isn't known before their first sample */
     this.unplaced = new Map();
+    /** @type {LeftOut} how many there are beside those that are listed */
+    this.leftOut = { workers: 0, lanes: 0, prefixes: 0, series: 0 };
+    /** @type {(prefix: number) => void} called for the name of a prefix that isn't listed */
+    this.askName = () => {};
   }
 
   /**
    * Takes what /clusters/{id}/lanes answered.
-   * @param {{version?: string, workers: Worker[], lanes: Lane[], prefixes: Prefix[], series: Record<string, SeriesGroup[]>}} answer
+   * @param {{version?: string, workers: Worker[], lanes: Lane[], prefixes: Prefix[], series: Record<string, SeriesGroup[]>, left_out?: LeftOut}} answer
    */
   load(answer) {
     for (const worker of answer.workers) this.workers.set(worker.id, worker);
@@ -51,6 +56,7 @@ export class Model extends EventTarget {
     this.#addPrefixes(answer.prefixes);
     for (const [layer, groups] of Object.entries(answer.series)) this.#seriesGroups.set(layer, groups);
     this.lanesVersion = answer.version ?? "";
+    this.leftOut = answer.left_out ?? this.leftOut;
     this.#changed();
   }
 
@@ -212,7 +218,15 @@ export class Model extends EventTarget {
 
   /** @param {number} id */
   prefixName(id) {
-    return this.prefixes.get(id)?.name ?? `prefix ${id}`;
+    const known = this.prefixes.get(id);
+    if (!known) this.askName(id);
+    return known?.name ?? `prefix ${id}`;
+  }
+
+  /** @param {Prefix[]} prefixes that weren't listed */
+  addPrefixes(prefixes) {
+    this.#addPrefixes(prefixes);
+    this.#changed();
   }
 
   /**

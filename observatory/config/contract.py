@@ -86,7 +86,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     """Constants of the server that the browser needs, each with its meaning."""
     from observatory.clusters.status import TAKEN_STREAMS
     from observatory.exchange.formats.report import BINS_AN_INTERVAL, FINEST_PROFILE
-    from observatory.replay.api import MAXIMUM_STACKS, MAXIMUM_TILES
+    from observatory.replay.api import MAXIMUM_NAMES, MAXIMUM_STACKS, MAXIMUM_TILES
     from observatory.replay.tabs import DEFAULT_TAB, TABS
     from observatory.replay.tiles.each_worker import SHIFT
     from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
@@ -115,6 +115,7 @@ def constants() -> dict[str, tuple[Any, str]]:
         "MAXIMUM_ROWS": (MAXIMUM_ROWS, "Rows that a block may have."),
         "MAXIMUM_TILES": (MAXIMUM_TILES, "Tiles that one response may have."),
         "MAXIMUM_STACKS": (MAXIMUM_STACKS, "Stacks in one request."),
+        "MAXIMUM_NAMES": (MAXIMUM_NAMES, "Names of prefixes in one request."),
         "ALL_WORKERS": (ALL, "Suffix of the layers of all workers together: `memory.all`."),
         "EACH_WORKER": (EACH, "Suffix of the layers with one value of each worker: `memory.each`."),
         "WIDE_BIN": (1 << SHIFT, "Bins of a level in a bin of `memory.each`."),

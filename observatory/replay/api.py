@@ -27,6 +27,7 @@ from observatory.replay.schemas import (
     EventItem,
     Lanes,
     Outliers,
+    PrefixName,
     SpanDetail,
     State,
 )
@@ -59,6 +60,8 @@ FOREVER = "private, max-age=31536000, immutable"
 REVALIDATED = "private, no-cache"
 MAXIMUM_STACKS = 200
 """stacks in one response; each usually has 2 to 5 kB, at most 100 kB, and compresses to a tenth"""
+MAXIMUM_NAMES = 200
+"""names of prefixes in one response"""
 MAXIMUM_TEXT = 200
 MAXIMUM_TILES = 12
 """tiles in one response"""
@@ -84,6 +87,11 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
     def lanes(request: HttpRequest) -> Item:
         """Workers, lanes, prefixes and the series of each layer."""
         return cluster_info.lanes(router.scope_of(request))
+
+    @router.get("/prefix-names", operation_id=f"{word}_prefix_names", response=list[PrefixName])
+    def prefix_names(request: HttpRequest, ids: str) -> list[Item]:
+        """The names of prefixes that `/lanes` leaves out; `ids` are comma-separated."""
+        return cluster_info.prefix_names(router.scope_of(request), _parse_ids(ids, MAXIMUM_NAMES))
 
     @router.get("/tiles/{layer}/{level}/{index}", operation_id=f"{word}_tile")
     def tiles(
@@ -184,7 +192,7 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         """The frames of stacks, as one block; `ids` are comma-separated."""
         scope = router.scope_of(request)
         require(scope, Section.CODE)
-        return _stacks(request, scope, _parse_ids(ids))
+        return _stacks(request, scope, _parse_ids(ids, MAXIMUM_STACKS))
 
     add_window_routes(router, word)
     add_log_routes(router, word)
@@ -258,11 +266,11 @@ def _stacks(request: HttpRequest, scope: Scope, ids: list[int]) -> HttpResponse:
     return _response(request, packed, FOREVER if is_complete else REVALIDATED, _gzipped)
 
 
-def _parse_ids(ids: str) -> list[int]:
+def _parse_ids(ids: str, most: int) -> list[int]:
     """Parse comma-separated ids. Raises HttpError (422) for anything else, and for too many."""
     numbers = ids.split(",")
-    if len(numbers) > MAXIMUM_STACKS:
-        raise HttpError(422, f"ids are {len(numbers)}: at most {MAXIMUM_STACKS} per request")
+    if len(numbers) > most:
+        raise HttpError(422, f"ids are {len(numbers)}: at most {most} per request")
     for number in numbers:
         if not (number.isascii() and number.isdecimal() and len(number) <= 10 and int(number) <= LARGEST_ID):
             raise HttpError(422, f"ids has {number[:50]!r}: each is a number of up to {LARGEST_ID}")

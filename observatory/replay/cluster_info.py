@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from cachetools import LRUCache, cached
 
+from observatory.replay.listed_lanes import busiest, listed, series_where
 from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.builder import recorded_tiles
@@ -22,7 +23,13 @@ from observatory.store.connection import read_connection
 from observatory.store.ingest import agents
 from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
-from observatory.store.queries.dimensions import Dimensions, dimensions_version, read_dimensions
+from observatory.store.queries.dimensions import (
+    Dimensions,
+    dimensions_version,
+    prefix_ids,
+    read_dimensions,
+    read_prefixes,
+)
 from observatory.store.queries.events import messages_of
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.progress import computing_seconds
@@ -86,16 +93,20 @@ def lanes(scope: Scope) -> dict[str, Any]:
 
     `version` is an empty text for a window, where these depend on its records, too.
     """
+    cluster = scope.cluster.pk
     intervals = Intervals(scope.cluster.identity_interval, scope.cluster.metrics_interval)
     with read_connection() as connection:
         # first: what is added meanwhile makes it outdated
-        version = dimensions_version(connection, scope.cluster.pk)
-        dimensions = _dimensions(connection, scope.cluster.pk, version)
+        version = dimensions_version(connection, cluster)
+        dimensions = _dimensions(connection, cluster, version)
         if not scope.is_whole:
             dimensions = _clip(connection, dimensions, scope)
-        seconds = computing_seconds(connection, scope.cluster.pk, *scope.window)
-        if scope.pseudonyms is not None:
-            dimensions = _with_pseudonyms(dimensions, scope.pseudonyms)
+        dimensions, left_out = listed(dimensions)
+        prefixes = _shown_prefixes(connection, scope)
+        seconds = computing_seconds(connection, cluster, *scope.window)
+        named = read_prefixes(connection, cluster, busiest(prefixes, seconds))
+    if scope.pseudonyms is not None:
+        dimensions = _with_pseudonyms(dimensions, scope.pseudonyms)
     series: dict[str, list[dict[str, Any]]] = {layer: [] for layer in LAYERS}
     for item in dimensions.series:
         layer = LAYER_OF_METRIC[item["metric"]]
@@ -104,9 +115,21 @@ def lanes(scope: Scope) -> dict[str, Any]:
         "version": version if scope.is_whole else "",
         "workers": dimensions.workers,
         "lanes": dimensions.lanes,
-        "prefixes": [{**prefix, "seconds": seconds.get(prefix["id"], 0.0)} for prefix in dimensions.prefixes],
+        "prefixes": [
+            {**prefix, "name": scope.text(prefix["name"]), "seconds": seconds.get(prefix["id"], 0.0)}
+            for prefix in named
+        ],
         "series": series,
+        "left_out": {**left_out, "prefixes": len(prefixes) - len(named)},
     }
+
+
+def prefix_names(scope: Scope, ids: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the prefixes with these ids, those of a window where they have spans in it."""
+    with read_connection() as connection:
+        known = _shown_prefixes(connection, scope).intersection(ids)
+        found = read_prefixes(connection, scope.cluster.pk, known)
+    return [{**prefix, "name": scope.text(prefix["name"])} for prefix in found]
 
 
 @cached(LRUCache(4), key=lambda _, cluster, version: (cluster, version), lock=Lock())
@@ -123,7 +146,6 @@ def _with_pseudonyms(dimensions: Dimensions, pseudonyms: Pseudonyms) -> Dimensio
     return replace(
         dimensions,
         workers=[pseudonyms.item(worker) for worker in dimensions.workers],
-        prefixes=[{**prefix, "name": text(prefix["name"])} for prefix in dimensions.prefixes],
         series=[
             {**item, "labels": {name: text(value) for name, value in item["labels"].items()}}
             for item in dimensions.series
@@ -147,12 +169,10 @@ def _clip(connection: psycopg.Connection, dimensions: Dimensions, scope: Scope) 
         if worker["started"] < stop and (worker["ended"] is None or worker["ended"] > start)
     ]
     known = {worker["id"] for worker in workers}
-    prefixes = _prefixes(connection, scope)
     clipped = Dimensions(
         workers,
         [lane for lane in dimensions.lanes if lane["worker"] in known],
-        [prefix for prefix in dimensions.prefixes if prefix["id"] in prefixes],
-        _series_where(dimensions, lambda _, worker: worker is None or worker in known),
+        series_where(dimensions.series, lambda _, worker: worker is None or worker in known),
     )
     return _recorded(connection, clipped, scope) if scope.is_public else clipped
 
@@ -165,21 +185,8 @@ def _recorded(connection: psycopg.Connection, dimensions: Dimensions, scope: Sco
     return replace(
         dimensions,
         lanes=[lane for lane in dimensions.lanes if lane["id"] in lanes],
-        series=_series_where(dimensions, lambda id, _: id in series),
+        series=series_where(dimensions.series, lambda id, _: id in series),
     )
-
-
-def _series_where(
-    dimensions: Dimensions, is_shown: Callable[[int, int | None], bool]
-) -> list[dict[str, Any]]:
-    """Return the series of the dimensions for whose id and worker `is_shown` returns true."""
-    found = []
-    for item in dimensions.series:
-        pairs = zip(item["ids"], item["workers"], strict=True)
-        if shown := [(id, worker) for id, worker in pairs if is_shown(id, worker)]:
-            ids, workers = zip(*shown, strict=True)
-            found.append({**item, "ids": list(ids), "workers": list(workers)})
-    return found
 
 
 def _lanes_with_spans(connection: psycopg.Connection, scope: Scope) -> set[int]:
@@ -190,6 +197,10 @@ def _lanes_with_spans(connection: psycopg.Connection, scope: Scope) -> set[int]:
     )
     blocks = (block for tile in tiles for block in decode(tile.body) if "lane" in block.columns)
     return {lane for block in blocks for lane in block.list("lane")}
+
+
+def _shown_prefixes(connection: psycopg.Connection, scope: Scope) -> set[int]:
+    return prefix_ids(connection, scope.cluster.pk) if scope.is_whole else _prefixes(connection, scope)
 
 
 def _prefixes(connection: psycopg.Connection, scope: Scope) -> set[int]:

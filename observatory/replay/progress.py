@@ -6,7 +6,7 @@ counted from their spans, and the rest is what the scheduler's metrics and count
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -33,6 +33,8 @@ MAXIMUM_AGE = 3.5
 """sampling intervals after which a sample is too old"""
 FINISHED_STATES = ("memory", "erred", "released")
 UNKNOWN_PREFIX = -1
+MOST_PREFIXES = 1_000
+"""that are listed; live pages get them each second"""
 STATES = tuple(state for state in TASK_STATES if state != "forgotten")
 
 Row = dict[str, Any]
@@ -117,6 +119,29 @@ def rows(now: Progress, before: Progress | None) -> list[Row]:
         if row["done"] or row["total"] or row["erred"]:
             found.append(row)
     return found
+
+
+def listed_rows(found: Sequence[Row]) -> tuple[list[Row], Row | None]:
+    """Return the rows of the prefixes with most tasks, in their order, and the sums of the others."""
+    if len(found) <= MOST_PREFIXES:
+        return list(found), None
+    places = sorted(range(len(found)), key=lambda place: -_weight(found[place]))
+    left = [found[place] for place in places[MOST_PREFIXES:]]
+
+    def total(name: str) -> int | None:
+        return None if any(row[name] is None for row in left) else sum(row[name] for row in left)
+
+    others = {name: total(name) for name in ("done", "total", "erred")}
+    seconds = sum(row["seconds"] for row in left)
+    return [found[place] for place in sorted(places[:MOST_PREFIXES])], {
+        "prefixes": len(left),
+        **others,
+        "seconds": seconds,
+    }
+
+
+def _weight(row: Row) -> int:
+    return int(max(row["total"] or 0, row["done"] + (row["erred"] or 0)))
 
 
 def tasks_of(connection: psycopg.Connection, scope: Scope, now: Progress, before: Progress | None) -> Tasks:

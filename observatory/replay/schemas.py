@@ -188,15 +188,39 @@ class TimelineSeriesGroup(Schema):
     """usual seconds between two samples"""
 
 
-@shared("version", "workers", "lanes", "prefixes", "series")
+@shared("workers", "lanes", "prefixes", "series")
+class LeftOut(Schema):
+    """How many there are beside those that are listed."""
+
+    workers: int
+    lanes: int
+    prefixes: int
+    series: int
+
+
+@shared("version", "workers", "lanes", "prefixes", "series", "left_out")
 class Lanes(Schema):
+    """What a page draws. An answer has at most some 15 MB, whatever a cluster's names are."""
+
     version: str
     """differs once the cluster's workers, lanes, prefixes or series differ; empty for a window"""
     workers: list[TimelineWorker]
+    """the newest, up to 4 MiB of them"""
     lanes: list[TimelineLane]
+    """of these workers, at most 100,000"""
     prefixes: list[TimelinePrefix]
+    """the 2,000 that computed longest; `/prefix-names` has the names of others"""
     series: dict[str, list[TimelineSeriesGroup]]
-    """by layer"""
+    """by layer; of these workers, up to 4 MiB of them"""
+    left_out: LeftOut
+
+
+@shared("id", "name", "color")
+class PrefixName(Schema):
+    id: int
+    name: str
+    color: str
+    """Dask's"""
 
 
 @shared("prefix", "name", "color", "done", "total", "erred", "states", "seconds")
@@ -256,6 +280,17 @@ class WorkerState(Schema):
     """whether heartbeats are missing, so that the values are old or unknown"""
 
 
+@shared("prefixes", "done", "total", "erred", "seconds")
+class OtherProgress(Schema):
+    """The tasks of the prefixes that are not listed, together, as those of one that is."""
+
+    prefixes: int
+    done: int
+    total: int | None
+    erred: int | None
+    seconds: float
+
+
 @shared("workers", "threads", "tasks", "seconds")
 class StateTotals(Schema):
     workers: int
@@ -264,7 +299,18 @@ class StateTotals(Schema):
     seconds: float
 
 
-@shared("at", "version", "progress", "progress_at", "tasks", "tasks_at", "unrunnable", "workers", "totals")
+@shared(
+    "at",
+    "version",
+    "progress",
+    "other_progress",
+    "progress_at",
+    "tasks",
+    "tasks_at",
+    "unrunnable",
+    "workers",
+    "totals",
+)
 class State(Schema):
     """The state of a cluster at a time."""
 
@@ -272,6 +318,9 @@ class State(Schema):
     """the requested time; in a live cluster at most the newest of which everything is known"""
     version: int
     progress: list[PrefixProgress]
+    """at most 1,000 prefixes, those with most tasks"""
+    other_progress: OtherProgress | None
+    """null: all prefixes are listed"""
     progress_at: float | None
     """when the scheduler's metrics were read that `total` and `erred` are from; null: they are of the state's
     time, as an agent told each change, or unknown"""

@@ -13,6 +13,7 @@ from observatory.replay.progress import (
     SCRAPED_COUNTS,
     TASK_COUNTS,
     Progress,
+    listed_rows,
     polled_age,
     progress_at,
     rows,
@@ -78,7 +79,8 @@ def state_at(
     now = _progress(connection, scope, at, extent, since)
     if before is None:
         before = progress_before(connection, scope)
-    progress = rows(now, before)
+    counted = rows(now, before)
+    progress, others = listed_rows(counted)
     tasks = tasks_of(connection, scope, now, before)
     if scope.pseudonyms is not None:
         progress = [{**row, "name": scope.text(row["name"])} for row in progress]
@@ -92,6 +94,7 @@ def state_at(
         "at": at / 1e6,
         "version": extent.version if extent else 1,
         "progress": progress,
+        "other_progress": others,
         "progress_at": None if now.sampled_at is None else now.sampled_at / 1e6,
         "tasks": tasks.counts,
         "tasks_at": None if tasks.at is None else tasks.at / 1e6,
@@ -112,8 +115,8 @@ def state_at(
         "totals": {
             "workers": len(workers),
             "threads": sum(worker.nthreads for worker in workers),
-            "tasks": sum(row["done"] for row in progress),
-            "seconds": sum(row["seconds"] for row in progress),
+            "tasks": sum(row["done"] for row in counted),
+            "seconds": sum(row["seconds"] for row in counted),
         },
     }
 

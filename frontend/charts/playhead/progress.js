@@ -37,11 +37,12 @@ export const progress = {
  */
 export function barsOf(state, query, colors) {
   const all = [...state.progress].sort((one, other) => weight(other) - weight(one));
-  const isCut = all.length > MOST;
+  const unlisted = state.other_progress ?? null;
+  const isCut = all.length > MOST || unlisted !== null;
   const found = query ? all.filter(({ name }) => name.toLowerCase().includes(query)) : all;
   const most = query ? MOST_FOUND : isCut ? MOST - 1 : MOST;
   const [first, left] = [found.slice(0, most), found.slice(most)];
-  const others = query || !left.length ? [] : [together(left)];
+  const others = query || !(left.length || unlisted) ? [] : [together(left, unlisted)];
   const rows = [...first, ...others].map((row) => {
     const weighed = Math.max(1, weight(row));
     const erred = row.erred ?? 0;
@@ -59,7 +60,8 @@ export function barsOf(state, query, colors) {
     return { name: row.name, value: describe(row), parts };
   });
   const more = query && left.length ? `and ${formatCount(left.length)} more` : "";
-  const untold = more || (found.some(({ total }) => total === null) ? NO_TOTALS : "");
+  const unsearched = query && unlisted ? `${formatCount(unlisted.prefixes)} prefixes with fewer tasks are not searched` : "";
+  const untold = [more, unsearched].filter(Boolean).join(" · ") || (found.some(({ total }) => total === null) ? NO_TOTALS : "");
   return { rows, isCut, note: [untold, sampledNote(state.at, state.progress_at, "Erred tasks and totals")].filter(Boolean).join(" · ") };
 }
 
@@ -71,16 +73,18 @@ function leftWords({ states }) {
 
 /**
  * @param {State["progress"]} rows
+ * @param {State["other_progress"]} unlisted
  * @returns {State["progress"][number]}
  */
-function together(rows) {
-  const sum = (/** @type {(row: State["progress"][number]) => number} */ of) => rows.reduce((total, row) => total + of(row), 0);
-  const hasTotals = rows.every(({ total }) => total !== null);
+function together(rows, unlisted) {
+  const parts = unlisted ? [...rows, unlisted] : rows;
+  const sum = (/** @type {(part: typeof parts[number]) => number} */ of) => parts.reduce((total, part) => total + of(part), 0);
+  const hasTotals = parts.every(({ total }) => total !== null);
   return {
     prefix: 0,
     seconds: sum(({ seconds }) => seconds),
     states: null,
-    name: `others (${formatCount(rows.length)})`,
+    name: `others (${formatCount(rows.length + (unlisted?.prefixes ?? 0))})`,
     color: OTHERS,
     done: sum(({ done }) => done),
     erred: sum(({ erred }) => erred ?? 0),
@@ -92,15 +96,16 @@ function together(rows) {
  * @param {State} state
  * @returns {import("../chart_menu/table.js").Table}
  */
-function tableOf({ progress }) {
-  const all = [...progress].sort((one, other) => weight(other) - weight(one));
+function tableOf({ progress, other_progress: unlisted }) {
+  const listed = [...progress].sort((one, other) => weight(other) - weight(one));
+  const all = unlisted ? [...listed, together([], unlisted)] : listed;
   return {
     columns: ["prefix", "done", "erred", "total"],
     rows: all.map((row) => [row.name, row.done, row.erred ?? null, row.total ?? null]),
   };
 }
 
-/** @param {State["progress"][number]} row */
+/** @param {Pick<State["progress"][number], "done"|"erred"|"total">} row */
 function weight(row) {
   return Math.max(row.total ?? 0, row.done + (row.erred ?? 0));
 }

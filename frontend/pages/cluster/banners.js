@@ -1,5 +1,6 @@
 // Banners: nothing recorded yet, connection lost, event stream stolen, data missing.
 
+import { formatCount } from "../../formatting.js";
 import { formatDate, zoneName } from "../../timeline/times.js";
 import { TAKEN_STREAMS } from "../../contract.js";
 import { element } from "../../element.js";
@@ -57,6 +58,7 @@ export class Banners {
       banners.push({ kind: "warning", text: `The scheduler could not be read: ${info.target.last_error}` });
     }
     for (const message of info.not_recorded) banners.push({ kind: "warning", text: `Not all metrics are recorded: ${message}.` });
+    banners.push(...leftOut(this.#context.model.leftOut).map((text) => ({ kind: /** @type {const} */ ("info"), text })));
     if (tiles.problem) banners.push({ kind: "danger", text: tiles.problem });
     if (info.task_count === 0) banners.push({ kind: "info", text: this.#empty(live) });
     return banners;
@@ -70,4 +72,19 @@ export class Banners {
     if (!workers.size) return "Connected to the scheduler; waiting for its first worker.";
     return "Connected to the scheduler; waiting for its first task. Tasks appear here within a second.";
   }
+}
+
+/**
+ * What the page doesn't list, in sentences.
+ * @param {import("../../timeline/model.js").LeftOut} counts
+ * @returns {string[]}
+ */
+export function leftOut({ prefixes, ...others }) {
+  const said = Object.entries(others).filter(([, count]) => count).map(([what, count]) => `${formatCount(count)} ${what}`);
+  return [
+    ...(prefixes
+      ? [`There are ${formatCount(prefixes)} more prefixes than those that computed longest: they are grey, and have their names where they are pointed at.`]
+      : []),
+    ...(said.length ? [`There are more workers than a page can show: ${said.join(", ")} are left out, those of the newest workers are not.`] : []),
+  ];
 }

@@ -20,8 +20,10 @@ from django.db.models import Q
 
 from observatory.alerts.web.timelines import alerts_of
 from observatory.exchange.formats.report_instants import instants_of, largest_results, states_and_figures
+from observatory.exchange.formats.report_schemas import schema_of
 from observatory.exchange.formats.report_spans import pack_spans
 from observatory.exchange.records.records import part_of
+from observatory.replay.answers.shared_fields import shown
 from observatory.replay.cluster_info import cluster_info, lanes
 from observatory.replay.lineage import stolen_tasks
 from observatory.replay.logs.api import line_document
@@ -69,6 +71,7 @@ DETAILED_PREFIXES = 20
 class Report:
     """Everything in it is by path, in the order in which a page needs it."""
 
+    scope: Scope
     info: dict[str, Any]
     entries: dict[str, bytes] = field(default_factory=dict)
     level: int = MAXIMUM_LEVEL
@@ -79,8 +82,9 @@ class Report:
     """seconds between two states"""
 
     def add(self, path: str, content: bytes | dict[str, Any] | list[Any]) -> None:
-        body = content if isinstance(content, bytes) else _json(content)
-        self.entries[path] = gzip.compress(body, 9, mtime=0)
+        if not isinstance(content, bytes):
+            content = _json(shown(self.scope, schema_of(path), content))
+        self.entries[path] = gzip.compress(content, 9, mtime=0)
 
 
 def report_of(scope: Scope, progress: Callable[[float], None]) -> Report:
@@ -88,7 +92,7 @@ def report_of(scope: Scope, progress: Callable[[float], None]) -> Report:
     known = cluster_info(scope)
     ended = known["ended"] or max(known["last"], known["first"])
     known |= {"target": None, "project": None, "is_whole": False, "ended": ended}
-    report = Report(known)
+    report = Report(scope, known)
     names = lanes(scope)
     report.add("/lanes", names)
     positions = [worker["position"] for worker in names["workers"]]

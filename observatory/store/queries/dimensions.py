@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
@@ -17,19 +17,18 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """The workers, lanes, prefixes and series of a cluster, as the API lists them.
+    """The workers, lanes and series of a cluster, as the API lists them.
 
     An item of `series` has all series of one metric and the same labels: a thousand workers have 13,000.
     """
 
     workers: list[Item]
     lanes: list[Item]
-    prefixes: list[Item]
     series: list[Item]
 
 
 def read_dimensions(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> Dimensions:
-    """Return all workers, lanes and prefixes of the cluster, and the series of `metrics`."""
+    """Return all workers and lanes of the cluster, and the series of `metrics`."""
     workers = _items(
         connection,
         f"""SELECT id, address, name, host, {SLOT} AS slot, nthreads, memory_limit,
@@ -56,9 +55,20 @@ def read_dimensions(connection: psycopg.Connection, cluster: int, metrics: Seque
                WHERE cluster_id = %s ORDER BY worker_id, position""",
             [cluster],
         ),
-        _items(connection, "SELECT id, name, color FROM prefix WHERE cluster_id = %s ORDER BY id", [cluster]),
         series,
     )
+
+
+def prefix_ids(connection: psycopg.Connection, cluster: int) -> set[int]:
+    """Return the ids of all prefixes of the cluster."""
+    rows = connection.execute("SELECT id FROM prefix WHERE cluster_id = %s", [cluster])
+    return {id for (id,) in rows.fetchall()}
+
+
+def read_prefixes(connection: psycopg.Connection, cluster: int, ids: Iterable[int]) -> list[Item]:
+    """Return the prefixes of the cluster that have one of the ids: `id`, `name` and `color`, by id."""
+    query = "SELECT id, name, color FROM prefix WHERE cluster_id = %s AND id = ANY(%s) ORDER BY id"
+    return _items(connection, query, [cluster, list(ids)])
 
 
 def dimensions_version(connection: psycopg.Connection, cluster: int) -> str:

@@ -50,3 +50,14 @@ test("what is to do is told by state, and when totals were sampled before the pl
   assert.match(note ?? "", /^Erred tasks and totals are of .*, 3.00 s earlier$/);
   assert.equal(barsOf({ ...state, progress_at: null }, "", colors).note, "");
 });
+
+test("prefixes that the state does not list are among the others, and a search says so", () => {
+  const unlisted = { prefixes: 99_000, done: 5, erred: null, total: null, seconds: 1 };
+  const { rows, isCut } = barsOf({ ...stateOf(2), other_progress: unlisted }, "", colors);
+  assert.equal(isCut, true);
+  assert.deepEqual(rows.map(({ name }) => name), ["P-0", "P-1", "others (99,000)"]);
+  assert.equal(rows[2].value, "5 / ?");
+  const known = { ...unlisted, total: 7, erred: 1 };
+  assert.equal(barsOf({ ...stateOf(20), other_progress: known }, "", colors).rows[13].name, "others (99,007)");
+  assert.match(barsOf({ ...stateOf(2), other_progress: known }, "p-1", colors).note ?? "", /99,000 prefixes .* are not searched/);
+});

@@ -34,6 +34,8 @@ SPANS_PER_BLOCK = 5_000
 """a span of a usual key has under 200 bytes"""
 STACKS_PER_BLOCK = 30_000
 """of 25 bytes"""
+MOST_PREFIXES = 1_000
+"""new ones of a batch; pages ask for the names of others when they draw them"""
 Columns = dict[str, Any]
 """the columns of a block by name"""
 
@@ -104,7 +106,7 @@ def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Interval
     items: dict[str, list[Item]] = {
         "worker": committed.workers,
         "lane": committed.lanes,
-        "prefix": committed.prefixes,
+        "prefix": committed.prefixes[:MOST_PREFIXES],
         "series": series,
     }
     for kind in ITEMS:
