@@ -125,6 +125,7 @@ def paths(recorded: Recorded) -> Iterator[str]:
         "/lineage": keys,
         "/span": [f"lane={lane}&{at}" for lane in ids["lane"] for at in moments],
         "/stacks": [f"ids={','.join(map(str, ids['stack']))}"],
+        "/prefix-names": [f"ids={','.join(map(str, ids['prefix']))}"],
         **dict.fromkeys(("/state", "/results", "/workers", "/running"), moments),
     }
     for route in every_route():

@@ -17,7 +17,7 @@ from observatory.replay.tiles.from_rows import DrawnSeries, has_few_rows, tile_f
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.dimensions import read_dimensions
+from observatory.store.queries.dimensions import prefix_ids, read_dimensions, read_prefixes
 from observatory.store.queries.extents import read_extent
 from observatory.wire.blocks import decode
 from observatory.wire.records import (
@@ -110,7 +110,8 @@ def check_sums(
             seconds[lane, prefix, action] += inside
             count[lane, prefix, action] += start >= tile_id.start / 1e6
     names = read_dimensions(direct, built.pk, [])
-    prefixes = {prefix["name"]: prefix["id"] for prefix in names.prefixes}
+    known = read_prefixes(direct, built.pk, prefix_ids(direct, built.pk))
+    prefixes = {prefix["name"]: prefix["id"] for prefix in known}
     workers = {worker["address"]: worker["id"] for worker in names.workers}
     lanes = {(lane["worker"], lane["thread"]): lane["id"] for lane in names.lanes}
     expected: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0])
