@@ -5,36 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from observatory.alerts.models import Channel, Rule
 from observatory.alerts.scope_changes import OF_PROJECTS, limited_to
-from observatory.clusters import access
+from observatory.alerts.web.access import managed
 from observatory.clusters.deletion.kind import Deletable, register, register_companions
 from observatory.clusters.deletion.owned import Rows
 from observatory.clusters.models import Membership, Project
+
+
+def is_number(reference: str) -> bool:
+    return reference.isdecimal() and len(reference) < 10
 
 
 class OfProjects(Deletable):
     """What belongs to projects, or to all. Who manages all of its projects deletes it."""
 
     def seen(self, user: User) -> QuerySet[Any]:
-        found = self.model._default_manager.all()
-        if user.is_active and user.is_superuser:
-            return found
-        managed = access.projects_to_manage(user)
-        others: QuerySet[Model] = Project.objects.exclude(pk__in=managed)
-        return found.filter(projects__in=managed).exclude(projects__in=others).distinct()
+        return managed(self.model._default_manager.all(), user)
 
     def may_delete(self, user: User, subject: Any) -> bool:
         return self.seen(user).filter(pk=subject.pk).exists()
 
     def referred(self, reference: str) -> QuerySet[Any]:
-        named = self.model._default_manager.filter(name=reference)
-        if named.exists() or not reference.isdecimal() or len(reference) > 9:
-            return named
-        return self.model._default_manager.filter(pk=int(reference))
+        """By number, else by name: whoever gives a rule a number as its name stands in nobody's way."""
+        numbered = self.model._default_manager.filter(pk=int(reference) if is_number(reference) else 0)
+        return numbered if numbered.exists() else self.model._default_manager.filter(name=reference)
 
     def page_of(self, subject: Any) -> str:
         return reverse(f"admin:alerts_{self.name}_change", args=[subject.pk])

@@ -39,7 +39,7 @@ RANKS = {severity: rank for rank, severity in enumerate(Severity.values)}
 class Rule(models.Model):
     """An alerting rule: conditions, where it applies and its texts. All conditions have to be true."""
 
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
     key = models.SlugField(
         max_length=60, blank=True, editable=False, help_text="The key of a ready-made rule (ready_made.py)."
     )
@@ -260,7 +260,7 @@ class Progress(models.Model):
 class Channel(models.Model):
     """Where notifications are sent. The address has secrets: secrets.py encrypts it."""
 
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
     kind = models.CharField(max_length=15, choices=kind_choices, default=DEFAULT)
     secret = models.TextField(editable=False, help_text="The address, encrypted.")
     enabled = models.BooleanField(default=True)

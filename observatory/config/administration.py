@@ -6,6 +6,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.admin.apps import SimpleAdminConfig
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse, reverse_lazy
@@ -35,6 +36,12 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 """models with their title and icon in the navigation"""
+
+
+class AdminConfig(SimpleAdminConfig):
+    """config/urls.py loads the admin classes."""
+
+    default_site = "observatory.config.admin_site.ObservatoryAdmin"
 
 
 def navigation(request: HttpRequest) -> list[dict[str, Any]]:

@@ -54,8 +54,8 @@ SIGN_IN_HEADER = sign_in_header(TRUSTED_PROXIES)
 GROUPS_HEADER = groups_header(SIGN_IN_HEADER)
 
 INSTALLED_APPS = [
-    "unfold",  # before the admin, whose templates it replaces
-    "django.contrib.admin.apps.SimpleAdminConfig",  # config/urls.py loads the admin classes
+    "unfold.apps.BasicAppConfig",  # before the admin, whose templates it replaces
+    "observatory.config.administration.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -224,6 +224,7 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
+    "observatory.alerts.web.owners.OwnersBackend",
 ]
 if SIGN_IN_HEADER:
     AUTHENTICATION_BACKENDS.append("observatory.clusters.accounts.proxy_sign_in.ProxyBackend")

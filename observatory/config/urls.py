@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from observatory.config.api import api
-from observatory.pages.accounts.views import admin_sign_in
+from observatory.pages.accounts.views import admin_sign_in, password
 from observatory.pages.site import errors
 
 admin.autodiscover()  # here, so that commands without pages start without them
@@ -18,6 +18,7 @@ handler500 = errors.server_error
 
 urlpatterns = [
     path("admin/login/", admin_sign_in),
+    path("admin/password_change/", password),
     path("admin/", admin.site.urls),
     path("api/v1/", api.urls),
     path("", include("observatory.runtime.urls")),

@@ -183,11 +183,6 @@ def test_counts_are_whole_numbers_from_0() -> None:
     assert counts == Counts({"workers": 2, "tasks": 0, "erred": 0, "memory": 0, "cores": 0})
 
 
-def test_a_schedulers_own_client_is_not_counted() -> None:
-    numbers = {"workers": 2, "tasks": 0, "erred": 0}
-    assert [read_counts({**numbers, "clients": count})["clients"] for count in (3, 1, 0)] == [2, 0, 0]
-
-
 @pytest.mark.parametrize(
     "host",
     [

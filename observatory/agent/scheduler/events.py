@@ -126,7 +126,7 @@ class Events:
                 target = await target
             if isinstance(target, int) and target != self._target:
                 workers = len(self.scheduler.workers)
-                text = f"adaptive scaling wants another number of workers: {target}, not {workers}"
+                text = f"adaptive scaling wants {target} workers; there are {workers}"
                 self.record("adaptive-target", "", text, target=target, workers=workers, before=self._target)
                 self._target = target
             return target

@@ -61,7 +61,7 @@ class Graphs:
         scheduler = self.scheduler
         tasks = [task for task in map(scheduler.tasks.get, update.get("tasks") or ()) if task is not None]
         client = str(update.get("client") or "")
-        text = f"{client} submitted {len(tasks)} task{'' if len(tasks) == 1 else 's'}"
+        text = f"{client} submitted {len(tasks)} tasks"
         message = {"message": text, "client": client, "tasks": len(tasks), **_size_of_message(now)}
         self._event((now, "graph-updated", "", json.dumps(message)))
         if not tasks:

@@ -40,8 +40,6 @@ RARE = 10
 MAXIMUM_CHANGED = 50
 """Prefixes whose memory changed, of which a tick samples it; a slow tick samples all."""
 PREFIX_MEMORY = "observatory_prefix_memory_bytes"
-FIRE_AND_FORGET = "fire-and-forget"
-"""The client that a scheduler has for tasks that nobody waits for."""
 ENTERED = ("waiting", "memory", "erred")
 MEMORY = ("process", "managed", "unmanaged", "spilled")
 STATES = tuple(state for state in TASK_STATES if state != "forgotten")
@@ -200,7 +198,7 @@ class Sampler:
         ):
             self._add(now, "observatory_cluster_workers", count, {"state": state})
         self._add(now, "observatory_cluster_threads", scheduler.total_nthreads)
-        self._add(now, "observatory_cluster_clients", len(scheduler.clients.keys() - {FIRE_AND_FORGET}))
+        self._add(now, "observatory_cluster_clients", len(scheduler.clients))
 
         for reason, tasks in self._unrunnable.count().items():
             self._add(now, "observatory_cluster_unrunnable_tasks", tasks, {"reason": reason})

@@ -31,7 +31,7 @@ class Shuffles:
             if id not in self._started:
                 self._started[id] = now
                 workers = len(getattr(state, "participating_workers", ()))
-                message = f"a P2P shuffle began; workers that take part: {workers}"
+                message = f"a P2P shuffle between {workers} workers began"
                 self._record(now, message, state="began", shuffle=id, workers=workers)
         for id in self._started.keys() - active.keys():
             seconds = now - self._started.pop(id)

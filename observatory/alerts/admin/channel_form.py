@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextInputWidget
 
@@ -12,6 +13,7 @@ from observatory.alerts.models import Channel
 from observatory.alerts.notifying.addresses import MAX_LENGTH, clean_address, mask_address
 from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.secrets import SecretLost, decrypt, encrypt
+from observatory.alerts.web.access import managed
 
 if TYPE_CHECKING:
     ChannelFormBase = forms.ModelForm[Channel]
@@ -22,6 +24,7 @@ else:
 class ChannelForm(ChannelFormBase):
     """The address is entered and never shown again."""
 
+    user: User
     address = forms.CharField(
         required=False,
         max_length=MAX_LENGTH,
@@ -58,6 +61,13 @@ class ChannelForm(ChannelFormBase):
         except ValidationError as error:
             self.add_error("address", error)
         return cleaned
+
+    def clean_name(self) -> str:
+        """Owners of different projects may choose one name."""
+        name: str = self.cleaned_data["name"]
+        if "name" in self.changed_data and managed(Channel.objects.filter(name=name), self.user).exists():
+            raise ValidationError("A channel with this name exists.")
+        return name
 
     def save(self, commit: bool = True) -> Channel:
         if self.cleaned_data.get("address"):

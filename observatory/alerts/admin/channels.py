@@ -14,11 +14,11 @@ from unfold.decorators import action
 
 from observatory.alerts.admin.channel_form import ChannelForm
 from observatory.alerts.admin.project_scope import ProjectScopedAdmin
-from observatory.alerts.models import Channel, Delivery, Rule
+from observatory.alerts.models import Channel, Delivery
 from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.sending import send_test
-from observatory.clusters import access
+from observatory.alerts.web.access import rules_to_name
 from observatory.clusters.deletion.admin import DeletableAdmin
 
 TEST = "alerts_channel_send_a_test"
@@ -62,10 +62,8 @@ class ChannelAdmin(DeletableAdmin, ProjectScopedAdmin):
         return super().add_view(request, form_url, {**(extra_context or {}), **buttons})
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        user = cast(User, request.user)
-        if db_field.name == "rules" and not user.is_superuser:
-            projects = access.projects_to_manage(user)
-            kwargs["queryset"] = Rule.objects.filter(Q(projects=None) | Q(projects__in=projects)).distinct()
+        if db_field.name == "rules":
+            kwargs["queryset"] = rules_to_name(cast(User, request.user))
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def response_post_save_add(self, request: HttpRequest, obj: Channel) -> HttpResponseRedirect:

@@ -13,9 +13,10 @@ from django.utils.timezone import now
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from observatory.alerts.admin.project_scope import managed
 from observatory.alerts.models import Channel, Delivery
 from observatory.alerts.notifying.waiting import Waiting
+from observatory.alerts.web.access import managed
+from observatory.clusters import access
 
 if TYPE_CHECKING:
     DeliveryAdminBase = admin.ModelAdmin[Delivery]
@@ -59,8 +60,13 @@ class DeliveryAdmin(DeliveryAdminBase):
         return delivery.state, State(delivery.state).label
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
-        channels = managed(Channel.objects.all(), cast(User, request.user))
-        return super().get_queryset(request).filter(channel__in=channels.values("pk"))
+        user = cast(User, request.user)
+        channels, clusters = managed(Channel.objects.all(), user), access.alerted_clusters(user)
+        return (
+            super()
+            .get_queryset(request)
+            .filter(channel__in=channels.values("pk"), alert__cluster__in=clusters.values("pk"))
+        )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
+from observatory.alerts.web.access import managed
 from observatory.clusters import access
-from observatory.clusters.models import Project, Target
+from observatory.clusters.models import Target
 
 if TYPE_CHECKING:
     ProjectScopedAdminBase = admin.ModelAdmin[Any]
@@ -27,11 +28,18 @@ class ProjectScopedAdmin(ProjectScopedAdminBase):
         return managed(found, cast(User, request.user))
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, change, **kwargs)
+        form = super().get_form(request, obj, change, **kwargs)  # a class made for this request
+        form.user = request.user  # type: ignore[attr-defined]
         if "projects" in form.base_fields and not cast(User, request.user).is_superuser:
             form.base_fields["projects"].required = True
             form.base_fields["projects"].help_text = "Projects that you manage."
         return form
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """With the project of who manages one."""
+        projects = access.projects_to_manage(cast(User, request.user))[:2]
+        only = {} if cast(User, request.user).is_superuser or len(projects) != 1 else {"projects": projects}
+        return {**only, **super().get_changeform_initial_data(request)}
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         projects = access.projects_to_manage(cast(User, request.user))
@@ -49,11 +57,3 @@ class ProjectScopedAdmin(ProjectScopedAdminBase):
     @admin.display(description="projects")
     def scope(self, item: Any) -> str:
         return ", ".join(str(project) for project in item.projects.all()) or "all"
-
-
-def managed(items: QuerySet[Any], user: User) -> QuerySet[Any]:
-    """The items all of whose projects `user` manages."""
-    if user.is_superuser:
-        return items
-    others: QuerySet[Model] = Project.objects.exclude(pk__in=access.projects_to_manage(user))
-    return items.filter(projects__isnull=False).exclude(projects__in=others).distinct()

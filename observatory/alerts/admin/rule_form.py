@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget
 
@@ -36,6 +37,7 @@ from observatory.alerts.rules.events import DERIVED_EVENTS, RECORDED_EVENTS
 from observatory.alerts.rules.quantities import QUANTITIES
 from observatory.alerts.rules.units import unit_of
 from observatory.alerts.rules.validation import ATTRIBUTE_MISSING, MAX_CONDITIONS, problems
+from observatory.alerts.web.access import projects_of_metrics, rules_to_name
 
 if TYPE_CHECKING:
     ConditionFormBase = forms.ModelForm[Condition]
@@ -203,6 +205,7 @@ class ConditionFormSet(ConditionFormSetBase):
 
     quantity_fields = staticmethod(quantity_fields)
     """read by frontend/pages/rule/quantity.js"""
+    user: User
 
     def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
         return {**super().get_form_kwargs(index), "use_required_attribute": False}
@@ -212,19 +215,20 @@ class ConditionFormSet(ConditionFormSetBase):
         kept = [form for form in self.forms if form not in self.deleted_forms and is_filled_in(form)]
         for position, form in enumerate(kept):
             form.instance.position = position
-        add_problems(self.instance, kept)
+        add_problems(self.instance, kept, self.user)
 
 
 def is_filled_in(form: ConditionForm) -> bool:
     return form.instance.pk is not None or form.has_changed()
 
 
-def add_problems(rule: Rule, written: list[ConditionForm]) -> list[tuple[str, str]]:
+def add_problems(rule: Rule, written: list[ConditionForm], user: User) -> list[tuple[str, str]]:
     """Adds the problems of conditions to their forms. Returns those of the rule as (field, message)."""
     if any(form.errors for form in written):
         return []
     of_rule = []
-    for problem in problems(rule, [form.instance for form in written]):
+    conditions = [form.instance for form in written]
+    for problem in problems(rule, conditions, projects_of_metrics(user)):
         if problem.condition_index is None:
             of_rule.append((problem.field, problem.message))
         else:
@@ -236,6 +240,7 @@ def add_problems(rule: Rule, written: list[ConditionForm]) -> list[tuple[str, st
 class EvaluationForm(RuleFormBase):
     """The fields that affect evaluation, as they are on the page. Back-tests use it for unsaved rules."""
 
+    user: User
     hold_seconds = DurationField(
         label="for",
         required=False,
@@ -258,7 +263,7 @@ class EvaluationForm(RuleFormBase):
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
-        for field, message in add_problems(self.instance, self.submitted):
+        for field, message in add_problems(self.instance, self.submitted, self.user):
             self.add_error(field if field in self.fields else None, message)
 
 
@@ -279,6 +284,13 @@ class RuleForm(EvaluationForm):
             "advice",
             "message",
         )
+
+    def clean_name(self) -> str:
+        """Projects that have nothing in common may have rules of one name."""
+        name: str = self.cleaned_data["name"]
+        if "name" in self.changed_data and rules_to_name(self.user).filter(name=name).exists():
+            raise ValidationError("A rule with this name exists.")
+        return name
 
 
 def submitted_conditions(data: Mapping[str, Any]) -> list[ConditionForm]:

@@ -21,8 +21,8 @@ from observatory.alerts.rules import known_metrics as seen
 from observatory.alerts.rules.rule_warnings import RuleWarning, warnings_of
 from observatory.alerts.rules.scope import Scope, is_on_observatory
 from observatory.alerts.silences.matchers import MatcherError, parse_matchers
-from observatory.clusters import access
-from observatory.clusters.models import Cluster
+from observatory.alerts.web.access import projects_of_metrics, projects_to_test_on
+from observatory.clusters.models import Cluster, Target
 from observatory.runs.models import Run
 from observatory.store.times import from_seconds
 
@@ -45,9 +45,7 @@ class WindowForm(forms.Form):
 
     def __init__(self, user: User, data: Any) -> None:
         super().__init__(data, prefix="back-test")
-        self.fields["clusters"] = forms.ModelMultipleChoiceField(
-            access.alerted_clusters(user), required=False
-        )
+        self.fields["clusters"] = forms.ModelMultipleChoiceField(clusters_to_test_on(user), required=False)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -68,8 +66,8 @@ class WindowForm(forms.Form):
 def metrics(request: HttpRequest) -> JsonResponse:
     """The known metrics."""
     user = cast(User, request.user)
-    projects = None if user.is_superuser else access.visible_projects(user).values_list("pk", flat=True)
-    return JsonResponse({"metrics": [asdict(metric) for metric in seen.known_metrics(projects)]})
+    known = seen.known_metrics(projects_of_metrics(user))
+    return JsonResponse({"metrics": [asdict(metric) for metric in known]})
 
 
 @require_POST
@@ -89,7 +87,7 @@ def recent_values(request: HttpRequest) -> JsonResponse:
 @require_GET
 def places(request: HttpRequest) -> JsonResponse:
     """Clusters and runs whose names have all words of `q`, the newest first."""
-    clusters = access.alerted_clusters(cast(User, request.user))
+    clusters = clusters_to_test_on(cast(User, request.user))
     words = request.GET.get("q", "")[:100].split()
     runs = Run.objects.filter(cluster__in=clusters).select_related("cluster").order_by("-start")
     named = [_named(found, words)[:MAX_SUGGESTIONS] for found in (runs, clusters.order_by("-started"))]
@@ -102,7 +100,7 @@ def places(request: HttpRequest) -> JsonResponse:
 def back_test_rule(request: HttpRequest) -> JsonResponse:
     """Back-tests the rule as it is on the page, saved or not."""
     user = cast(User, request.user)
-    rule_form, window = EvaluationForm(request.POST), WindowForm(user, request.POST)
+    rule_form, window = _evaluation(user, request), WindowForm(user, request.POST)
     if not (rule_form.is_valid() & window.is_valid() & all(form.is_valid() for form in rule_form.submitted)):
         return JsonResponse({"errors": _errors(rule_form, window)}, status=422)
     if not rule_form.submitted:
@@ -132,7 +130,7 @@ def back_test_rule(request: HttpRequest) -> JsonResponse:
 
 def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
     """The clusters in the scope of the rule on the page, the newest first."""
-    form = EvaluationForm(request.POST)
+    form = _evaluation(user, request)
     form.is_valid()
     projects, targets = (form.cleaned_data.get(name, ()) for name in ("projects", "targets"))
     is_own = is_on_observatory(each.instance for each in form.submitted)
@@ -140,9 +138,23 @@ def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
     return clusters_of(user, Scope.over(projects, targets, names, is_own))
 
 
+def _evaluation(user: User, request: HttpRequest) -> EvaluationForm:
+    """The rule on the page."""
+    form, projects = EvaluationForm(request.POST), projects_to_test_on(user)
+    form.user = user
+    for name, choices in ("projects", projects), ("targets", Target.objects.filter(project__in=projects)):
+        cast("forms.ModelMultipleChoiceField[Any]", form.fields[name]).queryset = choices
+    return form
+
+
+def clusters_to_test_on(user: User) -> QuerySet[Cluster]:
+    clusters = Cluster.objects.filter(project__in=projects_to_test_on(user))
+    return clusters.select_related("project", "target")
+
+
 def clusters_of(user: User, scope: Scope) -> QuerySet[Cluster]:
-    """The clusters in the scope that the user may see, the newest first."""
-    return scope.clusters().filter(pk__in=access.alerted_clusters(user)).order_by("-last_seen")
+    """The clusters in the scope that the user may try rules on, the newest first."""
+    return scope.clusters().filter(project__in=projects_to_test_on(user)).order_by("-last_seen")
 
 
 def warnings_of_rule(user: User, rule: Rule) -> list[RuleWarning]:

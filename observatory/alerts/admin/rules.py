@@ -45,10 +45,15 @@ class ConditionInline(StackedInline):
     extra = MAX_CONDITIONS
     """the page has the maximum number of conditions; its script hides empty ones"""
 
+    def get_formset(self, request: HttpRequest, obj: Rule | None = None, **kwargs: Any) -> Any:
+        formset = super().get_formset(request, obj, **kwargs)  # a class made for this request
+        formset.user = request.user
+        return formset
+
 
 @admin.register(Rule)
 class RuleAdmin(DeletableAdmin, PrometheusMixin, ProjectScopedAdmin):
-    """Superusers manage all rules, other staff the rules whose projects they manage."""
+    """Superusers manage all rules, others the rules whose projects they manage."""
 
     deletable = "rule"
     form = RuleForm
@@ -70,7 +75,7 @@ class RuleAdmin(DeletableAdmin, PrometheusMixin, ProjectScopedAdmin):
         "problem",
     )
     list_editable = ("enabled",)
-    list_filter = ("severity", "enabled", "projects")
+    list_filter = ("severity", "enabled", ("projects", admin.RelatedOnlyFieldListFilter))
     search_fields = ("name", "description", "conditions__metric", "conditions__event")
     list_per_page = 100
 

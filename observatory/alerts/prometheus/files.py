@@ -13,6 +13,7 @@ from observatory.alerts.prometheus.reading import LeftOut, ReadRule, left_out, r
 from observatory.alerts.prometheus.writing import write_rules
 from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.validation import problems
+from observatory.alerts.web.access import projects_of_metrics, rules_to_name
 from observatory.clusters.models import Project
 
 
@@ -28,11 +29,14 @@ class Imported:
 def import_rules(
     text: str, enabled: bool = False, projects: Iterable[Project] = (), user: User | None = None
 ) -> Imported:
-    """Creates the supported rules, for `projects` (none: all). Raises DocumentError."""
+    """Creates the supported rules, for `projects` (none: all). Raises DocumentError.
+
+    Names and metrics are checked against those that `user` may know; without one against all.
+    """
     reading = read_rules(text)
     imported = Imported(left_out=reading.left_out)
     for read in reading.rules:
-        if why := _refusal(read):
+        if why := _refusal(read, user):
             imported.left_out.append(left_out(read.rule.name, read.expression, "", why))
             continue
         rule = read.rule
@@ -47,11 +51,13 @@ def import_rules(
     return imported
 
 
-def _refusal(read: ReadRule) -> str:
+def _refusal(read: ReadRule, user: User | None) -> str:
     """Why the rule can't be created; "" if it can."""
-    if Rule.objects.filter(name=read.rule.name).exists():
+    others = rules_to_name(user) if user else Rule.objects.all()
+    if others.filter(name=read.rule.name).exists():
         return "a rule with this name exists"
-    return "; ".join(problem.message.removesuffix(".") for problem in problems(read.rule, read.rows))
+    found = problems(read.rule, read.rows, projects_of_metrics(user) if user else None)
+    return "; ".join(problem.message.removesuffix(".") for problem in found)
 
 
 def export_rules(rules: Iterable[Rule]) -> str:

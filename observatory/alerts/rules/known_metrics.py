@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from django.db.models import QuerySet
 
+from observatory.alerts.rules.scope import is_own_metric
 from observatory.alerts.rules.units import unit_of_metric
 from observatory.alerts.silences.matchers import Matcher, match_all
 from observatory.clusters.models import Cluster, MetricHelp
@@ -54,7 +55,10 @@ class Recent:
 
 
 def known_metrics(projects: Iterable[int] | None = None) -> list[KnownMetric]:
-    """Observatory's metrics and those of the newest clusters (None: of all projects), sorted by name."""
+    """The metrics of the agent and of the newest clusters of the projects, sorted by name.
+
+    Without projects: those of all, and Observatory's own.
+    """
     clusters = list(_newest(projects)[:MAX_CLUSTERS])
     with read_connection() as connection:
         examples: dict[str, list[int]] = {}
@@ -65,13 +69,19 @@ def known_metrics(projects: Iterable[int] | None = None) -> list[KnownMetric]:
                 with_metric.append(cluster)
         pairs = [(cluster, name) for name, with_metric in examples.items() for cluster in with_metric]
         seen = store.seen_series(connection, pairs)
-    return _metrics(set(examples) | set(OBSERVATORY_METRICS), seen)
+    names = set(examples) | set(OBSERVATORY_METRICS)
+    return _metrics({name for name in names if projects is None or not is_own_metric(name)}, seen)
 
 
-def known_metric(name: str) -> KnownMetric | None:
-    """None if no cluster has reported the metric and it is neither Observatory's nor Dask's."""
+def known_metric(name: str, projects: Iterable[int] | None = None) -> KnownMetric | None:
+    """None if no cluster of the projects has reported the metric and it is neither the agent's nor Dask's.
+
+    Without projects all are asked, and Observatory's own metrics are known.
+    """
+    if projects is not None and is_own_metric(name):
+        return None
     with read_connection() as connection:
-        clusters = store.clusters_with(connection, list(_newest(None)), name)[:MAX_EXAMPLES]
+        clusters = store.clusters_with(connection, list(_newest(projects)), name)[:MAX_EXAMPLES]
         seen = store.seen_series(connection, [(cluster, name) for cluster in clusters])
     if not seen and name not in METRICS:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from observatory.alerts.models import DAY, Condition, Rule
 from observatory.alerts.rules.conditions import ORDERED, Aggregate, By, Comparison, Function, Measure
@@ -23,6 +24,8 @@ MAX_LISTED = 8
 
 Found = Iterator[tuple[str, str]]
 """(field, message) of each problem"""
+Known = Callable[[str], KnownMetric | None]
+"""known_metric of the projects whose metrics may be used"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +37,32 @@ class Problem:
     message: str
 
 
-def problems(rule: Rule, conditions: Sequence[Condition]) -> list[Problem]:
+def problems(
+    rule: Rule, conditions: Sequence[Condition], projects: Sequence[int] | None = None
+) -> list[Problem]:
     """The problems of a rule and its conditions, which may be unsaved.
 
+    `projects` are those whose metrics are known (None: all, and Observatory's own): messages list labels.
     Raises psycopg.Error without a database.
     """
+    known = partial(known_metric, projects=projects)
     found = [Problem(None, *each) for each in _of_rule(rule, conditions)]
     for index, condition in enumerate(conditions):
-        check = CHECKS[Condition.Kind(condition.kind)]
-        of_condition = [Problem(index, *each) for each in check(condition)]
+        of_condition = [Problem(index, *each) for each in _of_condition(condition, known)]
         if index and not of_condition:
-            of_condition = [Problem(index, *each) for each in _of_join(conditions[0], condition)]
+            of_condition = [Problem(index, *each) for each in _of_join(conditions[0], condition, known)]
         found += of_condition
     return found
+
+
+def _of_condition(condition: Condition, known: Known) -> Found:
+    match Condition.Kind(condition.kind):
+        case Condition.Kind.METRIC:
+            return _of_metric(condition, known)
+        case Condition.Kind.EVENT:
+            return _of_event(condition)
+        case Condition.Kind.RUN:
+            return _of_run(condition)
 
 
 def _of_rule(rule: Rule, conditions: Sequence[Condition]) -> Found:
@@ -61,14 +77,14 @@ def _of_rule(rule: Rule, conditions: Sequence[Condition]) -> Found:
         yield "message", f"{{{name[:40]}}} isn't a placeholder. Use {known}."
 
 
-def _of_metric(condition: Condition) -> Found:
-    metric = known_metric(condition.metric) if condition.metric else None
+def _of_metric(condition: Condition, known: Known) -> Found:
+    metric = known(condition.metric) if condition.metric else None
     if metric is None:
         yield "metric", _unknown(condition.metric)
     else:
         yield from _of_labels("labels", condition.labels, metric)
         yield from _of_subjects(condition, metric)
-        yield from _of_other(condition, metric)
+        yield from _of_other(condition, metric, known)
     if condition.function != Function.VALUE:
         yield from _of_window(condition)
     if condition.aggregate == Aggregate.QUANTILE and not 0 <= condition.quantile <= 1:
@@ -113,7 +129,7 @@ def _of_subjects(condition: Condition, metric: KnownMetric) -> Found:
         yield "by", f"{metric.name} isn't reported by workers: choose the whole cluster or each series."
 
 
-def _of_other(condition: Condition, metric: KnownMetric) -> Found:
+def _of_other(condition: Condition, metric: KnownMetric, known: Known) -> Found:
     match condition.other:
         case Condition.Other.ATTRIBUTE:
             if not condition.other_attribute:
@@ -125,7 +141,7 @@ def _of_other(condition: Condition, metric: KnownMetric) -> Found:
                 )
         case Condition.Other.METRIC:
             name = condition.other_metric
-            other = known_metric(name) if name else None
+            other = known(name) if name else None
             if other is None:
                 yield "other_metric", _unknown(name)
                 return
@@ -249,7 +265,7 @@ def _of_share(condition: Condition) -> Found:
         yield "threshold", "Nothing is below the usual value by 100 % or more: enter less."
 
 
-def _of_join(first: Condition, other: Condition) -> Found:
+def _of_join(first: Condition, other: Condition, known: Known) -> Found:
     if is_on_observatory([first]) is not is_on_observatory([other]):
         field = "metric" if other.kind == Condition.Kind.METRIC else "kind"
         yield field, "A condition on Observatory itself can't be combined with one on clusters."
@@ -271,7 +287,7 @@ def _of_join(first: Condition, other: Condition) -> Found:
     elif these != others:
         yield "by", "The first condition is for each worker: choose that or the whole cluster."
     elif these == By.SERIES and not _is_of_runs(first):
-        metrics = known_metric(first.metric), known_metric(other.metric)
+        metrics = known(first.metric), known(other.metric)
         if metrics[0] is not None and metrics[1] is not None and not _is_of_all(metrics[1]):
             yield from _of_same_labels("metric", metrics[0], metrics[1], (first.labels, other.labels))
 
@@ -284,10 +300,3 @@ def _by(condition: Condition) -> str:
 
 def _is_of_runs(condition: Condition) -> bool:
     return condition.kind == Condition.Kind.RUN
-
-
-CHECKS: dict[Condition.Kind, Callable[[Condition], Found]] = {
-    Condition.Kind.METRIC: _of_metric,
-    Condition.Kind.EVENT: _of_event,
-    Condition.Kind.RUN: _of_run,
-}

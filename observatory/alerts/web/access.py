@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404
@@ -11,9 +13,11 @@ from observatory.clusters.access import (
     Person,
     alerted_projects,
     may_set_targets,
+    projects_to_manage,
     projects_to_set_targets_in,
     visible_projects,
 )
+from observatory.clusters.models import Project
 
 ONLY_EDITORS = "Only editors and owners of a project can acknowledge and silence its alerts."
 
@@ -28,8 +32,43 @@ def visible_alerts(user: Person) -> QuerySet[Alert]:
 def visible_rules(user: Person) -> QuerySet[Rule]:
     """The rules that apply to the user's projects, by name."""
     projects = visible_projects(user)
-    watched = Rule.objects.filter(Q(projects=None) | Q(projects__in=projects))
-    return Rule.objects.filter(pk__in=watched.order_by().values("pk")) if projects else Rule.objects.none()
+    return rules_on(projects) if projects else Rule.objects.none()
+
+
+def rules_on(projects: QuerySet[Project]) -> QuerySet[Rule]:
+    """The rules that apply to these projects or to all, by name."""
+    of_projects = Q(projects=None) | Q(projects__in=projects)
+    of_targets = Q(targets=None) | Q(targets__project__in=projects)
+    watched = Rule.objects.filter(of_projects, of_targets)
+    return Rule.objects.filter(pk__in=watched.order_by().values("pk"))
+
+
+def rules_to_name(user: Person) -> QuerySet[Rule]:
+    """The rules whose names `user` meets in forms: those that apply to projects that `user` manages."""
+    return Rule.objects.all() if user.is_superuser else rules_on(projects_to_manage(user))
+
+
+def managed(items: QuerySet[Any], user: Person) -> QuerySet[Any]:
+    """The rules, channels, silences or maintenance windows that `user` may change: those of which every
+    project and target is of a project that `user` manages; for superusers all."""
+    if user.is_superuser:
+        return items
+    others = Project.objects.exclude(pk__in=projects_to_manage(user))
+    items = items.filter(projects__isnull=False).exclude(projects__in=others)
+    if any(field.name == "targets" for field in items.model._meta.many_to_many):
+        items = items.exclude(targets__project__in=others)
+    return items.distinct()
+
+
+def projects_to_test_on(user: Person) -> QuerySet[Project]:
+    """The projects on whose clusters and metrics `user` may try rules: for staff all that they see, for
+    owners those that they manage."""
+    return alerted_projects(user) if user.is_staff else projects_to_manage(user)
+
+
+def projects_of_metrics(user: Person) -> list[int] | None:
+    """The projects whose metrics `user` may write rules on. None: all, and Observatory itself."""
+    return None if user.is_superuser else list(projects_to_test_on(user).values_list("pk", flat=True))
 
 
 def get_alert(user: Person, alert_id: int) -> Alert:

@@ -8,7 +8,9 @@ from urllib.parse import urlencode
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from observatory.alerts.models import Alert
+from observatory.alerts.models import Alert, Rule
+from observatory.alerts.web.access import managed
+from observatory.clusters.access import projects_to_manage
 from observatory.clusters.models import Cluster
 
 AROUND = 120.0
@@ -27,12 +29,20 @@ def moment_path(alert: Alert) -> str:
 
 
 def new_rule_url(user: User, cluster: Cluster) -> str:
-    """The URL of the form of a rule on clusters of this name; "" if `user` may not make rules."""
-    if not (user.is_staff and user.has_perm("alerts.add_rule")):
+    """The URL of the form of a rule on clusters of this name; "" if `user` may not make rules for them."""
+    manages = not user.is_superuser and projects_to_manage(user).filter(pk=cluster.project_id).exists()
+    if not (manages or (user.is_staff and user.has_perm("alerts.add_rule"))):
         return ""
     # in a pattern, brackets make these characters stand for themselves
     pattern = re.sub(r"([*?\[])", r"[\1]", cluster.name)
-    return f"{reverse('admin:alerts_rule_add')}?{urlencode({'cluster_names': pattern})}"
+    query = {"cluster_names": pattern} | ({"projects": cluster.project_id} if manages else {})
+    return f"{reverse('admin:alerts_rule_add')}?{urlencode(query)}"
+
+
+def rule_url(user: User, rule: Rule) -> str:
+    """The URL of the rule's form; "" if `user` may not change it."""
+    may_change = user.is_staff or managed(Rule.objects.filter(pk=rule.pk), user).exists()
+    return reverse("admin:alerts_rule_change", args=[rule.pk]) if may_change else ""
 
 
 def timeline_path(cluster: int, pending: float, fired: float) -> str:

@@ -38,9 +38,10 @@ class Refused(ValueError):
 def referred_to_delete(kind: Deletable, user: User, reference: str) -> Any:
     """The row that a person wants to delete. Raises Http404 as clusters/access.py does, and
     PermissionDenied for who sees it and may not delete it."""
-    subject = kind.referred(reference).filter(pk__in=kind.seen(user)).first()
-    if subject is None:
+    found = list(kind.referred(reference).filter(pk__in=kind.seen(user))[:2])
+    if len(found) != 1:  # a name that several have means none of them
         raise Http404(f"This {kind.name} doesn't exist, or you don't have access to it.")
+    [subject] = found
     if not kind.may_delete(user, subject):
         raise PermissionDenied(kind.refusal)
     return subject

@@ -33,6 +33,8 @@ LONGEST_HELP = 500
 OF_WORKER = "dask_worker_"
 OF_SCHEDULER_ALONE = ("dask_scheduler_", "dask_stealing_", "dask_semaphore_")
 """the prefixes of Dask's own metrics"""
+FIRE_AND_FORGET = 1
+"""Clients that each scheduler counts as its own, for tasks that nobody waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ class Observation:
             self.heartbeats.add_sums(limit, now)
         self.heartbeats.add_counts(counts, now)
         self._report_outside(now)
-        self._add_activity(counts["clients"] + counts["tasks"])
+        self._add_activity(max(0, counts["clients"] - FIRE_AND_FORGET) + counts["tasks"])
         self._count_erred(self.erred.add_count(counts["erred"]), now)
         self.stolen_stream.add_results(counts["memory"], time.monotonic())
         if requested > self.seen_again:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from weakref import WeakValueDictionary
 
-LONGEST_WAIT = 5.0
+LONGEST_WAIT = 1.0
 """Seconds: a scheduler that hangs does not keep the others of its process from being read."""
 
 _locks: WeakValueDictionary[float, asyncio.Lock] = WeakValueDictionary()

@@ -16,8 +16,6 @@ class ErredTaskCount:
         self.current: int | None = None
         self.rises = reported
         self.base = 0.0
-        self.fallen: float | None = None
-        """A total that was less than the one before, until the next one."""
         self.transitions = float(reported)
         self.reported = reported
 
@@ -31,17 +29,9 @@ class ErredTaskCount:
         return self._report()
 
     def add_transitions(self, transitions: float) -> int:
-        """Adds the total of transitions into erred. Returns how many more erred than reported so far.
-
-        After a restart the scheduler has forgotten its counts. One total that is less can be that of another
-        scheduler in its process (collect/http/turns.py), so two in a row tell that.
-        """
-        if transitions < self.base + self.transitions:
-            if self.fallen is None:
-                self.fallen = transitions
-                return 0
-            self.base = min(self.fallen, transitions) - self.reported
-        self.fallen = None
+        """Adds the total of transitions into erred. Returns how many more erred than reported so far."""
+        if transitions < self.base + self.transitions:  # the scheduler forgot its counts
+            self.base = transitions - self.reported
         self.transitions = transitions - self.base
         return self._report()
 

@@ -20,8 +20,6 @@ logger = logging.getLogger(__name__)
 MAXIMUM_WORKERS = 20_000
 MAXIMUM_NAME = 300
 MAXIMUM_INTEGER = 2**62
-FIRE_AND_FORGET = 1
-"""Clients that each scheduler counts as its own, for tasks that nobody waits for."""
 WORKER_STATES = 20
 
 
@@ -273,17 +271,11 @@ def memory_values(metrics: dict[str, Any]) -> dict[str, float]:
 
 
 def read_counts(page: Any) -> Counts:
-    """Reads decoded JSON of counts.json, without the scheduler's own client.
-
-    Raises IdentityError when it is not a scheduler's.
-    """
+    """Reads decoded JSON of counts.json. Raises IdentityError when it is not a scheduler's."""
     if not isinstance(page, dict) or not {"workers", "tasks", "erred"} <= page.keys():
         raise IdentityError("its answer is JSON, but not that of a Dask scheduler")
     names = [name for name in list(page)[:100] if isinstance(name, str)]
-    counts = {name: integer(page, name) for name in names}
-    if "clients" in counts:
-        counts["clients"] = max(0, counts["clients"] - FIRE_AND_FORGET)
-    return Counts(counts)
+    return Counts({name: integer(page, name) for name in names})
 
 
 def number(page: Mapping[Any, Any], name: Any) -> float | None:

@@ -92,5 +92,5 @@ def password(request: HttpRequest) -> HttpResponse:
 def admin_sign_in(request: HttpRequest) -> HttpResponse:
     """Replaces the admin's sign-in page."""
     if request.user.is_authenticated:
-        raise PermissionDenied("Only staff have access to the admin. Ask a superuser for staff status.")
+        raise PermissionDenied("The admin is for owners of a project, and for staff.")
     return redirect_to_login(request.GET.get("next", reverse("admin:index")))

@@ -16,7 +16,7 @@ from django.utils.timezone import now
 from django.views.decorators.http import conditional_page, require_POST, require_safe
 
 from observatory.alerts.evaluation.condition_history import condition_history, unit_of_alert
-from observatory.alerts.models import Alert, Rule
+from observatory.alerts.models import Alert
 from observatory.alerts.notifying.decisions import with_alerts
 from observatory.alerts.notifying.waiting import Waiting
 from observatory.alerts.silences.alert_form import LASTS, UNTIL, SilenceAlertForm
@@ -24,8 +24,9 @@ from observatory.alerts.silences.suppression import Suppressions
 from observatory.alerts.web import access
 from observatory.alerts.web.acknowledgement import acknowledge
 from observatory.alerts.web.groups import AlertGroup, find_groups, groups_of, single
+from observatory.alerts.web.links import rule_url
 from observatory.alerts.web.listing import AlertFilter, find_alerts
-from observatory.clusters.access import visible_clusters
+from observatory.clusters.access import visible_clusters, visible_projects
 from observatory.pages.alerts.forms import STATES, AlertFilterForm
 from observatory.pages.alerts.history_chart import draw
 from observatory.pages.site.context import firing_flag
@@ -69,7 +70,7 @@ def alert_list(request: HttpRequest) -> HttpResponse:
     }
     if not page.object_list:
         context |= {
-            "rules": Rule.objects.filter(enabled=True).count(),
+            "rules": access.rules_on(visible_projects(user)).filter(enabled=True).count(),
             "live": visible_clusters(user).filter(ended=None).count(),
         }
     return render(request, "pages/alerts/alerts.html", context)
@@ -173,6 +174,7 @@ def _page(request: HttpRequest, alert: Alert, form: SilenceAlertForm | None = No
         "unit": _unit(alert),
         "may_answer": access.may_answer_alerts(user, alert),
         "form": form or SilenceAlertForm(alert, user),
+        "rule_url": rule_url(user, alert.rule),
         "now": now(),
     }
     return render(request, "pages/alerts/alert.html", context, status=422 if form else 200)

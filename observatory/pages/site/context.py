@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
+from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
@@ -20,7 +21,8 @@ MAXIMUM_PROJECTS_IN_SWITCHER = 50
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """`switcher`: the projects to choose from; `current_project`: the one that `?project=` names, or None;
     `firing`: the alerts of the cluster whose page it is, and all others; `own_fault`: why Observatory itself
-    stores nothing; `version`: of Observatory; `has_passwords`: whether people sign in with passwords."""
+    stores nothing; `version`: of Observatory; `has_passwords`: whether people sign in with passwords;
+    `has_admin`: whether `user` may open the admin."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
@@ -28,6 +30,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     return {
         "version": __version__,
         "has_passwords": settings.PASSWORD_SIGN_IN,
+        "has_admin": lambda: admin.site.has_permission(request),
         "switcher": lambda: projects[:MAXIMUM_PROJECTS_IN_SWITCHER],
         "current_project": lambda: _current(request, projects),
         **firing_flag(user, _cluster(request)),

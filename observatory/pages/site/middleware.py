@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
+from django.contrib import admin
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils.deprecation import MiddlewareMixin
@@ -24,8 +25,8 @@ class AdminPolicyMiddleware(MiddlewareMixin):
     """Adds ADMIN_POLICY to the content security policy of the admin's pages."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        match, user = request.resolver_match, getattr(request, "user", None)
-        if match is not None and match.app_name == "admin" and user is not None and user.is_staff:
+        is_admin = request.resolver_match is not None and request.resolver_match.app_name == "admin"
+        if is_admin and hasattr(request, "user") and admin.site.has_permission(request):
             response._csp_update = settings.ADMIN_POLICY  # type: ignore[attr-defined]  # django-csp reads it
         return response
 

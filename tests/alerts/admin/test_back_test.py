@@ -155,16 +155,21 @@ def test_malformed_requests_are_rejected(world: World) -> None:
     assert client.get(f"{RULE}back-test/").status_code == 405
 
 
-def test_back_tests_require_staff_and_access_to_the_clusters(memory: Recorded, world: World) -> None:
+def test_back_tests_of_staff_require_the_permission_and_access_to_the_clusters(
+    memory: Recorded, world: World
+) -> None:
+    """Those of owners: test_owners.py."""
     assert tried(world, MEMORY, role="viewer").status_code == 302
-    outsider = world.people["outsider"]
-    outsider.is_staff = True
-    outsider.save()
-    assert tried(world, MEMORY, role="outsider").status_code == 403
-    outsider.user_permissions.add(Permission.objects.get(codename="view_rule"))
-    assert "back-test-clusters" in tried(world, MEMORY, role="outsider").json()["errors"]
-    found = tried(world, MEMORY, role="outsider", **{"back-test-clusters": []}).json()["clusters"]
+    for role in ("nobody", "editor"):
+        person = world.people[role]
+        person.is_staff = True
+        person.save()
+        assert tried(world, MEMORY, role=role).status_code == 403
+        person.user_permissions.add(Permission.objects.get(codename="view_rule"))
+    assert "back-test-clusters" in tried(world, MEMORY, role="nobody").json()["errors"]
+    found = tried(world, MEMORY, role="nobody", **{"back-test-clusters": []}).json()["clusters"]
     assert "evening" not in found
+    assert "evening" in tried(world, MEMORY, role="editor").json()["clusters"]
 
 
 def test_metrics_are_listed_with_help_and_labels(memory: Recorded, world: World) -> None:

@@ -150,7 +150,7 @@ def test_the_list_of_rules_can_be_exported(world: World) -> None:
 
 
 def test_importing_requires_the_permission_to_add_rules(world: World) -> None:
-    for role in ("anonymous", "owner"):
+    for role in ("anonymous", "editor"):
         for name in ("import_from_prometheus", "export_all"):
             answer = world.client(role).get(reverse(f"admin:alerts_rule_{name}"))
             assert answer.status_code in (302, 403, 404)

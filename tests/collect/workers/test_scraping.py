@@ -229,16 +229,6 @@ def test_tasks_that_erred_while_nobody_counted_are_reported_afterwards() -> None
     assert restarted.add_transitions(5) == 2
 
 
-def test_a_page_of_another_scheduler_in_the_process_does_not_count_erred_tasks_twice() -> None:
-    erred = ErredTaskCount()
-    assert erred.add_transitions(9) == 9
-    for other in (0, 2):
-        assert erred.add_transitions(other) == 0
-        assert erred.add_transitions(9) == 0
-    assert erred.add_transitions(10) == 1
-    assert [erred.add_transitions(total) for total in (0, 1, 1, 3)] == [0, 1, 0, 2], "a restart"
-
-
 async def test_a_scheduler_too_busy_to_give_its_id_is_observed() -> None:
     def work(dask: Scheduler, seconds: float) -> None:
         with dask.client() as client:

@@ -38,7 +38,7 @@ PREFIXES = """SELECT cluster.name, array_agg(DISTINCT series.labels->>'task_pref
     FROM sample JOIN series ON series.id = series_id
     JOIN clusters_cluster AS cluster ON cluster.id = series.cluster_id
     WHERE metric = 'dask_scheduler_prefix_state_totals_total' GROUP BY cluster.name"""
-PAGES = 25
+PAGES = 40
 
 
 @pytest.fixture

@@ -118,26 +118,29 @@ def test_people_of_an_issuer_sign_in_and_are_nobody_else(world: World, site: Sit
     owner.email = "Owner@example.org"
     owner.set_password("of the owner")
     owner.save()
-    given = GroupRole.objects.create(group="dask", project=world.alpha, role="editor")
+    given = GroupRole.objects.create(group="dask", project=world.alpha, role="owner")
 
     page = requests.get(f"{site.url}/sign-in/?next=/projects/", timeout=LIMIT).text
     assert "Sign in with Example &amp; Co" in page
     assert "password" not in page.lower()
     found = re.search(r'href="(/sign-in/oidc/[^"]*)"', page)
     assert found
-    _, shown = site.sign_in("1", found[1])
+    browser, shown = site.sign_in("1", found[1])
     assert urlsplit(shown.url).path == "/projects/"
     assert site.name(shown) == "ann"
     ann = User.objects.get(username="ann")
     assert (ann.is_staff, ann.is_superuser, ann.has_usable_password()) == (False, False, False)
     assert ann.email == "ann@example.org"
-    assert roles(ann) == ["editor"]
+    assert roles(ann) == ["owner"]
+    rules = f"{site.url}/admin/alerts/rule/"
+    assert browser.get(rules, timeout=LIMIT).status_code == 200
 
     # again: the same account, and what the group no longer gives is taken
     given.delete()
     browser, shown = site.sign_in("1")
     assert site.name(shown) == "ann"
     assert roles(ann) == []
+    assert browser.get(rules, timeout=LIMIT).status_code == 403
     assert browser.post(f"{site.url}/sign-in/", data={}, timeout=LIMIT).status_code == 403
 
     # an address that is not verified, and names of others, lead to new accounts

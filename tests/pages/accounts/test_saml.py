@@ -131,20 +131,22 @@ def test_people_of_an_identity_provider_sign_in_and_are_nobody_else(
     owner = world.people["owner"]
     owner.email = "owner@example.org"
     owner.save()
-    given = GroupRole.objects.create(group="dask", project=world.alpha, role="editor")
+    given = GroupRole.objects.create(group="dask", project=world.alpha, role="owner")
     with running(tmp_path, "", OBSERVATORY_PASSWORD_SIGN_IN="0") as site:
         page = requests.get(f"{site.url}/sign-in/?next=/projects/", timeout=LIMIT).text
         assert "Sign in with Example &amp; Co" in page
         assert "password" not in page.lower()
         found = re.search(r'href="(/sign-in/saml/[^"]*)"', page)
         assert found
-        _, shown = site.sign_in("1", way=found[1])
+        browser, shown = site.sign_in("1", way=found[1])
         assert urlsplit(shown.url).path == "/projects/"
         assert name(shown) == "ann"
         ann = User.objects.get(username="ann")
         assert (ann.is_staff, ann.is_superuser, ann.has_usable_password()) == (False, False, False)
         assert ann.email == "", "an address that nobody has verified is not kept"
-        assert roles(ann) == ["editor"]
+        assert roles(ann) == ["owner"]
+        rules = f"{site.url}/admin/alerts/rule/"
+        assert browser.get(rules, timeout=LIMIT).status_code == 200
 
         # again: the same account, and what the group no longer gives is taken
         given.delete()

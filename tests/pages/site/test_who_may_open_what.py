@@ -36,7 +36,6 @@ SIGN_IN = ("/sign-in/?next=/", "/admin/login/?next=/")
 PLACES: dict[str, Any] = {
     "action": "spans",
     "app_label": "clusters",
-    "content_type_id": 1,
     "deletion_id": 1,
     "error_id": "00000000-0000-4000-8000-000000000001",
     "filter_id": 1,
@@ -274,7 +273,7 @@ TABLE = [
         {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200},
     ),
     ("GET", "/api/v1/discoveries/{discovery}", {"viewer": 200, "editor": 200, "owner": 200}),
-    ("GET", "/admin/", {"viewer": 302, "editor": 302, "owner": 302, "outsider": 302, "nobody": 302}),
+    ("GET", "/admin/", {"viewer": 302, "editor": 302, "owner": 200, "outsider": 200, "nobody": 302}),
     ("GET", "/admin/login/", {"viewer": 403, "editor": 403, "owner": 403, "outsider": 403, "nobody": 403}),
 ]
 

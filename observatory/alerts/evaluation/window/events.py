@@ -207,8 +207,7 @@ def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[
         text = f"{cluster.end_reason}, while tasks were running"
         yield EventInEffect(None, "", ended, until, 1, text)
     elif found.errors:
-        tasks = "1 task" if found.errors == 1 else f"{found.errors:,} tasks"
-        yield EventInEffect(None, "", ended, until, 1, f"ended after {tasks} erred")
+        yield EventInEffect(None, "", ended, until, 1, f"ended after {found.errors:,} tasks erred")
 
 
 def _slower_runs(data: WindowData, condition: EventCondition) -> Iterator[EventInEffect]:

@@ -46,8 +46,10 @@ class Command(BaseCommand):
 
     def _subject(self, kind: Deletable, name: str) -> Any:
         found = list(kind.referred(name)[:2])
-        if len(found) != 1:
+        if not found:
             raise CommandError(f"there is no {kind.name} {name!r}")
+        if len(found) > 1:
+            raise CommandError(f"several have the name {name!r}: give the number in the address of its page")
         return found[0]
 
     def _show(self, shown: Preview) -> None:

@@ -17,6 +17,7 @@ from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.delivery import deliver_to
 from tests.alerts.notifying.conftest import Fire
 from tests.alerts.notifying.test_delivery import at
+from tests.world import World
 
 __all__ = ["at"]
 
@@ -63,7 +64,10 @@ def fields(**changed: Any) -> dict[str, Any]:
     return {**usual, "repeat_hours": 0, "kind": "fax", "address": "fax://5551234", **changed}
 
 
-def test_a_module_adds_a_kind_to_forms_address_checks_and_sending(fax: Any, fire: Fire, at: datetime) -> None:
+def test_a_module_adds_a_kind_to_forms_address_checks_and_sending(
+    fax: Any, fire: Fire, at: datetime, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ChannelForm, "user", world.people["superuser"], raising=False)
     assert "fax://5551234" in str(ChannelForm().fields["address"].help_text)
     assert ("fax", "a fax machine") in list(ChannelForm().fields["kind"].choices)  # type: ignore[attr-defined]
     assert ChannelForm(fields(address="555")).errors == {"address": ["Enter a number."]}

@@ -1,0 +1,434 @@
+"""Owners of a project in the admin: what they set up by their role, and what they try on other projects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from observatory.alerts.models import Alert, Channel, Condition, Delivery, MaintenanceWindow, Rule, Silence
+from observatory.alerts.rules import ready_made
+from observatory.clusters.accounts.groups import set_memberships
+from observatory.clusters.deletion.models import Deletion
+from observatory.clusters.models import GroupRole, Membership, Target
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.wire.records import Sample, Series
+from tests.alerts.admin.forms import LOST, MEMORY, rule_form
+from tests.alerts.admin.test_channels import form as channel_form
+from tests.alerts.setup import Setups, set_up_alerts
+from tests.recorded import START, Recorded
+from tests.world import World
+
+ADMIN = "/admin/alerts/"
+RULES, CHANNELS = f"{ADMIN}rule/", f"{ADMIN}channel/"
+
+
+@pytest.fixture
+def setups(world: World) -> Setups:
+    return set_up_alerts(world)
+
+
+@pytest.fixture
+def owner(world: World) -> Client:
+    return world.client("owner")
+
+
+def change(item: Any) -> str:
+    return reverse(f"admin:alerts_{item._meta.model_name}_change", args=[item.pk])
+
+
+def errors(answer: Any) -> dict[str, Any]:
+    return dict(answer.context["adminform"].form.errors)
+
+
+def rows(*models: Any) -> list[Any]:
+    """All rows of the models and what their `projects` are, as they are stored."""
+    found: list[Any] = []
+    for model in models:
+        found += model.objects.order_by("pk").values()
+        if hasattr(model, "projects"):
+            found += model.projects.through.objects.order_by("pk").values()
+    return found
+
+
+def everything() -> list[Any]:
+    return rows(Rule, Condition, Channel, Delivery, Silence, MaintenanceWindow, Alert)
+
+
+def saved_rule(rule: Rule, **fields: Any) -> dict[str, Any]:
+    """The form of a rule with one condition, as its page sends it."""
+    condition = MEMORY | {"id": rule.conditions.get().pk, "rule": rule.pk}
+    return rule_form(condition, name=rule.name, **fields)
+
+
+def test_an_owner_sets_up_rules_and_channels_by_role_alone(world: World, owner: Client) -> None:
+    assert not world.people["owner"].is_staff
+    assert not world.people["owner"].user_permissions.exists()
+    alpha = [world.alpha.pk]
+    assert owner.post(f"{RULES}add/", rule_form(name="mine", projects=alpha)).status_code == 302
+    rule = Rule.objects.get(name="mine")
+    assert (list(rule.projects.all()), rule.created_by) == ([world.alpha], world.people["owner"])
+    assert owner.post(change(rule), saved_rule(rule, projects=alpha, severity="critical")).status_code == 302
+    rule.refresh_from_db()
+    assert rule.severity == "critical"
+    chosen = channel_form(name="mine", projects=alpha, rules=[rule.pk])
+    assert owner.post(f"{CHANNELS}add/", chosen).status_code == 302
+    channel = Channel.objects.get(name="mine")
+    assert list(channel.rules.all()) == [rule]
+    for item, path in (channel, CHANNELS), (rule, RULES):
+        asks = owner.get(f"{path}{item.pk}/delete/", follow=True)
+        assert owner.post(asks.request["PATH_INFO"], {"name": "mine"}).status_code == 302
+        assert Deletion.objects.filter(subject=item.pk, asked_by=world.people["owner"]).exists()
+
+
+def test_a_new_rule_begins_with_the_only_project_that_one_owns(world: World, owner: Client) -> None:
+    form = owner.get(f"{RULES}add/").context["adminform"].form
+    assert list(form["projects"].initial) == [world.alpha]
+    assert list(form.fields["projects"].queryset) == [world.alpha]
+    assert list(form.fields["targets"].queryset) == [world.target]
+
+
+def test_the_role_counts_from_the_next_request_on_and_no_longer(
+    world: World, owner: Client, setups: Setups
+) -> None:
+    pages = ("/admin/", RULES, f"{RULES}add/", change(setups.alpha.rule), f"{RULES}metrics/")
+    membership = Membership.objects.get(user=world.people["owner"])
+    for role, status in ("editor", 302), ("owner", 200), ("viewer", 302):
+        membership.role = role
+        membership.save()
+        assert [owner.get(page).status_code for page in pages] == [status] * len(pages), role
+    membership.delete()
+    before = everything()
+    assert owner.post(change(setups.alpha.rule), saved_rule(setups.alpha.rule)).status_code == 302
+    assert everything() == before
+
+
+def test_the_role_is_lost_while_the_account_is_deactivated(world: World, owner: Client) -> None:
+    person = world.people["owner"]
+    person.is_active = False
+    person.save()
+    assert owner.get(RULES).status_code == 302
+
+
+def test_groups_open_and_close_the_admin(world: World, setups: Setups) -> None:
+    person, client = world.people["nobody"], world.client("nobody")
+    GroupRole.objects.create(group="leads", project=world.alpha, role="owner")
+    set_memberships(person, ["leads"])
+    assert b"rule of alpha" in client.get(RULES).content
+    set_memberships(person, ["others"])
+    assert client.get(RULES).status_code == 302
+
+
+def test_an_owner_moves_rules_and_channels_only_between_projects_of_theirs(
+    world: World, owner: Client, setups: Setups
+) -> None:
+    before = everything()
+    rule, channel = setups.alpha.rule, setups.alpha.channel
+    for projects in [], [world.beta.pk], [world.alpha.pk, world.beta.pk], [99_999]:
+        for answer in (
+            owner.post(change(rule), saved_rule(rule, projects=projects)),
+            owner.post(f"{RULES}add/", rule_form(name="more", projects=projects)),
+            owner.post(change(channel), channel_form(name=channel.name, address="", projects=projects)),
+            owner.post(f"{CHANNELS}add/", channel_form(name="more", projects=projects)),
+        ):
+            assert "projects" in errors(answer), projects
+    target = Target.objects.get(project=world.beta)
+    for pk in (target.pk, 99_999):  # an id of others is refused as one that doesn't exist
+        sent = saved_rule(rule, projects=[world.alpha.pk], targets=[pk])
+        text = f"Select a valid choice. {pk} is not one of the available choices."
+        assert errors(owner.post(change(rule), sent))["targets"] == [text]
+    chosen = channel_form(name="more", projects=[world.alpha.pk], rules=[setups.beta.rule.pk])
+    assert "rules" in errors(owner.post(f"{CHANNELS}add/", chosen))
+    assert everything() == before
+
+    Membership.objects.create(project=world.beta, user=world.people["owner"], role="owner")
+    assert owner.post(change(rule), saved_rule(rule, projects=[world.beta.pk])).status_code == 302
+    assert list(rule.projects.all()) == [world.beta]
+
+
+def test_nothing_of_others_is_changed_by_their_ids(world: World, owner: Client, setups: Setups) -> None:
+    before = everything()
+    for other in (setups.beta, setups.shared, setups.everywhere):
+        for item in (other.rule, other.channel, other.delivery, other.silence, other.window):
+            place = f"{ADMIN}{item._meta.model_name}/{item.pk}"
+            sent = saved_rule(item, projects=[world.alpha.pk]) if item == other.rule else {"name": "x"}
+            for query in ("", "?_popup=1", "?_to_field=id&_popup=1", "?_changelist_filters=q%3D1"):
+                for data in (sent, sent | {"_popup": "1", "_to_field": "name"}):
+                    answer = owner.post(f"{place}/change/{query}", data)
+                    assert answer.status_code in (302, 400, 403), answer.status_code
+                    assert b"of beta" not in answer.content
+            assert owner.post(f"{place}/delete/", {"post": "yes"}).status_code in (302, 403)
+            kind = f"/delete/{item._meta.model_name}/{item.pk}/"
+            assert owner.post(kind, {"name": str(item)}).status_code == 404
+        assert owner.post(f"{RULES}{other.rule.pk}/reset/").status_code == 404
+    assert everything() == before
+    assert not LogEntry.objects.exists()
+
+
+def test_saving_as_new_from_the_id_of_others_copies_nothing(
+    owner: Client, world: World, setups: Setups
+) -> None:
+    """Django takes it for adding what was sent, whatever the id."""
+    theirs, before = setups.beta.rule, everything()
+    crafted = LOST | {"id": theirs.conditions.get().pk, "rule": theirs.pk}
+    sent = rule_form(crafted, name="new", projects=[world.alpha.pk], _saveasnew="1")
+    assert owner.post(change(theirs), sent).status_code == 302
+    made = Rule.objects.get(name="new")
+    assert (list(made.projects.all()), made.description) == ([world.alpha], "")
+    assert [condition.metric for condition in made.conditions.all()] == [""]
+    made.delete()
+    assert everything() == before
+
+
+def test_conditions_of_others_are_not_taken_over(owner: Client, world: World, setups: Setups) -> None:
+    """By the id of a condition of another rule, or by another rule's id in the owner's own form."""
+    mine, theirs = setups.alpha.rule, setups.beta.rule.conditions.get()
+    before = rows(Condition)
+    for crafted in (
+        {"id": theirs.pk, "rule": mine.pk},
+        {"id": theirs.pk, "rule": setups.beta.rule.pk},
+        {"id": theirs.pk, "rule": mine.pk, "DELETE": "on"},
+        {"id": mine.conditions.get().pk, "rule": setups.beta.rule.pk},
+    ):
+        sent = rule_form(MEMORY | crafted, name=mine.name, projects=[world.alpha.pk])
+        assert owner.post(change(mine), sent).status_code in (200, 302), crafted
+        assert rows(Condition) == before, crafted
+
+
+@pytest.mark.parametrize("action", ["delete_selected", "export_selected", "retry", "expire_now"])
+def test_actions_do_nothing_to_selected_ids_of_others(owner: Client, setups: Setups, action: str) -> None:
+    before = everything()
+    for other in (setups.beta, setups.shared, setups.everywhere):
+        for item in (other.rule, other.channel, other.delivery, other.silence, other.window):
+            for across in "0", "1":
+                sent = {"action": action, "_selected_action": [item.pk], "post": "yes"}
+                sent |= {"select_across": across}
+                path = f"{ADMIN}{item._meta.model_name}/?q=beta"
+                answer = owner.post(path, sent, follow=True)
+                assert b"rule of beta" not in answer.content
+    assert everything() == before
+
+
+def test_a_rule_of_others_is_not_disabled_by_its_id_in_the_list(owner: Client, setups: Setups) -> None:
+    before = rows(Rule)
+    theirs, mine = setups.beta.rule, setups.alpha.rule
+    for number, ids in enumerate(([theirs.pk], [theirs.pk, mine.pk], [99_999])):
+        form: dict[str, Any] = {"form-TOTAL_FORMS": len(ids), "form-INITIAL_FORMS": len(ids), "_save": "Save"}
+        form |= {f"form-{place}-id": pk for place, pk in enumerate(ids)}
+        answer = owner.post(RULES, form)
+        assert b"of beta" not in answer.content, number
+    Rule.objects.filter(pk=mine.pk).update(enabled=True, changed=setups.alpha.rule.changed)
+    assert rows(Rule) == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "projects__name__startswith=B",
+        "projects__slug=beta",
+        "projects__memberships__user__username__startswith=p",
+        "projects__ingest_tokens__digest__startswith=a",
+        "created_by__password__startswith=p",
+        "created_by__username__startswith=o",
+        "alerts__deliveries__channel__name__startswith=channel",
+        "channel__secret__startswith=a",
+        "targets__project__name=Beta",
+        "targets__secret__startswith=a",
+    ],
+)
+def test_lists_are_not_filtered_by_what_other_models_have(owner: Client, setups: Setups, query: str) -> None:
+    assert owner.get(f"{RULES}?{query}").status_code in (400, 302)
+
+
+@pytest.mark.parametrize(
+    "query", ["projects__id__exact={beta}", "all=", "q=beta", "o=1.2.-3", "id__gt=0", "p=99"]
+)
+def test_no_filter_search_or_order_shows_rules_of_others(
+    owner: Client, world: World, setups: Setups, query: str
+) -> None:
+    shown = owner.get(f"{RULES}?{query.format(beta=world.beta.pk)}", follow=True).content.decode()
+    for name in ("rule of beta", "rule of both", "rule of everywhere", "Beta"):
+        assert name not in shown
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        ("alerts", "rule", "projects"),
+        ("alerts", "rule", "targets"),
+        ("alerts", "rule", "created_by"),
+        ("alerts", "channel", "rules"),
+        ("alerts", "delivery", "alert"),
+        ("alerts", "delivery", "channel"),
+        ("clusters", "membership", "user"),
+        ("clusters", "cluster", "project"),
+        ("auth", "user", "groups"),
+    ],
+)
+def test_autocompletes_offer_nothing_of_others(
+    owner: Client, setups: Setups, field: tuple[str, str, str]
+) -> None:
+    app, model, name = field
+    query = {"app_label": app, "model_name": model, "field_name": name, "term": ""}
+    answer = owner.get("/admin/autocomplete/", query)
+    assert answer.status_code in (200, 403)
+    for word in (b"beta", b"Beta", b"of both"):
+        assert word not in answer.content
+
+
+def test_what_is_deleted_is_counted_and_not_listed(owner: Client, world: World, setups: Setups) -> None:
+    """The rule was for Beta before: its alerts there are not Alpha's."""
+    theirs = Alert.objects.get(cluster=world.elsewhere)
+    Alert.objects.filter(pk=theirs.pk).update(rule=setups.alpha.rule)
+    Delivery.objects.filter(pk=setups.beta.delivery.pk).update(channel=setups.alpha.channel)
+    for item in (setups.alpha.rule, setups.alpha.channel):
+        place = f"{ADMIN}{item._meta.model_name}/"
+        sent = {"action": "delete_selected", "_selected_action": [item.pk]}
+        for answer in (owner.get(f"{place}{item.pk}/delete/", follow=True), owner.post(place, sent)):
+            assert str(item) in answer.content.decode()
+            assert b"of beta" not in answer.content
+    assert b"of beta" not in owner.get(f"{ADMIN}delivery/").content
+    assert b"of alpha" in owner.get(f"{ADMIN}delivery/").content
+
+
+def test_an_owner_sends_only_their_own_deliveries_again(owner: Client, setups: Setups) -> None:
+    ids = [setups.alpha.delivery.pk, setups.beta.delivery.pk, setups.everywhere.delivery.pk]
+    owner.post(f"{ADMIN}delivery/", {"action": "retry", "_selected_action": ids})
+    assert [Delivery.objects.get(pk=pk).state for pk in ids] == ["due", "failed", "failed"]
+
+
+def test_rules_and_channels_of_two_projects_may_have_one_name(
+    owner: Client, world: World, setups: Setups
+) -> None:
+    """A refusal would tell which names other projects have."""
+    alpha = [world.alpha.pk]
+    assert owner.post(f"{RULES}add/", rule_form(name="rule of beta", projects=alpha)).status_code == 302
+    named = channel_form(name="channel of beta", projects=alpha)
+    assert owner.post(f"{CHANNELS}add/", named).status_code == 302
+    for name in ("rule of alpha", "rule of everywhere", "rule of both"):
+        answer = owner.post(f"{RULES}add/", rule_form(name=name, projects=alpha))
+        assert errors(answer) == {"name": ["A rule with this name exists."]}
+    answer = owner.post(f"{CHANNELS}add/", channel_form(name="channel of alpha", projects=alpha))
+    assert errors(answer) == {"name": ["A channel with this name exists."]}
+    admin = world.client("superuser")
+    assert "name" in errors(admin.post(f"{RULES}add/", rule_form(name="rule of beta")))
+
+
+def test_a_name_that_is_a_number_or_is_given_twice_deletes_nothing_of_others(
+    owner: Client, world: World, setups: Setups
+) -> None:
+    mine, theirs = setups.alpha.rule, setups.beta.rule
+    Rule.objects.filter(pk=mine.pk).update(name=str(theirs.pk))
+    outsider = world.client("outsider")
+    assert b"rule of beta" in outsider.get(f"/delete/rule/{theirs.pk}/").content
+    assert owner.get(f"/delete/rule/{theirs.pk}/").status_code == 404
+    Rule.objects.filter(pk=mine.pk).update(name="rule of beta")
+    assert outsider.get("/delete/rule/rule of beta/").status_code == 200
+    assert world.client("superuser").get("/delete/rule/rule of beta/").status_code == 404
+    with pytest.raises(CommandError, match="several have the name"):
+        call_command("delete", "rule", "rule of beta", "--yes")
+
+
+def test_an_imported_file_tells_nothing_of_other_projects(
+    owner: Client, world: World, setups: Setups
+) -> None:
+    url = reverse("admin:alerts_rule_import_from_prometheus")
+    text = "groups: [{name: g, rules: [{alert: 'rule of beta', expr: 'observatory_cluster_workers > 1'}]}]"
+    before = Rule.objects.count()
+    for projects in [], [world.beta.pk], [world.alpha.pk, world.beta.pk]:
+        assert b"Beta" not in owner.post(url, {"text": text, "projects": projects}).content
+    assert Rule.objects.count() == before
+    answer = owner.post(url, {"text": text, "projects": [world.alpha.pk]})
+    assert b"a rule with this name exists" not in answer.content
+    assert list(Rule.objects.latest("pk").projects.all()) == [world.alpha]
+
+
+def test_labels_and_metrics_of_other_projects_are_not_told(
+    memory: Recorded, owner: Client, world: World
+) -> None:
+    """`memory` is recorded in a cluster of Alpha: what its outsider, who owns Beta, is told of it."""
+    secret = Series("team_secret", (("customer", "hidden-one"),), "")
+    with Writer() as writer:
+        writer.write(Batch.of(memory.cluster, [], [], [Sample(secret, START + 1, 3.0)]))
+    outsider = world.client("outsider")
+    wrong = {"metric": "team_secret", "labels": 'customer="x"', "other": "", "other_attribute": ""}
+    wrong |= {"by": "cluster", "threshold": "1", "clear_threshold": ""}
+    path = f"{RULES}back-test/"
+    for client, project, word in (owner, world.alpha, True), (outsider, world.beta, False):
+        sent = rule_form(MEMORY | wrong, projects=[project.pk], **{"back-test-window": "hour"})
+        for answer in (client.post(path, sent), client.post(f"{RULES}add/", sent)):
+            assert (b"hidden-one" in answer.content) is word, answer.content[-300:]
+        assert (b"team_secret" in client.get(f"{RULES}metrics/").content) is word
+    assert b'"full"' not in outsider.get(f"{RULES}metrics/").content
+
+
+@pytest.mark.parametrize("role", ["owner", "outsider"])
+def test_back_tests_and_suggestions_are_on_clusters_of_owned_projects(
+    memory: Recorded, world: World, role: str
+) -> None:
+    """Also for an owner of Beta who only reads Alpha."""
+    Membership.objects.create(project=world.alpha, user=world.people["outsider"], role="viewer")
+    client = world.client(role)
+    is_owner = role == "owner"
+    places = client.get(f"{RULES}places/").json()
+    assert {place["of"] for place in places["clusters"]} == {"Alpha" if is_owner else "Beta"}
+    assert bool(places["runs"]) is is_owner
+    chosen = {"back-test-window": "custom", "back-test-start": 1, "back-test-stop": 2}
+    for fields in ({"projects": [world.alpha.pk]}, {"back-test-clusters": [world.ended.pk]}):
+        sent = rule_form(LOST, **chosen, **fields)
+        assert client.post(f"{RULES}back-test/", sent).status_code == (200 if is_owner else 422)
+    sent = rule_form(MEMORY, recent="conditions-0", cluster_names="evening")
+    assert bool(client.post(f"{RULES}recent/", sent).json()["series"]) is is_owner
+
+
+def test_rules_on_observatory_itself_are_of_superusers(owner: Client, world: World) -> None:
+    """They would apply to it whatever their projects are, and tell how many alerts of it fire."""
+    own = {"metric": "observatory_refused_agents", "by": "cluster", "labels": "", "threshold": "1"}
+    own |= {"other": "", "other_attribute": "", "clear_threshold": ""}
+    sent = rule_form(MEMORY | own, projects=[world.alpha.pk])
+    answer = owner.post(f"{RULES}add/", sent)
+    assert b"No cluster has reported a metric" in answer.content
+    assert owner.get(f"{RULES}metrics/").content.count(b"observatory_refused_agents") == 0
+    assert world.client("superuser").post(f"{RULES}add/", sent).status_code == 302
+
+
+def test_a_ready_made_rule_that_was_given_to_a_project_is_reset_within_it(
+    owner: Client, world: World
+) -> None:
+    ready_made.make()
+    rule = Rule.objects.get(key="worker-memory")
+    assert owner.post(f"{RULES}{rule.pk}/reset/").status_code == 404
+    rule.projects.add(world.alpha)
+    assert owner.post(f"{RULES}{rule.pk}/reset/").status_code == 302
+    assert list(rule.projects.all()) == [world.alpha]
+
+
+def test_passwords_are_changed_on_the_page_of_accounts(owner: Client, settings: Any) -> None:
+    assert b"id_old_password" not in owner.get("/admin/password_change/").content
+    settings.PASSWORD_SIGN_IN = False
+    for client_path in ("/admin/password_change/", "/account/password/"):
+        assert owner.get(client_path).status_code == 403
+
+
+def test_pages_lead_owners_to_what_they_may_change(owner: Client, world: World, setups: Setups) -> None:
+    alerts = {name: getattr(setups, name).delivery.alert for name in ("alpha", "shared", "everywhere")}
+    for name, alert in alerts.items():
+        page = owner.get(f"/alerts/{alert.pk}/").content.decode()
+        assert ("Edit the rule" in page) is (name == "alpha"), name
+        assert "Edit the rule" not in world.client("editor").get(f"/alerts/{alert.pk}/").content.decode()
+        assert "Edit the rule" in world.client("superuser").get(f"/alerts/{alert.pk}/").content.decode()
+    for role, leads in ("owner", True), ("superuser", True), ("editor", False), ("viewer", False):
+        page = world.client(role).get("/alerts/").content.decode()
+        for path in ("/admin/", RULES, CHANNELS):
+            assert (f'href="{path}"' in page) is leads, (role, path)
+        page = world.client(role).get(f"/clusters/{world.live.pk}/").content.decode()
+        assert ("data-new-rule" in page) is leads, role
+    page = owner.get(f"/clusters/{world.live.pk}/").content.decode()
+    assert f"projects={world.alpha.pk}" in page
+    Membership.objects.create(project=world.beta, user=world.people["owner"], role="viewer")
+    assert "data-new-rule" not in owner.get(f"/clusters/{world.elsewhere.pk}/").content.decode()
