@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from observatory.alerts.models import MaintenanceWindow, Rule
+from observatory.alerts.scope_changes import limited_to
 from observatory.clusters import access
 from observatory.clusters.models import Target
 from observatory.clusters.status import target_status
@@ -77,7 +79,12 @@ def remove(request: HttpRequest, target_id: int) -> HttpResponse:
         target.delete()
         messages.success(request, f"{target.name} is removed. Its clusters stay.")
         return redirect("targets")
-    return render(request, "pages/targets/remove.html", {"target": target})
+    context = {
+        "target": target,
+        "rules": limited_to(Rule, "targets", target).filter(enabled=True),
+        "windows": limited_to(MaintenanceWindow, "targets", target),
+    }
+    return render(request, "pages/targets/remove.html", context)
 
 
 def sent(request: HttpRequest) -> QueryDict | None:

@@ -28,6 +28,10 @@ def test_a_rule_on_a_target_that_is_removed_is_disabled_and_says_why(filled: Fil
     window = make(MaintenanceWindow, "of one")
     window.targets.add(first)
     client = filled.world.client("editor")
+    page = client.get(f"/targets/{first.pk}/remove/").content.decode()
+    assert "<strong>on one</strong> applies to this target alone" in page
+    assert "<strong>of one</strong> is of this target alone" in page
+    assert "on two" not in page
     assert client.post(f"/targets/{first.pk}/remove/").status_code == 302
     on_one.refresh_from_db()
     assert not on_one.enabled
