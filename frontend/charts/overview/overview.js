@@ -3,7 +3,7 @@
 import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { isOverlay } from "../task_stream/actions.js";
-import { prefixOfSlot } from "../task_stream/busy_at.js";
+import { colorOfSlot, prefixOfSlot } from "../task_stream/busy_at.js";
 import { drawBands } from "../alerts/bands.js";
 import { Brush } from "./brush.js";
 import { Coverage } from "../drawing/coverage.js";
@@ -163,7 +163,7 @@ export class Overview {
       const id = prefixOfSlot(slot, model);
       if (id !== undefined && selection.hidden.has(id)) continue;
       const alpha = selection.prefix === null || selection.prefix === id ? 1 : DIMMED;
-      pixels.stack(coverage, slot, heights, scale, rgb(id === undefined ? "#000000" : model.color(id)), alpha);
+      pixels.stack(coverage, slot, heights, scale, rgb(colorOfSlot(slot, model)), alpha);
     }
     if (pixels.image) context.putImageData(pixels.image, Math.round(left * ratio), top);
   }

@@ -1,6 +1,6 @@
 // How many threads computed at an instant, and what.
 
-import { FIRST_PREFIX_SLOT, isOverlay } from "./actions.js";
+import { FIRST_PREFIX_SLOT, SLOT_COLORS, isOverlay } from "./actions.js";
 import { visitBusy, visitSpans } from "./lanes/index.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
@@ -44,4 +44,14 @@ export function busyAt(lanes, tiles, model, time, pixel) {
  */
 export function prefixOfSlot(slot, model) {
   return model.prefixIds[slot - FIRST_PREFIX_SLOT];
+}
+
+/**
+ * @param {number} slot of a span that computed
+ * @param {Model} model
+ * @returns {string} the colour of its prefix; black where it erred, grey where the prefix is not listed
+ */
+export function colorOfSlot(slot, model) {
+  const id = prefixOfSlot(slot, model);
+  return id === undefined ? SLOT_COLORS[slot] : model.color(id);
 }

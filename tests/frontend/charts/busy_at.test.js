@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { FIRST_PREFIX_SLOT } from "../../../frontend/charts/task_stream/actions.js";
-import { busyAt, prefixOfSlot } from "../../../frontend/charts/task_stream/busy_at.js";
+import { COMPUTE, ERROR, FIRST_PREFIX_SLOT, slotOf } from "../../../frontend/charts/task_stream/actions.js";
+import { busyAt, colorOfSlot, prefixOfSlot } from "../../../frontend/charts/task_stream/busy_at.js";
 import { Model } from "../../../frontend/timeline/model.js";
 import { tileIndex } from "../../../frontend/timeline/tiles/levels.js";
 import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
@@ -47,4 +47,11 @@ test("where a pixel is long, the numbers are its mean", () => {
 
 test("a slot without a known prefix has none", () => {
   assert.equal(prefixOfSlot(FIRST_PREFIX_SLOT + 9, model()), undefined);
+});
+
+test("a prefix that is not listed is grey, and only what erred is black", () => {
+  const made = model();
+  const colorOf = (/** @type {number} */ prefix, /** @type {number} */ status) =>
+    colorOfSlot(slotOf(COMPUTE, status, made.prefixIndex(prefix)), made);
+  assert.deepEqual([colorOf(1, 0), colorOf(99_999, 0), colorOf(99_999, ERROR)], [made.color(1), "#888888", "#000000"]);
 });
