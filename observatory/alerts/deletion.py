@@ -30,9 +30,10 @@ class OfProjects(Deletable):
         return self.seen(user).filter(pk=subject.pk).exists()
 
     def referred(self, reference: str) -> QuerySet[Any]:
-        """By number, else by name: whoever gives a rule a number as its name stands in nobody's way."""
-        numbered = self.model._default_manager.filter(pk=int(reference) if is_number(reference) else 0)
-        return numbered if numbered.exists() else self.model._default_manager.filter(name=reference)
+        """By number; by name where none has the number."""
+        rows = self.model._default_manager.all()
+        numbered = rows.filter(pk=int(reference) if reference.isdecimal() and len(reference) < 10 else 0)
+        return numbered if numbered.exists() else rows.filter(name=reference)
 
     def page_of(self, subject: Any) -> str:
         return reverse(f"admin:alerts_{self.name}_change", args=[subject.pk])

@@ -432,3 +432,11 @@ def test_what_does_not_exist_is_not_found(reference: str, filled: Filled) -> Non
         for address in (f"/delete/{kind}/{reference}/", f"/api/v1/deletions/{kind}/{reference}"):
             assert client.get(address).status_code in (400, 404), address
     assert client.get(f"/delete/span/{filled.world.ended.pk}/").status_code == 404
+
+
+def test_a_number_is_the_number_of_a_rule_before_it_is_the_name_of_another(filled: Filled) -> None:
+    rule, other = filled.rules["alpha"], filled.rules["beta"]
+    Rule.objects.filter(pk=other.pk).update(name=str(rule.pk))
+    answer = filled.world.client("superuser").get(f"/api/v1/deletions/rule/{rule.pk}").json()
+    assert answer["name"] == "of alpha"
+    assert [*kinds()["rule"].referred("of alpha")] == [rule]
