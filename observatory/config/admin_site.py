@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib.admin import AdminSite
 from django.contrib.auth.models import User
-from django.http import HttpRequest
+from django.core.paginator import InvalidPage
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, URLResolver
 from unfold.sites import UnfoldAdminSite
@@ -34,6 +35,12 @@ class ObservatoryAdmin(AdminSiteBase):
         user = cast(User, request.user)
         owned = Project.objects.none() if user.is_staff else projects_to_manage(user)
         return super().index(request, {**(extra_context or {}), "owned": owned})
+
+    def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        try:
+            return cast(HttpResponseBase, super().search(request, extra_context))  # type: ignore[misc]
+        except (ValueError, InvalidPage):
+            raise Http404("The search has no such page.") from None
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
         """Without the redirects to pages of objects: no model has any, and the answer tells which exist."""

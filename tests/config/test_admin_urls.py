@@ -209,3 +209,10 @@ def test_the_index_says_what_owners_do_there(world: World) -> None:
     assert 'Alerts of <a href="/projects/alpha/">Alpha</a>' in owner
     assert "You own this project, and set up its alerts here." in owner
     assert "You own" not in superuser
+
+
+def test_the_search_of_the_admin_has_only_the_pages_that_it_has(world: World) -> None:
+    client = world.client("owner")
+    assert client.get("/admin/search/?s=r&page=1").status_code == 200
+    for page in ("x", "0", "99", "-1", "1e9", "9" * 5000):
+        assert client.get(f"/admin/search/?s=r&page={page}").status_code == 404, page

@@ -13,7 +13,7 @@ from observatory.alerts.models import Channel
 from observatory.alerts.notifying.addresses import MAX_LENGTH, clean_address, mask_address
 from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.secrets import SecretLost, decrypt, encrypt
-from observatory.alerts.web.access import managed
+from observatory.alerts.web.access import managed, require_room_for_a_channel
 
 if TYPE_CHECKING:
     ChannelFormBase = forms.ModelForm[Channel]
@@ -51,6 +51,8 @@ class ChannelForm(ChannelFormBase):
             self.fields["address"].help_text = self._address_help()
 
     def clean(self) -> dict[str, Any]:
+        if self.instance.pk is None:
+            require_room_for_a_channel(self.user)
         cleaned = super().clean() or self.cleaned_data
         kind = cleaned.get("kind", self.instance.kind)
         try:

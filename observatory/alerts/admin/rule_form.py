@@ -37,7 +37,7 @@ from observatory.alerts.rules.events import DERIVED_EVENTS, RECORDED_EVENTS
 from observatory.alerts.rules.quantities import QUANTITIES
 from observatory.alerts.rules.units import unit_of
 from observatory.alerts.rules.validation import ATTRIBUTE_MISSING, MAX_CONDITIONS, problems
-from observatory.alerts.web.access import projects_of_metrics, rules_to_name
+from observatory.alerts.web.access import projects_of_metrics, require_room_for_a_rule, rules_to_name
 
 if TYPE_CHECKING:
     ConditionFormBase = forms.ModelForm[Condition]
@@ -284,6 +284,11 @@ class RuleForm(EvaluationForm):
             "advice",
             "message",
         )
+
+    def clean(self) -> dict[str, Any]:
+        if self.instance.pk is None:
+            require_room_for_a_rule(self.user)
+        return super().clean() or self.cleaned_data
 
     def clean_name(self) -> str:
         """Projects that have nothing in common may have rules of one name."""

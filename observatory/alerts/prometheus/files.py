@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from observatory.alerts.models import Rule
@@ -13,7 +14,11 @@ from observatory.alerts.prometheus.reading import LeftOut, ReadRule, left_out, r
 from observatory.alerts.prometheus.writing import write_rules
 from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.validation import problems
-from observatory.alerts.web.access import projects_of_metrics, rules_to_name
+from observatory.alerts.web.access import (
+    projects_of_metrics,
+    require_room_for_a_rule,
+    rules_to_name,
+)
 from observatory.clusters.models import Project
 
 
@@ -53,6 +58,11 @@ def import_rules(
 
 def _refusal(read: ReadRule, user: User | None) -> str:
     """Why the rule can't be created; "" if it can."""
+    try:
+        if user is not None:
+            require_room_for_a_rule(user)
+    except ValidationError as error:
+        return str(error.messages[0]).removesuffix(".")
     others = rules_to_name(user) if user else Rule.objects.all()
     if others.filter(name=read.rule.name).exists():
         return "a rule with this name exists"

@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import Http404
 
-from observatory.alerts.models import Alert, Rule
+from observatory.alerts.models import Alert, Channel, Rule
 from observatory.clusters.access import (
     Person,
     alerted_projects,
@@ -18,7 +18,10 @@ from observatory.clusters.access import (
     visible_projects,
 )
 from observatory.clusters.models import Project
+from observatory.clusters.room import require_room
 
+MOST_RULES, MOST_CHANNELS = 500, 100
+"""of the projects that somebody owns"""
 ONLY_EDITORS = "Only editors and owners of a project can acknowledge and silence its alerts."
 
 
@@ -46,6 +49,18 @@ def rules_on(projects: QuerySet[Project]) -> QuerySet[Rule]:
 def rules_to_name(user: Person) -> QuerySet[Rule]:
     """The rules whose names `user` meets in forms: those that apply to projects that `user` manages."""
     return Rule.objects.all() if user.is_superuser else rules_on(projects_to_manage(user))
+
+
+def require_room_for_a_rule(user: Person) -> None:
+    """Raises ValidationError: every rule is read whenever rules are evaluated, also those of others."""
+    if not user.is_superuser:
+        require_room(managed(Rule.objects.all(), user), MOST_RULES, "What you manage", "rules")
+
+
+def require_room_for_a_channel(user: Person) -> None:
+    """Raises ValidationError, as for rules: an alert asks every channel."""
+    if not user.is_superuser:
+        require_room(managed(Channel.objects.all(), user), MOST_CHANNELS, "What you manage", "channels")
 
 
 def managed(items: QuerySet[Any], user: Person) -> QuerySet[Any]:

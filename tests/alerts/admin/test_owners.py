@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from observatory.alerts.models import Alert, Channel, Condition, Delivery, MaintenanceWindow, Rule, Silence
 from observatory.alerts.rules import ready_made
+from observatory.alerts.web import access
 from observatory.clusters.accounts.groups import set_memberships
 from observatory.clusters.deletion.models import Deletion
 from observatory.clusters.models import GroupRole, Membership, Target
@@ -332,6 +333,30 @@ def test_a_name_that_is_a_number_or_is_given_twice_deletes_nothing_of_others(
     assert world.client("superuser").get("/delete/rule/rule of beta/").status_code == 404
     with pytest.raises(CommandError, match="several have the name"):
         call_command("delete", "rule", "rule of beta", "--yes")
+
+
+def test_an_owner_makes_no_more_rules_and_channels_than_all_can_bear(
+    owner: Client, world: World, setups: Setups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules are evaluated, and channels asked, in the processes of all projects."""
+    monkeypatch.setattr(access, "MOST_RULES", 2)
+    monkeypatch.setattr(access, "MOST_CHANNELS", 2)
+    url, alpha = reverse("admin:alerts_rule_import_from_prometheus"), [world.alpha.pk]
+    rules = ", ".join(f"{{alert: r{n}, expr: 'observatory_cluster_workers > 1'}}" for n in range(3))
+    imported = owner.post(url, {"text": f"groups: [{{name: g, rules: [{rules}]}}]", "projects": alpha})
+    assert b"What you manage has 2 rules, the maximum" in imported.content
+    assert Rule.objects.filter(projects=world.alpha).exclude(projects=world.beta).count() == 2
+    answer = owner.post(f"{RULES}add/", rule_form(name="more", projects=alpha))
+    assert "2 rules, the maximum" in str(errors(answer))
+    assert (
+        owner.post(change(setups.alpha.rule), saved_rule(setups.alpha.rule, projects=alpha)).status_code
+        == 302
+    )
+    assert owner.post(f"{CHANNELS}add/", channel_form(name="second", projects=alpha)).status_code == 302
+    answer = owner.post(f"{CHANNELS}add/", channel_form(name="third", projects=alpha))
+    assert "2 channels, the maximum" in str(errors(answer))
+    superuser = world.client("superuser")
+    assert superuser.post(f"{RULES}add/", rule_form(name="more", projects=alpha)).status_code == 302
 
 
 def test_an_imported_file_tells_nothing_of_other_projects(
