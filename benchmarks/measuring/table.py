@@ -20,14 +20,14 @@ Line = dict[str, Any]
 
 HEAD = """# Benchmarks
 
-Written by `make bench`, which runs every script in `benchmarks/` except `soak.py`, which takes hours. Each
-script measures a claim against a peer or a limit in the same run, can be run by itself, and prints one JSON
-line with more details than this page.
+Written by `make bench`, which runs every script in `benchmarks/` except `soak.py` and `attacks.py`, which
+take hours. Each script measures a claim against a peer or a limit in the same run, can be run by itself, and
+prints one JSON line with more details than this page.
 
 | script | measurement | compared with | limit | measured | reached |
 | --- | --- | --- | --- | --- | --- |
 """
-TAKES_HOURS = frozenset(("soak",))
+TAKES_HOURS = frozenset(("attacks", "soak"))
 """scripts that `make bench` does not run; their rows are made from FILE"""
 MACHINES = """
 ## Date and machine

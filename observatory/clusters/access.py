@@ -10,6 +10,7 @@ from django.http import Http404
 
 from observatory.clusters.deletion.models import being_deleted
 from observatory.clusters.models import Cluster, Discovery, Membership, Project, Target
+from observatory.store.askers import asks_about
 
 Person = AbstractUser | AnonymousUser
 Item = TypeVar("Item", bound=Model)
@@ -68,7 +69,9 @@ def may_manage(user: Person, project: Project) -> bool:
 
 def get_project(user: Person, slug: str) -> Project:
     """Raises Http404, the same for a project that doesn't exist and for one that `user` may not see."""
-    return _only(visible_projects(user).filter(slug=slug), "project")
+    project = _only(visible_projects(user).filter(slug=slug), "project")
+    asks_about(project.pk)
+    return project
 
 
 def get_target(user: Person, target_id: int) -> Target:
@@ -83,7 +86,9 @@ def get_discovery(user: Person, discovery_id: int) -> Discovery:
 
 def get_cluster(user: Person, cluster_id: int) -> Cluster:
     """Raises Http404 as get_project does."""
-    return _only(alerted_clusters(user).filter(pk=cluster_id), "cluster")
+    cluster = _only(alerted_clusters(user).filter(pk=cluster_id), "cluster")
+    asks_about(cluster.project_id)
+    return cluster
 
 
 def _projects(user: Person, roles: tuple[Membership.Role, ...]) -> QuerySet[Project]:

@@ -27,6 +27,7 @@ from observatory.config.sign_in.headers import SignInHeaders  # noqa: E402
 from observatory.config.static.server import StaticFiles  # noqa: E402
 from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 from observatory.runtime.health.own_alert import lifespan  # noqa: E402
+from observatory.store.connection import limit_statements  # noqa: E402
 
 pages = StaticFiles(BodyLimit(with_sub_path(OneThreadHandler(), settings.SUB_PATH), COMPRESSED, imports()))
 sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
@@ -54,4 +55,5 @@ application = ProtocolTypeRouter(
 )
 
 get_resolver().url_patterns  # noqa: B018  (loads the pages, which the first request would do)
+limit_statements()
 prepare_for_hours()

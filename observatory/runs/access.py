@@ -16,6 +16,7 @@ from observatory.clusters.access import (
 )
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Note, Run
+from observatory.store.askers import asks_about
 
 
 def visible_runs(user: Person) -> QuerySet[Run]:
@@ -30,6 +31,7 @@ def get_run(user: Person, run_id: int) -> Run:
     run = visible_runs(user).filter(pk=run_id).first()
     if run is None:
         raise Http404("This run doesn't exist, or you don't have access to it.")
+    asks_about(run.cluster.project_id)
     return run
 
 

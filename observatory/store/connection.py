@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -11,14 +11,18 @@ from typing import Any
 import psycopg
 from django.conf import settings
 from psycopg import sql
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from observatory.config.environment import CONNECTION_LIFETIME
+from observatory.store.askers import ASKER
+from observatory.store.shares import Busy, Shares
 
 CONNECT_TIMEOUT = 10
 UNAVAILABLE_STATES = ("08", "25006", "53", "57P")
 """beginnings of PostgreSQL's codes of lost and refused connections, of read-only and of full databases"""
 MAXIMUM_READERS = 8
+LONGEST_READ, LONGEST_BUILD = 30, 60
+"""seconds of a statement of a page, and of one that builds tiles"""
 MAXIMUM_BUILDERS = 3
 """connections of a process that build tiles; further builds wait for one"""
 BUILD_TIMEOUT = 60
@@ -28,6 +32,8 @@ SESSION = {"timezone": "UTC", "plan_cache_mode": "force_custom_plan"}
 short a window of time is, and reads all spans of a day for one of seconds"""
 MAXIMUM_SESSIONS = 8
 """connections past a pooler; further locks wait for one"""
+_builds = Shares(MAXIMUM_BUILDERS, waiting=100, timeout=BUILD_TIMEOUT)
+_limits_statements = False
 
 
 def parameters() -> dict[str, Any]:
@@ -113,9 +119,14 @@ def build_connection() -> Iterator[psycopg.Connection]:
     """Take a connection for building tiles, from a small pool of its own. Raises psycopg_pool.PoolTimeout.
 
     Builds take long: they must not take the connections of quick readers, nor all of the database's cores.
+    Requests about one project get no more than half of it.
     """
-    with _builders().connection() as connection:
-        yield connection
+    asker = ASKER.get()
+    try:
+        with nullcontext() if asker is None else _builds.place(asker.key), _builders().connection() as found:
+            yield found
+    except Busy:
+        raise PoolTimeout("the project's other builds take its share") from None
 
 
 @contextmanager
@@ -148,24 +159,38 @@ def close_pools() -> None:
             pool.cache_clear()
 
 
+def limit_statements() -> None:
+    """Makes statements of the pools of this process end after LONGEST_READ and LONGEST_BUILD.
+
+    For a process that answers requests; to be called before its first. Raises psycopg.errors.QueryCanceled in
+    what takes longer.
+    """
+    global _limits_statements
+    _limits_statements = True
+
+
 @cache
 def _readers() -> ConnectionPool[psycopg.Connection]:
-    return _pool(parameters(), MAXIMUM_READERS, CONNECT_TIMEOUT, lambda: _readers(), **_serial())
+    return _pool(parameters(), MAXIMUM_READERS, CONNECT_TIMEOUT, lambda: _readers(), **_session(LONGEST_READ))
 
 
 @cache
 def _builders() -> ConnectionPool[psycopg.Connection]:
-    return _pool(parameters(), MAXIMUM_BUILDERS, BUILD_TIMEOUT, lambda: _builders(), **_serial())
+    return _pool(
+        parameters(), MAXIMUM_BUILDERS, BUILD_TIMEOUT, lambda: _builders(), **_session(LONGEST_BUILD)
+    )
 
 
-def _serial() -> dict[str, str]:
-    """Settings without parallel queries: starting their workers takes longer than most queries of a page.
+def _session(longest: int) -> dict[str, str]:
+    """Settings with the longest time of a statement (seconds), and without parallel queries.
 
-    The planner takes the conditions on a span's start and stop as independent, and expects many rows.
+    Starting parallel workers takes longer than most queries of a page: the planner takes the conditions on a
+    span's start and stop as independent, and expects many rows.
     """
     if settings.DATABASE_SESSION:  # they would stay in a pooler's sessions for others
         return {}
-    return {"max_parallel_workers_per_gather": "0"}
+    limit = {"statement_timeout": f"{longest}s"} if _limits_statements else {}
+    return {"max_parallel_workers_per_gather": "0", **limit}
 
 
 @cache

@@ -14,7 +14,7 @@ from django.db import connection
 from observatory.clusters.models import Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.collect.agents import ingest
-from observatory.collect.agents.shares import Busy, Shares
+from observatory.store.shares import Busy, Shares
 from tests.collect.agents import Agent, agent, count, project
 
 __all__ = ["agent", "count", "project"]
@@ -38,9 +38,9 @@ class Holding:
         for _ in range(number):
             end, came = threading.Event(), threading.Event()
             self._events.append(end)
-            before = sum(map(len, self.shares._queues.values())) + len(self.order)
+            before = sum(map(len, self.shares.places._queues.values())) + len(self.order)
             future = self.pool.submit(self._hold, project, end, came)
-            while sum(map(len, self.shares._queues.values())) + len(self.order) == before:
+            while sum(map(len, self.shares.places._queues.values())) + len(self.order) == before:
                 came.wait(0.001)
             started.append((end, future))
         return started
@@ -127,7 +127,7 @@ def test_a_project_whose_share_is_in_use_is_answered_429_and_another_is_stored(
     other = Project.objects.create(name="Other", slug="other")
     stranger = Agent(ingest_tokens.make(other, "t", None)[1])
     with ExitStack() as places:
-        for _ in range(shares.most):
+        for _ in range(shares.places.most):
             places.enter_context(shares.place(project.pk))
         body = agent.body({"span": [agent.span(1)]})
         assert agent.post(body) == 429

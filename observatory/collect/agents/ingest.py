@@ -26,7 +26,6 @@ from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.collect.agents import metrics
 from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import Body, BodyError, read_body
-from observatory.collect.agents.shares import Busy, Shares
 from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.quarantine.folder import put
@@ -43,6 +42,7 @@ from observatory.store.ingest.refused_rows import is_caused_by_data, set_aside
 from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.source_limits import SourceLimit, TooManyInBatch, TooManyNew
 from observatory.store.ingest.writer import Writer
+from observatory.store.shares import Busy, Shares
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import DropReason

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,10 +12,20 @@ from typing import Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.core.handlers.asgi import ASGIHandler
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+from observatory.config.http.request_shares import Turns, is_free
+from observatory.store.askers import ASKER
+from observatory.store.shares import Busy
 
 IDLE_THREADS = 8
 """kept for the next requests"""
+RETRY_AFTER = 2
+"""seconds"""
+SWITCH_INTERVAL = 0.0005
+"""seconds that a thread may run while others wait, instead of Python's 0.005: a page waits for its turn after
+each of its queries"""
+BUSY = "too many of your requests, or of your project's, are waiting: try again in some seconds"
 
 
 class OneThreadHandler(ASGIHandler):
@@ -26,13 +39,37 @@ class OneThreadHandler(ASGIHandler):
     def __init__(self) -> None:
         super().__init__()
         self._idle: deque[ThreadPoolExecutor] = deque()
+        self._turns = Turns()
+        sys.setswitchinterval(SWITCH_INTERVAL)
 
     def load_middleware(self, is_async: bool = False) -> None:
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        respond: Callable[[HttpRequest], Awaitable[HttpResponseBase]] = sync_to_async(self.get_response)
-        return await respond(request)
+        if is_free(request.path_info):
+            return await _in_thread(lambda: self.get_response(request))
+        try:
+            asker, key = await self._turns.take(request.path_info, request.scope)  # type: ignore[attr-defined]
+        except Busy:
+            return _busy()
+        loop = asyncio.get_running_loop()
+        started = False
+
+        def respond() -> HttpResponseBase:
+            nonlocal started
+            started = True
+            ASKER.set(asker)
+            try:
+                return self.get_response(request)
+            finally:
+                # its client may have gone meanwhile: the thread has the place until it ends
+                loop.call_soon_threadsafe(self._turns.leave, asker, key)
+
+        try:
+            return await _in_thread(respond)
+        finally:
+            if not started:
+                self._turns.leave(asker, key)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         thread = self._idle.pop() if self._idle else ThreadPoolExecutor(max_workers=1)
@@ -48,3 +85,15 @@ class OneThreadHandler(ASGIHandler):
             self._idle.append(thread)
         else:
             thread.shutdown(wait=False)
+
+
+async def _in_thread(respond: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+    """In the thread of the request."""
+    call: Callable[[], Awaitable[HttpResponseBase]] = sync_to_async(respond)
+    return await call()
+
+
+def _busy() -> HttpResponse:
+    content = json.dumps({"detail": BUSY})
+    headers = {"Retry-After": str(RETRY_AFTER)}
+    return HttpResponse(content, status=429, content_type="application/json", headers=headers)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
+import psycopg
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.log import log_response
 
-from observatory.store.connection import is_unavailable
+from observatory.store.connection import database_error, is_unavailable
 
 RETRY_AFTER = 5
 """seconds"""
@@ -46,6 +47,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """The answer to an uncaught exception, which is the one that is being handled."""
     if is_unavailable(error := sys.exc_info()[1]):
         return _unavailable(request, str(error))
+    if isinstance(database_error(error), psycopg.errors.QueryCanceled):
+        return _too_slow(request)
     if is_api(request):
         return JsonResponse({"detail": "Server error. The server's log has the details."}, status=500)
     # no context processors, since they query the database, which may be down
@@ -68,6 +71,15 @@ def _unavailable(request: HttpRequest, reason: str) -> HttpResponse:
         request=request,
         level="warning",
     )
+    return response
+
+
+def _too_slow(request: HttpRequest) -> HttpResponse:
+    """The answer to what takes the database longer than a statement may (store/connection.py)."""
+    text = "This takes the database too long. Narrow the window, or search for less."
+    response = _answer(request, 503, "Too slow", text)
+    response.headers["Retry-After"] = str(RETRY_AFTER)
+    do_not_log(response)
     return response
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 
 from django.db import close_old_connections
 
@@ -25,9 +27,11 @@ def requested_tiles(scope: Scope, wanted: Sequence[tuple[Layer, TileId]]) -> lis
     if missing:
         close_old_connections()  # a build takes long, and others need Django's connection
         with ThreadPoolExecutor(min(len(missing), SIDE_BY_SIDE)) as threads:
-            built = threads.map(lambda place: _build(scope, *wanted[place]), missing)
+            # each thread knows whose request it is
+            builds = [partial(copy_context().run, _build, scope, *wanted[place]) for place in missing]
+            built = [threads.submit(build) for build in builds]
             for place, tile in zip(missing, built, strict=True):
-                found[place] = tile
+                found[place] = tile.result()
     return [tile for tile in found if tile]
 
 

@@ -11,6 +11,7 @@ from observatory.clusters.room import require_room
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.link_tokens import new_token, stored
+from observatory.store.askers import asks_about
 
 MOST_LINKS = 1_000
 """of a run"""
@@ -35,6 +36,7 @@ def find_link(token: str) -> Permalink:
     )
     if link is None or not link.is_valid:
         raise Http404("This link doesn't exist or is no longer valid. Ask its author for a new one.")
+    asks_about(link.run.cluster.project_id)
     return link
 
 

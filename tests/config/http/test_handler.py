@@ -70,10 +70,11 @@ def noting_middleware(get_response: Any) -> Any:
 
 
 @pytest.fixture
-def handler(settings: Any) -> Iterator[OneThreadHandler]:
+def handler(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneThreadHandler]:
     settings.ROOT_URLCONF = __name__
     settings.MIDDLEWARE = [f"{__name__}.noting_middleware"]
     settings.FORCE_SCRIPT_NAME = None
+    monkeypatch.setattr("observatory.config.http.request_shares.PLACES", 100)
     seen.clear()
     entered.clear()
     released.clear()

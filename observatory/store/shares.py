@@ -1,0 +1,174 @@
+"""Shares places among projects: none takes all of them, and they take turns."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+
+from cachetools import LRUCache
+
+Grant = Callable[[], object]
+RECENT = 20.0
+"""seconds"""
+REMEMBERED = 1_000
+
+
+class Busy(Exception):
+    """The project's share is in use, and has been for a while, or too many of its requests wait for it."""
+
+
+class Places:
+    """So many places, of which one has at most half. The last free one is for one that has none.
+
+    Who had more than one for a while has one at a time, as long as others ask. Those that wait take turns;
+    the requests of one are served in order.
+    """
+
+    def __init__(self, places: int, waiting: int, alone: float = math.inf) -> None:
+        """`waiting`: most requests of one that wait; `alone`: one may take all places but the last if no
+        other had one for so many seconds."""
+        self.most = math.ceil(places / 2)
+        self.waiting = waiting
+        self.alone = alone
+        self._places = self._free = places
+        self._taken: Counter[Hashable] = Counter()
+        self._queues: dict[Hashable, deque[Grant]] = {}
+        """by who waits; whose turn is next is first"""
+        self._last: OrderedDict[Hashable, float] = OrderedDict()
+        """when each asked last, the newest last"""
+        self._use: LRUCache[Hashable, tuple[float, float]] = LRUCache(REMEMBERED)
+        """how many places each had lately, on average, and until when that was counted"""
+
+    def ask(self, key: Hashable, grant: Grant) -> None:
+        """`grant` is called when the place is given, at once if there is one. Raises Busy."""
+        self._note(key)
+        queue = self._queues.setdefault(key, deque())
+        if len(queue) >= self.waiting:
+            raise Busy
+        queue.append(grant)
+        self._give()
+
+    def withdraw(self, key: Hashable, grant: Grant) -> None:
+        """The request waits no more."""
+        self._queues[key].remove(grant)
+        if not self._queues[key]:
+            del self._queues[key]
+
+    def leave(self, key: Hashable) -> None:
+        """A place is free again."""
+        self._count(key)
+        self._free += 1
+        self._taken[key] -= 1
+        if not self._taken[key]:
+            del self._taken[key]
+        self._give()
+
+    def may_take(self, key: Hashable) -> bool:
+        """Whether a request would not have to wait."""
+        taken = self._taken[key]
+        return self._free > (1 if taken else 0) and taken < self._share(key)
+
+    def _give(self) -> None:
+        """Gives free places to those whose turn it is."""
+        while (key := next(filter(self.may_take, self._queues), None)) is not None:
+            grant = self._queues[key][0]
+            self.withdraw(key, grant)
+            if key in self._queues:
+                self._queues[key] = self._queues.pop(key)  # the others are next
+            self._count(key)
+            self._free -= 1
+            self._taken[key] += 1
+            grant()
+
+    def _share(self, key: Hashable) -> int:
+        asked = next((at for other, at in reversed(self._last.items()) if other != key), -math.inf)
+        age = time.monotonic() - asked
+        if age < RECENT and self._count(key) > 1:
+            return 1
+        return self.most if age <= self.alone else self._places
+
+    def _count(self, key: Hashable) -> float:
+        """How many places one had lately, on average."""
+        now = time.monotonic()
+        use, until = self._use.get(key, (0.0, now))
+        weight = math.exp((until - now) / RECENT)
+        use = use * weight + self._taken[key] * (1 - weight)
+        self._use[key] = use, now
+        return use
+
+    def _note(self, key: Hashable) -> None:
+        self._last[key] = time.monotonic()
+        self._last.move_to_end(key)
+        if len(self._last) > 2:  # more are never looked at
+            self._last.popitem(last=False)
+
+
+class Shares:
+    """Places of threads. Thread-safe."""
+
+    def __init__(self, places: int, waiting: int, timeout: float) -> None:
+        """`waiting`: most requests of one that wait; `timeout`: how long one waits (seconds)."""
+        self.places = Places(places, waiting)
+        self.timeout = timeout
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def place(self, key: Hashable) -> Iterator[None]:
+        """Waits for a place and holds it until the block ends. Raises Busy."""
+        self._take(key)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.places.leave(key)
+
+    def is_free(self, key: Hashable) -> bool:
+        """Whether a request would not have to wait."""
+        with self._lock:
+            return self.places.may_take(key)
+
+    def _take(self, key: Hashable) -> None:
+        granted = threading.Event()
+        grant = granted.set
+        with self._lock:
+            self.places.ask(key, grant)
+        if granted.wait(self.timeout):
+            return
+        with self._lock:
+            if granted.is_set():
+                return
+            self.places.withdraw(key, grant)
+        raise Busy
+
+
+class RequestShares:
+    """Places of requests of one event loop: those that wait have no thread."""
+
+    def __init__(self, places: int, waiting: int, timeout: float, alone: float) -> None:
+        self.places = Places(places, waiting, alone)
+        self.timeout = timeout
+
+    async def take(self, key: Hashable) -> None:
+        """Waits for a place, which `leave` gives back. Raises Busy."""
+        granted = asyncio.Event()
+        grant = granted.set
+        self.places.ask(key, grant)
+        try:
+            async with asyncio.timeout(self.timeout):
+                await granted.wait()
+        except BaseException as error:
+            if granted.is_set():
+                self.places.leave(key)
+            else:
+                self.places.withdraw(key, grant)
+            if isinstance(error, TimeoutError):
+                raise Busy from None
+            raise
+
+    def leave(self, key: Hashable) -> None:
+        self.places.leave(key)
