@@ -171,9 +171,12 @@ def running(module: str, *arguments: str, line: str = "") -> Iterator[subprocess
     try:
         yield process
     finally:
-        if process.poll() is None:
+        if not process.stdin.closed:
+            process.stdin.close()  # it ends its own processes then
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
 
 
 class Rounds:
