@@ -13,6 +13,8 @@ from typing import Any
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+CONNECTION_IDLE = 60
+"""seconds after which pools close connections that nobody needed: each takes PostgreSQL some 3 MB"""
 CONNECTION_LIFETIME = 600
 """seconds after which pools replace a connection: libpq and PostgreSQL keep what its largest query needed"""
 LONGEST_RUN_DIR = 107 - len("/.s.PGSQL.5432.lock")
@@ -179,7 +181,13 @@ def database(data_dir: Path) -> dict[str, Any]:
         "USER": "observatory",
         "HOST": str(run_dir(data_dir)),
     }
-    pool = {"min_size": 1, "max_size": 12, "timeout": 10, "max_lifetime": CONNECTION_LIFETIME}
+    pool = {
+        "min_size": 1,
+        "max_size": 12,
+        "timeout": 10,
+        "max_lifetime": CONNECTION_LIFETIME,
+        "max_idle": CONNECTION_IDLE,
+    }
     parsed["OPTIONS"] = {**parsed.get("OPTIONS", {}), "pool": pool}
     return parsed
 

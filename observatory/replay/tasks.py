@@ -18,7 +18,7 @@ from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance.advisory_lock import TILES, try_lock
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.result_keyframes import make_result_keyframes
-from observatory.store.queries.extents import Extent, extents, read_extent
+from observatory.store.queries.extents import Extent, extents, reached_since, read_extent
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +33,10 @@ _built: dict[int, tuple[int, ...]] = {}
 @shared_task  # type: ignore[untyped-decorator]
 def build_tiles() -> None:
     """Build what has closed since the last call; clusters without changes cost one query together."""
-    is_recent = Q(ended=None) | Q(ended__gt=now() - RECENT)
-    clusters = list(Cluster.objects.filter(is_recent, project__is_own=False).order_by("-last_seen"))
+    reached = reached_since(now() - RECENT)
+    changed = [key for key, (version, sequence) in reached.items() if _built.get(key) != (version, -sequence)]
+    is_open = Q(ended=None) | Q(pk__in=changed)
+    clusters = list(Cluster.objects.filter(is_open, project__is_own=False).order_by("-last_seen"))
     known = extents(cluster.pk for cluster in clusters)
     for cluster in clusters:
         if cluster.pk in known and _built.get(cluster.pk) != _reached(cluster, known[cluster.pk]):
@@ -54,14 +56,16 @@ def build_if_unlocked(cluster: Cluster) -> None:
 def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
     """Build the missing tiles and keyframes of a cluster."""
     extent = read_extent(connection, cluster.pk)
-    if extent is None or not extent.first:
+    if extent is None:
         return
     reached = _reached(cluster, extent)
     if _built.get(cluster.pk) == reached:
         return
-    until = _closed_until(extent)
-    made = make_keyframes(connection, extent, until) + make_result_keyframes(connection, extent, until)
-    built = sum(build_cluster_tiles(connection, cluster, layer) for layer in built_layers(extent.workers))
+    made = built = 0
+    if extent.first:
+        until = _closed_until(extent)
+        made = make_keyframes(connection, extent, until) + make_result_keyframes(connection, extent, until)
+        built = sum(build_cluster_tiles(connection, cluster, layer) for layer in built_layers(extent.workers))
     if len(_built) >= MAXIMUM_CACHED:
         _built.clear()
     _built[cluster.pk] = reached

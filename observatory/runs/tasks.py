@@ -25,7 +25,7 @@ from observatory.store.connection import read_connection
 from observatory.store.ingest.client_runs import clusters_with_client_runs
 from observatory.store.ingest.late import note_since
 from observatory.store.maintenance.retention import apply_retention, delete_cluster
-from observatory.store.queries.extents import extents, unknown_clusters
+from observatory.store.queries.extents import extents, unknown_clusters, unsearched_clusters
 
 log = logging.getLogger(__name__)
 
@@ -83,19 +83,8 @@ def _build_tiles(run: Run) -> None:
 def _clusters_to_search() -> Iterator[Cluster]:
     """Those of which there are new records or reports of clients, and those with open runs, which may end."""
     watched = {*clusters_with_client_runs(), *Run.objects.filter(stop=None).values_list("cluster", flat=True)}
-    searched = Q(ended=None) | Q(ended__gt=now() - RECENT) | Q(run_discovery=None) | Q(pk__in=watched)
-    clusters = list(
-        Cluster.objects.filter(searched).select_related("project", "run_discovery").order_by("pk")
-    )
-    known = extents(cluster.pk for cluster in clusters)
-    for cluster in clusters:
-        discovery: RunDiscovery | None = getattr(cluster, "run_discovery", None)
-        if (
-            cluster.pk in watched
-            or discovery is None
-            or (cluster.pk in known and known[cluster.pk].records != discovery.records)
-        ):
-            yield cluster
+    searched = watched.union(unsearched_clusters(now() - RECENT))
+    yield from Cluster.objects.filter(pk__in=searched).select_related("project").order_by("pk")
 
 
 def discover(cluster: Cluster) -> None:

@@ -13,7 +13,7 @@ from django.conf import settings
 from psycopg import sql
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from observatory.config.environment import CONNECTION_LIFETIME
+from observatory.config.environment import CONNECTION_IDLE, CONNECTION_LIFETIME
 from observatory.store.askers import ASKER
 from observatory.store.shares import Busy, Shares
 
@@ -230,5 +230,6 @@ def _pool(
         max_size=size,
         timeout=timeout,
         max_lifetime=CONNECTION_LIFETIME,
+        max_idle=CONNECTION_IDLE,
         open=True,
     )

@@ -48,6 +48,7 @@ class ClusterTracker:
         claims: Claims,
         clock: SchedulerClock,
         outbox: Outbox,
+        observing: asyncio.Event,
         identity_poller: IdentityPoller,
         process_start: Callable[[], Awaitable[float | None]],
     ) -> None:
@@ -55,6 +56,8 @@ class ClusterTracker:
         self.claims = claims
         self.clock = clock
         self.outbox = outbox
+        self.observing = observing
+        """Set while there is an observation: without one, nothing else of the target has to wake up."""
         self.identity_poller = identity_poller
         self.process_start = process_start
         self.observation: Observation | None = None
@@ -174,6 +177,7 @@ class ClusterTracker:
             await self._record_gap(observation)
         self._confirm(requested)
         self.observation = observation
+        self.observing.set()
         logger.info("%s: observes %s", self.target.url, cluster.scheduler_id)
 
     def _has_ended(self, cluster: int) -> bool:
@@ -230,6 +234,7 @@ class ClusterTracker:
         observation.membership.end(ended)
         observation.event(CLUSTER_ENDED, ended, reason)
         self.observation = None
+        self.observing.clear()
         self.confirmed = False
         self.last_end = ended
         self.offset = self.clock.offset

@@ -25,7 +25,7 @@ from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_at_once, run_in_django_thread
 from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
-from observatory.collect.collector.lease import RENEWAL, Leases, enabled_targets
+from observatory.collect.collector.lease import RENEWAL, Availability, Leases
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.collector.writing.writer_threads import WriterThreads
@@ -41,6 +41,8 @@ IDLE_INTERVAL = 2.5
 """The same while there are no targets."""
 BALANCE_INTERVAL = 2.0
 """Seconds between two checks of the fair share."""
+ABANDONED_INTERVAL = 10.0
+"""Most seconds until clusters are ended whose targets another collector held."""
 HEARTBEAT_INTERVAL = 2.0
 WORKER_REQUESTS = 256
 """Most concurrent requests to workers, of all targets together."""
@@ -62,6 +64,10 @@ class Collector:
         self.watchers: dict[int, tuple[Watcher, asyncio.Task[None]]] = {}
         self.failed: dict[int, float] = {}
         """By target: when its watcher failed (monotonic)."""
+        self.observed: tuple[int, frozenset[int]] = (0, frozenset())
+        """The number of enabled targets, and those held, when abandoned clusters were last ended."""
+        self.ended_abandoned = -math.inf
+        """When that was (monotonic)."""
         self.alive = 1
         """Live collectors, this one included."""
         self.stopping = asyncio.Event()
@@ -97,15 +103,18 @@ class Collector:
         is_idle = False
         while not self.stopping.is_set():
             try:
+                targets, held = await run_in_django_thread(self._read_table)
+                share = math.ceil(targets.enabled / self.alive)
                 if time.monotonic() - balanced > BALANCE_INTERVAL:
                     balanced = time.monotonic()
-                    await run_in_django_thread(registry.end_abandoned)
-                    await self._give_up_excess()
-                share = await self._fair_share()
+                    await self._end_abandoned(targets.enabled)
+                    await self._give_up_excess(share)
                 is_idle = not (share or self.leases.held or self.watchers)
                 if not is_idle:
-                    await run_in_django_thread(self.leases.take, share)
-                    await self._follow_table()
+                    if targets.available:
+                        await run_in_django_thread(self.leases.take, share)
+                        _, held = await run_in_django_thread(self._read_table)
+                    await self._follow_table(held)
             except (DatabaseError, psycopg.Error) as error:
                 logger.warning("the database is unavailable: %s", str(error).strip()[:200])
             try:
@@ -130,23 +139,34 @@ class Collector:
             raise_if_cancelled()
             await asyncio.sleep(HEARTBEAT_INTERVAL)
 
-    async def _fair_share(self) -> int:
-        return math.ceil(await run_in_django_thread(enabled_targets) / self.alive)
+    async def _end_abandoned(self, enabled: int) -> None:
+        """Ends what is no longer observed, when targets may have been paused or deleted, or some time passed.
 
-    async def _give_up_excess(self) -> None:
+        `enabled`: the number of enabled targets.
+        """
+        observed = (enabled, frozenset(self.leases.held))
+        is_due = time.monotonic() - self.ended_abandoned > ABANDONED_INTERVAL
+        if is_due or observed != self.observed:
+            await run_in_django_thread(registry.end_abandoned)
+            self.observed, self.ended_abandoned = observed, time.monotonic()
+
+    async def _give_up_excess(self, share: int) -> None:
         """Releases one target over the fair share, so that a new collector can take it."""
         # after a takeover the heartbeat of the collector that died may still be there
         is_settled = time.monotonic() - self.leases.took_over > HEARTBEAT_LIFETIME + HEARTBEAT_INTERVAL
-        if is_settled and len(self.leases.held) > await self._fair_share():
+        if is_settled and len(self.leases.held) > share:
             released = max(self.leases.held)
             await self._stop_watchers({released})
             await run_in_django_thread(self.leases.release, {released})
 
-    async def _follow_table(self) -> None:
-        """Starts, restarts and stops watchers to match the table of targets."""
+    def _read_table(self) -> tuple[Availability, list[Target]]:
+        """How many targets there are, and those held: all that is asked while nothing changes."""
         held = Target.objects.filter(pk__in=self.leases.held).select_related("discovery")
-        rows = await run_in_django_thread(lambda: list(held))
-        targets = {target.pk: target for target in rows}
+        return self.leases.available(), list(held)
+
+    async def _follow_table(self, held: list[Target]) -> None:
+        """Starts, restarts and stops watchers to match the rows of the held targets."""
+        targets = {target.pk: target for target in held if target.pk in self.leases.held}
         changed = {
             pk
             for pk, (watcher, _) in self.watchers.items()

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.db.models.functions import Now
 
 from observatory.clusters.models import Target
@@ -24,6 +25,15 @@ FREE = Q(lease_holder="") | Q(lease_expires=None)
 EXPIRED = ~FREE & Q(lease_expires__lt=Now())
 """The collector that held the lease died, or does not reach the database."""
 EXPIRY = Now() + timedelta(seconds=DURATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """How many targets there are."""
+
+    enabled: int
+    available: int
+    """free or expired ones that this collector does not hold"""
 
 
 class Leases:
@@ -50,6 +60,13 @@ class Leases:
             self.took_over = time.monotonic()
         return taken | self._take(FREE, most)
 
+    def available(self) -> Availability:
+        """Counts the targets, and those to take, in one query."""
+        found = Target.objects.filter(enabled=True).aggregate(
+            enabled=Count("pk"), available=Count("pk", filter=(FREE | EXPIRED) & ~Q(pk__in=self.held))
+        )
+        return Availability(**found)
+
     def _take(self, is_available: Q, most: int | None = None) -> set[int]:
         """Takes available targets, until `most` are held if that is given."""
         available = Target.objects.filter(is_available, enabled=True).exclude(pk__in=self.held)
@@ -67,8 +84,8 @@ class Leases:
         started = time.monotonic()
         held = set(self.held)
         mine = Target.objects.filter(pk__in=held, lease_holder=self.holder, enabled=True)
-        mine.update(lease_expires=EXPIRY)
-        lost = held - set(mine.values_list("pk", flat=True))
+        is_whole = mine.update(lease_expires=EXPIRY) == len(held)
+        lost = set() if is_whole else held - set(mine.values_list("pk", flat=True))
         self.held -= lost
         self.renewed = started
         return lost
@@ -79,7 +96,3 @@ class Leases:
         self.held -= released
         mine = Target.objects.filter(pk__in=released, lease_holder=self.holder)
         mine.update(lease_holder="", lease_expires=None)
-
-
-def enabled_targets() -> int:
-    return Target.objects.filter(enabled=True).count()

@@ -95,12 +95,14 @@ class Watcher:
         self.clock = SchedulerClock(target.clock_offset)
         self.problems = Problems(target.url)
         self.outbox = Outbox(shared.counters)
+        observing = asyncio.Event()
         self.flusher = Flusher(
             self.outbox,
             self.clock.now,
             self._committed_until,
             self._may_write,
             self._publish,
+            observing,
             shared.load,
             shared.writers.take(),
         )
@@ -112,14 +114,21 @@ class Watcher:
             shared.slots,
             self.clock,
             self._current,
+            observing,
             lambda: self.tracker.confirmed,
             lambda: self.slowdown.factor,
         )
         self.scheduler_client = self.client.for_scheduler(target.url)
-        self.departures = DepartureReader(target.url, self.scheduler_client, self._current)
+        self.departures = DepartureReader(target.url, self.scheduler_client, self._current, observing)
         self.identity_poller = IdentityPoller(self.scheduler_client, target.url, self.clock, self.problems)
         self.tracker = ClusterTracker(
-            target, shared.claims, self.clock, self.outbox, self.identity_poller, self.scraper.process_start
+            target,
+            shared.claims,
+            self.clock,
+            self.outbox,
+            observing,
+            self.identity_poller,
+            self.scraper.process_start,
         )
         self.subscriber = Subscriber(
             target,
@@ -128,6 +137,7 @@ class Watcher:
             self.clock,
             self.problems,
             self._current,
+            observing,
             lambda: self.tracker.confirmed,
             lambda: self.answered,
             self._poll_now,

@@ -58,6 +58,7 @@ class Subscriber:
         clock: SchedulerClock,
         problems: Problems,
         current: Callable[[], Observation | None],
+        observing: asyncio.Event,
         is_confirmed: Callable[[], bool],
         answered: Callable[[], float],
         poll: Callable[[], None],
@@ -70,6 +71,8 @@ class Subscriber:
         self.clock = clock
         self.problems = problems
         self.current = current
+        self.observing = observing
+        """Set while there is an observation."""
         self.is_confirmed = is_confirmed
         """Whether the scheduler that answers is known to be that of the observation."""
         self.answered = answered
@@ -97,6 +100,7 @@ class Subscriber:
     async def run(self) -> None:
         followed: Observation | None = None
         while True:
+            await self.observing.wait()
             observation = self.current()
             if observation is None or not self.is_confirmed():
                 await asyncio.sleep(0.1)

@@ -24,13 +24,22 @@ LOG_LIMIT = 4 * 2**20
 class DepartureReader:
     """Reads the log of one target's scheduler, for the observation that `current` returns."""
 
-    def __init__(self, target: str, client: HttpClient, current: Callable[[], Observation | None]) -> None:
+    def __init__(
+        self,
+        target: str,
+        client: HttpClient,
+        current: Callable[[], Observation | None],
+        observing: asyncio.Event,
+    ) -> None:
         self.url = f"{target}/info/main/logs.html"
         self.client = client
         self.current = current
+        self.observing = observing
+        """Set while there is an observation."""
 
     async def run(self) -> None:
         while True:
+            await self.observing.wait()
             await asyncio.sleep(CHECK)
             observation = self.current()
             if observation is not None and observation.membership.has_unexplained:

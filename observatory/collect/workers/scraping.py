@@ -59,6 +59,7 @@ class Scraper:
         slots: asyncio.Semaphore,
         clock: SchedulerClock,
         current: Callable[[], Observation | None],
+        observing: asyncio.Event,
         is_confirmed: Callable[[], bool],
         slowdown: Callable[[], float],
     ) -> None:
@@ -73,6 +74,8 @@ class Scraper:
         self.slots = slots
         self.clock = clock
         self.current = current
+        self.observing = observing
+        """Set while there is an observation."""
         self.is_confirmed = is_confirmed
         """Whether the scheduler that answers is known to be that of the observation."""
         self.slowdown = slowdown
@@ -96,6 +99,8 @@ class Scraper:
                 for address in members.keys() - scraped.keys():
                     scraped[address] = tasks.create_task(self._worker(address))
                 await asyncio.sleep(WORKERS_CHECK)
+                if not scraped:
+                    await self.observing.wait()
 
     def _wait(self, failures: int, spent: float, interval: float) -> float:
         interval *= self.slowdown()
@@ -107,6 +112,7 @@ class Scraper:
         previous: Observation | None = None
         leaving: set[str] = set()
         while True:
+            await self.observing.wait()
             started = time.monotonic()
             observation = self.current()
             if observation is not None:
@@ -118,7 +124,7 @@ class Scraper:
                 answers.failures, time.monotonic() - started, self.target.metrics_interval
             )
             self.wanted.clear()
-            while time.monotonic() < until and not self.wanted.is_set():
+            while time.monotonic() < until and not self.wanted.is_set() and self.observing.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(
                         self.wanted.wait(), max(0.0, min(WORKERS_CHECK, until - time.monotonic()))

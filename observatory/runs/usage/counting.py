@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import psycopg
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, Max, OuterRef, Q
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
@@ -41,10 +41,18 @@ def count_clusters() -> int:
     of_all = Usage.objects.filter(cluster=OuterRef("pk"), run=None)
     open_ended = Q(ended=None) | Q(ended__gt=now() - RECENT) | ~Exists(of_all)
     clusters = Cluster.objects.filter(open_ended, project__is_own=False).order_by("-started")
-    stored = extents(clusters.values_list("pk", flat=True))
+    with_until = clusters.annotate(counted_until=Max("usage__until", filter=Q(usage__run=None)))
+    known = {key: times for key, *times in with_until.values_list("pk", "ended", "counted_until")}
+    stored = extents(known)
+    # clusters without news, of which there may be a thousand, cost these two statements together
+    news = {
+        key: counted_until
+        for key, (ended, counted_until) in known.items()
+        if key in stored and (counted_until is None or counted_until < _end(stored[key], ended))
+    }
     counted = 0
-    for cluster in clusters.filter(pk__in=stored):
-        for window in _new_windows(cluster, stored[cluster.pk]):
+    for cluster in clusters.filter(pk__in=news):
+        for window in _new_windows(cluster, stored[cluster.pk], news[cluster.pk]):
             _keep(cluster, None, window, count_window(cluster, window))
             counted += 1
             if counted >= MOST_WINDOWS:
@@ -125,17 +133,18 @@ def _of_run(run: Run, window: Window, is_whole: bool) -> dict[str, Any]:
     }
 
 
-def _new_windows(cluster: Cluster, extent: Extent) -> Iterator[Window]:
+def _new_windows(cluster: Cluster, extent: Extent, counted_until: datetime | None) -> Iterator[Window]:
     """The days of a cluster from the one that was counted last, up to its end or its newest record."""
-    start, stop = from_seconds(extent.first), from_seconds(extent.last)
-    if cluster.ended is not None:
-        stop = max(stop, cluster.ended)
-    last = Usage.objects.filter(cluster=cluster, run=None).order_by("-day").first()
-    if last is not None:
-        if last.until >= stop:
-            return
-        start = max(start, midnight((last.until - LATE).date()))
-    yield from days_of(start, stop)
+    start = from_seconds(extent.first)
+    if counted_until is not None:
+        start = max(start, midnight((counted_until - LATE).date()))
+    yield from days_of(start, _end(extent, cluster.ended))
+
+
+def _end(extent: Extent, ended: datetime | None) -> datetime:
+    """The end of a cluster, or its newest record if that is later."""
+    last = from_seconds(extent.last)
+    return last if ended is None else max(last, ended)
 
 
 def _keep(cluster: Cluster, run: Run | None, window: Window, amounts: dict[str, Any]) -> None:

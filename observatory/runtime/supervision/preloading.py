@@ -10,7 +10,7 @@ from django.urls import get_resolver
 from observatory.config.memory import use_allocator_settings
 
 MODULES = (
-    *("celery.apps.worker", "celery.beat", "celery.bin.celery", "celery.concurrency.thread"),
+    *("celery.apps.worker", "celery.beat", "celery.concurrency.thread"),
     *("celery.events.state", "celery.worker.autoscale", "celery.worker.consumer", "kombu.transport.redis"),
     *(
         "channels.auth",

@@ -14,9 +14,6 @@ from observatory.runtime.supervision.options import Options
 from observatory.runtime.supervision.program import Program, Stage
 from observatory.runtime.supervision.subprocesses import python
 
-ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-"""options of Celery's workers, which have nothing to say to each other"""
-
 
 def migration() -> Program:
     """Applies the migrations and ends."""
@@ -51,17 +48,14 @@ def collector() -> Program:
 
 def worker(options: Options) -> Program:
     # threads, because the database does the work, and a single process is stopped reliably
-    command = [*_celery("worker"), *ALONE, "--pool", "threads", "--concurrency", "4"]
-    return _worker_program("worker", command, options)
+    return _worker_program("worker", _celery_worker("celery@%h", 4), options)
 
 
 def alerts(folder: DataFolder, options: Options) -> Program:
     """A separate worker for alerts, so that exports, imports and tiles do not delay them. It runs beat."""
-    command = [*_celery("worker"), *ALONE, "--queues", "alerts", "--pool", "threads", "--concurrency", "6"]
+    command = _celery_worker("alerts@%h", 6, "--queues", "alerts")
     schedule = str(folder.path / "beat-schedule")
-    return _worker_program(
-        "alerts", [*command, "--hostname", "alerts@%h"], options, BEAT_SCHEDULE_FILE=schedule
-    )
+    return _worker_program("alerts", command, options, BEAT_SCHEDULE_FILE=schedule)
 
 
 def demo(folder: DataFolder, options: Options, token: str) -> Program:
@@ -82,8 +76,8 @@ def demo(folder: DataFolder, options: Options, token: str) -> Program:
     )
 
 
-def _celery(command: str) -> list[str]:
-    return python("celery", "--app", "observatory.config.celery", "--quiet", command)
+def _celery_worker(name: str, threads: int, *options: str) -> list[str]:
+    return python("observatory.runtime.celery_worker", name, str(threads), *options)
 
 
 def _worker_program(name: str, command: list[str], options: Options, **settings: str) -> Program:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -56,6 +57,35 @@ def extents(cluster_ids: Iterable[int]) -> dict[int, Extent]:
     with django_connection.cursor() as cursor:
         cursor.execute(f"SELECT {EXTENT_COLUMNS} FROM extent WHERE cluster_id = ANY(%s)", [list(cluster_ids)])
         return {row[0]: Extent.of(row) for row in cursor.fetchall()}
+
+
+def reached_since(ended_after: datetime) -> dict[int, tuple[int, int]]:
+    """Return version and sequence of the clusters that ended after a time, by their ids."""
+    with django_connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT cluster_id, version, sequence FROM extent JOIN clusters_cluster ON id = cluster_id
+            WHERE ended > %s""",
+            [ended_after],
+        )
+        return {cluster: (version, sequence) for cluster, version, sequence in cursor.fetchall()}
+
+
+def unsearched_clusters(ended_after: datetime) -> list[int]:
+    """Return the ids of clusters that were never searched for runs, or have other records since.
+
+    Those that ended before a time are left out once they were searched.
+    """
+    with django_connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT cluster.id FROM clusters_cluster cluster
+            LEFT JOIN runs_search search ON search.cluster_id = cluster.id
+            LEFT JOIN extent ON extent.cluster_id = cluster.id
+            WHERE search.cluster_id IS NULL
+               OR (cluster.ended IS NULL OR cluster.ended > %s)
+                  AND extent.spans + extent.errors <> search.records""",
+            [ended_after],
+        )
+        return [cluster for (cluster,) in cursor.fetchall()]
 
 
 def unknown_clusters() -> list[int]:

@@ -66,8 +66,17 @@ class Output:
         self.allowed = True
         self.load = ProcessLoad()
         self.thread = WriterThread()
+        observing = asyncio.Event()
+        observing.set()
         self.flusher = Flusher(
-            self.outbox, time.time, time.time, lambda: self.allowed, self.publish, self.load, self.thread
+            self.outbox,
+            time.time,
+            time.time,
+            lambda: self.allowed,
+            self.publish,
+            observing,
+            self.load,
+            self.thread,
         )
 
     async def publish(self, cluster: int, committed: Committed) -> None:

@@ -132,6 +132,7 @@ async def test_workers_get_the_credentials_only_where_that_is_set(workers: str, 
             asyncio.Semaphore(1),
             SchedulerClock(0.0),
             lambda: None,
+            asyncio.Event(),
             lambda: True,
             lambda: 1.0,
         )

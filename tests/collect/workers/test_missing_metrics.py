@@ -82,7 +82,8 @@ async def endpoint() -> AsyncIterator[Endpoint]:
 async def scraped(observation: Observation, port: int) -> AsyncIterator[Scraper]:
     """A scraper of a target at the port."""
     target = Target(url=f"http://127.0.0.1:{port}", identity_interval=0.1, metrics_interval=0.1)
-    slots = asyncio.Semaphore(1)
+    slots, observing = asyncio.Semaphore(1), asyncio.Event()
+    observing.set()
     async with HttpClient() as client:
         client.trust(target.url)
         scraper = Scraper(
@@ -93,6 +94,7 @@ async def scraped(observation: Observation, port: int) -> AsyncIterator[Scraper]
                 slots,
                 observation.clock,
                 lambda: observation,
+                observing,
                 lambda: True,
                 lambda: 1.0,
             )

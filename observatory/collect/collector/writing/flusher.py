@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.process_load import ProcessLoad
@@ -39,6 +40,7 @@ class Flusher:
         committed_until: Callable[[], float],
         may_write: Callable[[], bool],
         publish: Callable[[int, Committed], Awaitable[None]],
+        observing: asyncio.Event,
         load: ProcessLoad,
         thread: WriterThread,
     ) -> None:
@@ -49,6 +51,8 @@ class Flusher:
         self.committed_until = committed_until
         self.may_write = may_write
         self.publish = publish
+        self.observing = observing
+        """Set while there is an observation, of which records come."""
         self.load = load
         self.thread = thread
         self.clusters: set[int] = set()
@@ -65,6 +69,10 @@ class Flusher:
         wait = FLUSH_INTERVAL
         while True:
             await asyncio.sleep(wait)
+            if self.unwritten is None and not self.outbox.batches:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(QUIET_INTERVAL):
+                        await self.observing.wait()
             stored = await self.flush()
             raise_if_cancelled()
             wait = FLUSH_INTERVAL if stored else min(LONGEST_WAIT, wait * 2)

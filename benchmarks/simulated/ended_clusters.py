@@ -1,0 +1,77 @@
+"""Stores ended clusters, as their agents left them: workers, spans and samples of half a minute each.
+
+`python -m benchmarks.simulated.ended_clusters COUNT`, with OBSERVATORY_DATA_DIR or DATABASE_URL.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
+django.setup()
+
+from observatory.clusters.models import Cluster, Project  # noqa: E402
+from observatory.collect.collector.registry import end_cluster  # noqa: E402
+from observatory.store.ingest.batches.batch import Batch  # noqa: E402
+from observatory.store.ingest.writer import Writer  # noqa: E402
+from observatory.store.times import from_seconds  # noqa: E402
+from observatory.wire.event_kinds import CLUSTER_ENDED  # noqa: E402
+from observatory.wire.records import Action, Event, Sample, Series, Span, Status, WorkerSeen  # noqa: E402
+
+SECONDS = 30
+APART = 2400.0
+"""seconds from the start of one cluster to that of the next: a thousand ended within four weeks"""
+WORKERS, TASKS = 2, 40
+GIB = 2**30
+
+
+def store(writer: Writer, project: Project, number: int, start: float) -> None:
+    cluster = Cluster.objects.create(
+        project=project,
+        scheduler_id=f"Scheduler-{number}",
+        name=f"cluster {number}",
+        started=from_seconds(start),
+        last_seen=from_seconds(start + SECONDS),
+        agent_heard=from_seconds(start + SECONDS),
+    )
+    addresses = [f"tcp://10.0.0.1:{5000 + worker}" for worker in range(WORKERS)]
+    workers = [WorkerSeen(address, address, "h", 2, 4 * GIB, start) for address in addresses]
+    spans = [
+        Span(
+            addresses[task % WORKERS],
+            task % 4 // 2 + 1,
+            f"inc-{number}-{task}",
+            "inc",
+            f"inc-{number}",
+            Action.COMPUTE,
+            start + task / 2,
+            start + task / 2 + 0.4,
+            28,
+            "int",
+            Status.OK,
+        )
+        for task in range(TASKS)
+    ]
+    series = [Series("observatory_worker_memory_bytes", (), address) for address in addresses]
+    series.append(Series("observatory_cluster_busy_threads"))
+    samples = [Sample(each, start + second, 1.0) for second in range(SECONDS) for each in series]
+    ended = start + SECONDS
+    events = [Event(ended, CLUSTER_ENDED, "", {"message": "the scheduler closed"})]
+    writer.write(Batch.of(cluster.pk, workers, spans, samples, events=events))
+    end_cluster(cluster.pk, ended, "the scheduler closed")
+
+
+def main(count: int) -> None:
+    project, _ = Project.objects.get_or_create(slug="ended", defaults={"name": "Ended"})
+    first = time.time() - 120 - count * APART
+    with Writer() as writer:
+        for number in range(count):
+            store(writer, project, number, first + number * APART)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

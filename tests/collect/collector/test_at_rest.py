@@ -1,0 +1,71 @@
+"""What a collector does while nothing answers and nothing changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from observatory.collect.collector.collector import Collector
+from tests.collect.dask_processes import scheduler
+from tests.collect.observer import event_kinds, eventually, make_target, observed
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+def statements(collector: Collector) -> int:
+    """Those of a round, with the renewal of the leases."""
+    with CaptureQueriesContext(connection) as queries:
+        targets, held = collector._read_table()
+        assert not targets.available
+        assert targets.enabled == len(held) == len(collector.leases.held)
+        collector.leases.renew()
+    return len(queries)
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_round_without_changes_asks_three_statements_whatever_the_number_of_targets(count: int) -> None:
+    for number in range(count):
+        make_target(f"http://127.0.0.1:{number + 1}")
+    collector = Collector()
+    assert collector.leases.available().available == count
+    collector.leases.take(count)
+    assert statements(collector) == 3
+    make_target("http://127.0.0.1:9999")
+    assert collector.leases.available().available == 1
+
+
+async def test_of_a_target_whose_scheduler_is_gone_only_the_poll_goes_on() -> None:
+    asked: Counter[str] = Counter()
+
+    def counted(name: str, current: Any) -> Any:
+        def call() -> Any:
+            asked[name] += 1
+            return current()
+
+        return call
+
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url) as watcher:
+            for name in ("subscriber", "scraper", "departures"):
+                part = getattr(watcher, name)
+                part.current = counted(name, part.current)
+            await eventually(lambda: asyncio.sleep(0, set(asked) == {"subscriber", "scraper", "departures"}))
+            dask.stop()
+
+            async def has_ended() -> bool:
+                return "cluster-ended" in await event_kinds() and watcher.observation is None
+
+            await eventually(has_ended)
+            await asyncio.sleep(2)  # what was under way ends
+            before, failures = Counter(asked), watcher.failures
+            await eventually(lambda: asyncio.sleep(0, watcher.failures >= failures + 3))
+            assert asked == before
+            # another scheduler at the address is observed as before
+            dask.start()
+            await eventually(lambda: asyncio.sleep(0, watcher.observation is not None))
+            await eventually(lambda: asyncio.sleep(0, all(asked[name] > before[name] for name in before)))
