@@ -164,6 +164,10 @@ async def test_one_that_yielded_tries_once_more_and_yields_again(monkeypatch: py
             await grows(two, SPANS)
 
 
+async def _is_closed(watcher: Watcher) -> bool:
+    return await stored(watcher, OPEN_GAP) == 0
+
+
 async def _more(watcher: Watcher, query: str, than: int) -> bool:
     return await stored(watcher, query) > than
 
@@ -179,7 +183,7 @@ async def test_the_stream_is_taken_back_when_the_other_observatory_is_gone(
                 await becomes(watcher, YIELDED)
             await becomes(watcher, RECEIVING, CONTESTED)
             await grows(watcher, SPANS)
-            assert await stored(watcher, OPEN_GAP) == 0
+            await eventually(lambda: _is_closed(watcher), what="the gap's end")
 
 
 async def test_a_subscriber_that_insists_gets_the_stream_of_one_that_is_no_observatory() -> None:
@@ -216,7 +220,7 @@ async def test_a_stream_that_was_not_taken_after_all_ends_the_yield(monkeypatch:
             with steady_work(dask):
                 await becomes(watcher, CONTESTED)
                 await grows(watcher, SPANS)
-            assert await stored(watcher, OPEN_GAP) == 0
+            await eventually(lambda: _is_closed(watcher), what="the gap's end")
 
 
 async def test_another_scheduler_at_the_address_is_subscribed_at_once() -> None:
