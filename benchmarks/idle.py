@@ -131,7 +131,7 @@ def main() -> int:
         results, details = measure(up, "an installation at rest that recorded a cluster")
         command = [sys.executable, "-m", "benchmarks.simulated.ended_clusters", str(ENDED)]
         subprocess.run(command, cwd=ROOT, env=server.environment, check=True)
-        more, of_many = measure(up, f"the same with {ENDED:,} ended clusters")
+        more, of_many = measure(up, f"an installation at rest with {ENDED:,} ended clusters")
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)

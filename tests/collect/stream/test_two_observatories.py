@@ -58,7 +58,7 @@ async def another_observatory(dask: Scheduler) -> AsyncIterator[Watcher]:
             project=other, name="same", url=dask.url, identity_interval=0.5, metrics_interval=1
         )
     )
-    async with watching(target, OTHERS_REDIS) as watcher:
+    async with watching(target, redis_database=OTHERS_REDIS) as watcher:
         yield watcher
 
 
