@@ -79,7 +79,7 @@ class Observation:
         self.beginning: Beginning | None = None
         """Of a cluster that was not observed before."""
         self.heard = 0.0
-        """When the last poll was sent that the scheduler answered, or a message of its stream arrived."""
+        """When the last poll was sent that the scheduler answered, or its metrics or a message arrived."""
         self.was_unreachable = False
         """Whether the scheduler answered nothing for a while since its last metrics."""
         self.stream_missing_since: float | None = None
@@ -272,6 +272,7 @@ class Observation:
     def add_scheduler_metrics(self, page: Page, requested: float, now: float) -> None:
         """Adds a scrape of the scheduler. `requested`: when it was sent (monotonic)."""
         self.was_unreachable = False
+        self.heard = max(self.heard, now)
         self._add_help(page)
         samples = self.prefix_series.fold(page.samples)
         self.series_limit.keep_prefixes(series for series, _, _ in samples)

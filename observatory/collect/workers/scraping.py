@@ -113,6 +113,7 @@ class Scraper:
         leaving: set[str] = set()
         while True:
             await self.observing.wait()
+            self.wanted.clear()  # what is wanted from now on is read after this page
             started = time.monotonic()
             observation = self.current()
             if observation is not None:
@@ -123,7 +124,6 @@ class Scraper:
             until = time.monotonic() + self._wait(
                 answers.failures, time.monotonic() - started, self.target.metrics_interval
             )
-            self.wanted.clear()
             while time.monotonic() < until and not self.wanted.is_set() and self.observing.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(
@@ -142,7 +142,7 @@ class Scraper:
             observation.process_start = totals_of(page).process_start
             if observation.process_start is not None:
                 requested = time.monotonic()
-                page = await self._scheduler_page(observation)
+                page = await self._scheduler_page(observation) or page
         if page is None:
             answers.failures += 1
         elif self.current() is observation and self.is_confirmed():
