@@ -42,7 +42,7 @@ class Spans:
         """Records the spans of a task that finished or failed, from the worker's message.
 
         A worker estimates how far its clock is from the scheduler's by a heartbeat, which is wrong by up to
-        its latency. Spans that would end after the message came are earlier by that much.
+        its latency. Spans that would end after the message came are earlier by that much, but transfers.
         """
         spans = message.get("startstops")
         if not spans:
@@ -64,6 +64,8 @@ class Spans:
             start, stop = span["start"] + delay, span["stop"] + delay
             if earliest <= start and stop <= latest:
                 early = max(0.0, stop - now) if is_uncorrected else ahead
+                if action == Action.TRANSFER:
+                    early = 0.0  # the worker's log of transfers has the same times, by which they are found
                 start, stop = start - early, stop - early
                 self._append((worker, thread, key, action, start, stop, nbytes, typename, status))
             else:
