@@ -27,15 +27,16 @@ from django.db import connections  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
+from benchmarks.simulated.stored_cluster import make_stored_cluster  # noqa: E402
 from observatory.alerts.models import Alert, Rule  # noqa: E402
 from observatory.clusters import fleet  # noqa: E402
-from observatory.clusters.models import Cluster, Project  # noqa: E402
+from observatory.clusters.models import Project  # noqa: E402
 from observatory.store.connection import close_pools, connect  # noqa: E402
 from observatory.store.ingest.batches.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.store.times import from_seconds  # noqa: E402
 from observatory.wire.metrics import TASKS_COMPUTED  # noqa: E402
-from observatory.wire.records import MetricType, Sample, Series, WorkerSeen  # noqa: E402
+from observatory.wire.records import MetricType, Sample, Series  # noqa: E402
 
 DATABASE = "observatory_benchmark_fleet"
 CLUSTERS, WORKERS = int(os.environ.get("CLUSTERS", "500")), int(os.environ.get("WORKERS", "8"))
@@ -61,16 +62,8 @@ OF_CLUSTERS = [
 
 
 def make_cluster(writer: Writer, project: Project, number: int, start: float) -> None:
-    cluster = Cluster.objects.create(
-        project=project,
-        scheduler_id=f"Scheduler-{number}",
-        name=f"cluster {number}",
-        started=from_seconds(start),
-        last_seen=from_seconds(start + SECONDS),
-        agent_heard=from_seconds(start + SECONDS),
-    )
-    addresses = [f"tcp://10.0.0.1:{5000 + worker}" for worker in range(WORKERS)]
-    workers = [WorkerSeen(address, address, "h", 2, 4 * GIB, start) for address in addresses]
+    cluster, workers = make_stored_cluster(project, number, start, SECONDS, WORKERS)
+    addresses = [worker.address for worker in workers]
     series = [(Series(metric, labels), value) for metric, labels, value in OF_CLUSTERS]
     series += [(Series("observatory_worker_cpu_percent", (), address), 150.0) for address in addresses]
     counter = Series(TASKS_COMPUTED, (), "", MetricType.COUNTER)

@@ -14,32 +14,23 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 django.setup()
 
-from observatory.clusters.models import Cluster, Project  # noqa: E402
+from benchmarks.simulated.stored_cluster import make_stored_cluster  # noqa: E402
+from observatory.clusters.models import Project  # noqa: E402
 from observatory.collect.collector.registry import end_cluster  # noqa: E402
 from observatory.store.ingest.batches.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
-from observatory.store.times import from_seconds  # noqa: E402
 from observatory.wire.event_kinds import CLUSTER_ENDED  # noqa: E402
-from observatory.wire.records import Action, Event, Sample, Series, Span, Status, WorkerSeen  # noqa: E402
+from observatory.wire.records import Action, Event, Sample, Series, Span, Status  # noqa: E402
 
 SECONDS = 30
 APART = 2400.0
 """seconds from the start of one cluster to that of the next: a thousand ended within four weeks"""
 WORKERS, TASKS = 2, 40
-GIB = 2**30
 
 
 def store(writer: Writer, project: Project, number: int, start: float) -> None:
-    cluster = Cluster.objects.create(
-        project=project,
-        scheduler_id=f"Scheduler-{number}",
-        name=f"cluster {number}",
-        started=from_seconds(start),
-        last_seen=from_seconds(start + SECONDS),
-        agent_heard=from_seconds(start + SECONDS),
-    )
-    addresses = [f"tcp://10.0.0.1:{5000 + worker}" for worker in range(WORKERS)]
-    workers = [WorkerSeen(address, address, "h", 2, 4 * GIB, start) for address in addresses]
+    cluster, workers = make_stored_cluster(project, number, start, SECONDS, WORKERS)
+    addresses = [worker.address for worker in workers]
     spans = [
         Span(
             addresses[task % WORKERS],

@@ -42,7 +42,8 @@ class Spans:
         """Records the spans of a task that finished or failed, from the worker's message.
 
         A worker estimates how far its clock is from the scheduler's by a heartbeat, which is wrong by up to
-        its latency. Spans that would end after the message came are earlier by that much, but transfers.
+        its latency. Spans that would end after the message came are stored earlier by that much. Transfers
+        keep their times: the worker's log of transfers has the same, by which the waiting task is found.
         """
         spans = message.get("startstops")
         if not spans:
@@ -63,10 +64,9 @@ class Spans:
             delay = self._delay(worker) if is_uncorrected else 0.0
             start, stop = span["start"] + delay, span["stop"] + delay
             if earliest <= start and stop <= latest:
-                early = max(0.0, stop - now) if is_uncorrected else ahead
-                if action == Action.TRANSFER:
-                    early = 0.0  # the worker's log of transfers has the same times, by which they are found
-                start, stop = start - early, stop - early
+                if action != Action.TRANSFER:
+                    early = max(0.0, stop - now) if is_uncorrected else ahead
+                    start, stop = start - early, stop - early
                 self._append((worker, thread, key, action, start, stop, nbytes, typename, status))
             else:
                 self._outside.append(now)

@@ -351,7 +351,7 @@ class Watcher:
     async def _update_target(self, observation: Observation | None) -> None:
         fields: dict[str, Any] = {
             "last_error": self.error,
-            "stream": self.subscriber.told_state if observation else Target.Stream.UNKNOWN,
+            "stream": self.subscriber.shown_state if observation else Target.Stream.UNKNOWN,
             "clock_offset": round(self.clock.offset, 3),
         }
         last_seen = self.tracker.last_seen
@@ -382,7 +382,7 @@ class Watcher:
                 del observation.new_help[metric]
 
     async def _publish(self, cluster: int, committed: Committed) -> None:
-        stream = "agent" if committed.agent_rules else str(self.subscriber.told_state)
+        stream = "agent" if committed.agent_rules else str(self.subscriber.shown_state)
         status = {"stream": stream, **self.tracker.ends.get(cluster, {})}
         if committed.agent_rules:
             self.subscriber.cluster_with_agent = cluster

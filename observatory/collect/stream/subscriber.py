@@ -91,7 +91,7 @@ class Subscriber:
         """The cluster whose agent records everything that the stream has; it is not subscribed."""
 
     @property
-    def told_state(self) -> Target.Stream:
+    def shown_state(self) -> Target.Stream:
         """The state for people, whom a stream that was taken a while ago concerns, too."""
         if self.state is Target.Stream.RECEIVING and time.monotonic() - self.displaced_at < YIELD:
             return Target.Stream.CONTESTED

@@ -46,7 +46,7 @@ def steady_work(dask: Scheduler) -> Iterator[None]:
 
 
 def becomes(watcher: Watcher, *states: Target.Stream) -> Awaitable[bool]:
-    return eventually(lambda: asyncio.sleep(0, watcher.subscriber.told_state in states), what=str(states))
+    return eventually(lambda: asyncio.sleep(0, watcher.subscriber.shown_state in states), what=str(states))
 
 
 @asynccontextmanager
@@ -100,10 +100,10 @@ async def test_one_of_two_observatories_yields_and_the_other_keeps_the_stream() 
     with scheduler(workers=2, threads=1) as dask, steady_work(dask):
         async with two_observatories(dask) as pair:
             await eventually(
-                lambda: asyncio.sleep(0, any(each.subscriber.told_state is YIELDED for each in pair)),
+                lambda: asyncio.sleep(0, any(each.subscriber.shown_state is YIELDED for each in pair)),
                 what="one of them yields",
             )
-            yielding, keeping = sorted(pair, key=lambda each: each.subscriber.told_state is not YIELDED)
+            yielding, keeping = sorted(pair, key=lambda each: each.subscriber.shown_state is not YIELDED)
             await becomes(keeping, CONTESTED)
             await grows(keeping, SPANS)
             # it keeps the stream without a pause, and the other one goes on with all but the stream
@@ -112,8 +112,8 @@ async def test_one_of_two_observatories_yields_and_the_other_keeps_the_stream() 
             for _ in range(4):
                 await grows(keeping, SPANS)
                 await grows(yielding, SAMPLES)
-            assert yielding.subscriber.told_state is YIELDED
-            assert keeping.subscriber.told_state is CONTESTED
+            assert yielding.subscriber.shown_state is YIELDED
+            assert keeping.subscriber.shown_state is CONTESTED
             assert gaps == await stored(keeping, LOSSES)
             assert spans == await stored(yielding, SPANS)
             # tasks that are missing are a gap that says why
@@ -204,7 +204,7 @@ async def test_a_subscriber_that_insists_gets_the_stream_of_one_that_is_no_obser
                     # the subscriber that is no Observatory keeps receiving
                     for _ in range(40):
                         assert (await insistent.receive(60)).type is aiohttp.WSMsgType.TEXT
-                    assert watcher.subscriber.told_state is YIELDED
+                    assert watcher.subscriber.shown_state is YIELDED
 
 
 async def test_a_stream_that_was_not_taken_after_all_ends_the_yield(monkeypatch: pytest.MonkeyPatch) -> None:
