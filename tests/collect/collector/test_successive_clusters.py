@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +116,7 @@ async def test_each_of_four_clusters_in_turn_has_its_own_workers_tasks_and_end(
     assert len(clusters) == CLUSTERS
     if chosen["has_identity"]:
         assert [cluster.scheduler_id for cluster in clusters] == [lines[0]["id"] for lines in real]
+    previous_end = 0.0
     for cluster, lines in zip(clusters, real, strict=True):
         workers = {
             address
@@ -136,7 +136,10 @@ async def test_each_of_four_clusters_in_turn_has_its_own_workers_tasks_and_end(
         done, _, total = progress["inc"]
         # without prometheus_client only the number of all unfinished tasks is known
         assert (done, total) == (len(computed), len(computed) if chosen["prometheus"] else total)
-    assert all(earlier.ended <= later.started for earlier, later in pairwise(clusters))
+        # a closed scheduler's last metrics may come after its successor's start, but before that is observed
+        began = min(computed.values()) if chosen["in_one_loop"] else cluster.started.timestamp()
+        assert previous_end <= began
+        previous_end = cluster.ended.timestamp()
 
 
 @pytest.mark.parametrize("has_metrics", [True, False], ids=["prometheus_client", "no prometheus_client"])
