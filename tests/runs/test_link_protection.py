@@ -8,7 +8,6 @@ from io import StringIO
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.utils.timezone import now
@@ -46,19 +45,6 @@ def test_a_link_works_after_a_change_of_the_secret_key_but_is_not_shown(
     page = client.get(f"/runs/{link.run_id}/links/").content.decode()
     assert "can’t be shown" in page
     assert token not in page
-
-
-@pytest.mark.django_db(transaction=True)
-def test_links_of_earlier_versions_go_on_working(link: Permalink) -> None:
-    token = link.token
-    assert link.hides_addresses
-    call_command("migrate", "runs", "0006", verbosity=0)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT token FROM runs_permalink")
-        assert cursor.fetchone() == (token,)
-    call_command("migrate", "runs", verbosity=0)
-    assert find_link(token).token == token
-    assert not find_link(token).hides_addresses
 
 
 def test_an_unknown_link_is_logged_without_its_token(db: None, client: Client) -> None:

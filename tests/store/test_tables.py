@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -62,31 +61,6 @@ def test_time_series_are_kept_by_the_engine_that_the_database_has(
 
 def test_the_migrations_make_the_tables_that_they_always_made(connection: psycopg.Connection) -> None:
     assert description_of(connection, NAMES) == EXPECTED.read_text()
-
-
-def test_a_database_of_the_first_migration_keeps_its_rows_and_gets_the_tables_of_today(
-    connection: psycopg.Connection, rows: Rows
-) -> None:
-    try:
-        call_command("migrate", "store", "zero", verbosity=0)
-        call_command("migrate", "store", "0001", verbosity=0)
-        choose(connection).prepare(connection, table_of("steal"), [date.today()])
-        connection.execute(
-            """INSERT INTO steal (time, cost, victim_occupancy, thief_occupancy, cluster_id, group_id,
-                   key_hash, level, outcome, key_rest, victim, thief)
-               VALUES (now(), 1, 1, 1, 999, 1, 7, 1, 'request', 'x', 'a', 'b')"""
-        )
-        connection.execute(
-            """INSERT INTO worker (cluster_id, address, started)
-               VALUES (999, 'b', now()), (999, 'a', now()), (998, 'c', now())"""
-        )
-    finally:
-        call_command("migrate", "store", verbosity=0)
-    assert description_of(connection, NAMES) == EXPECTED.read_text()
-    assert rows("SELECT key_rest FROM steal WHERE cluster_id = 999") == [("x",)]
-    numbered = rows("SELECT address, position FROM worker ORDER BY cluster_id, position")
-    assert numbered == [("c", 0), ("b", 0), ("a", 1)]
-    connection.execute("TRUNCATE steal, worker")
 
 
 def test_no_migration_uses_the_stores_code_of_today() -> None:

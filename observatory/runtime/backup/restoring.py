@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psycopg
 from django.conf import settings
-from django.db.migrations.loader import MigrationLoader
 
 from observatory import __version__
 from observatory.runtime.backup import postgres_clients
@@ -19,6 +18,7 @@ from observatory.runtime.backup.archive import DATABASE, EXCHANGE, PRIVATE_FILE,
 from observatory.runtime.backup.own_database import is_embedded, own_data_folder, writable_database
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.errors import StartupError
+from observatory.runtime.schema_versions import ADVICE, unknown_migrations
 from observatory.runtime.supervision import management
 from observatory.store.connection import session_parameters
 from observatory.store.free_space import RESERVE
@@ -75,17 +75,11 @@ def _finish(backup: Backup, folder: DataFolder, progress: Callable[[str], object
 
 
 def _check_versions(backup: Backup) -> None:
-    known = set(MigrationLoader(None).disk_migrations or ())
-    unknown = [
-        f"{app}.{name}"
-        for app, names in backup.manifest.migrations.items()
-        for name in names
-        if (app, name) not in known
-    ]
-    if unknown:
+    migrations = backup.manifest.migrations
+    if unknown := unknown_migrations((app, name) for app, names in migrations.items() for name in names):
         raise StartupError(
-            f"the backup was made by version {backup.manifest.observatory}, which is newer than this one "
-            f"({__version__}; unknown: {', '.join(unknown[:3])}): upgrade first"
+            f"the backup, made by version {backup.manifest.observatory}, is newer than this version "
+            f"({__version__}), or of before 0.1.0 (unknown: {', '.join(unknown[:3])}). {ADVICE}"
         )
 
 

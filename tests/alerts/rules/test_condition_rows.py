@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.core.management import call_command
-from django.db import connection
 
 from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules.condition_rows import condition_of, rows_of, spec_of
@@ -87,19 +85,3 @@ def test_a_difference_is_stored_as_it_was_read() -> None:
 def test_invalid_labels_are_rejected() -> None:
     with pytest.raises(MatcherError, match="not as: type"):
         condition_of(Condition(metric="memory", labels="type"))
-
-
-@pytest.mark.django_db(transaction=True)
-def test_conditions_of_earlier_versions_keep_what_they_divide_by() -> None:
-    rule = Rule.objects.create(name="Memory")
-    rule.conditions.create(
-        metric="a", other="metric", other_metric="b", other_labels='type="x"', other_attribute="nthreads"
-    )
-    call_command("migrate", "alerts", "0005", verbosity=0)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT divisor, divisor_metric FROM alerts_condition")
-        assert cursor.fetchall() == [("metric", "b")]
-    call_command("migrate", "alerts", verbosity=0)
-    [condition] = rule.conditions.all()
-    named = (condition.other, condition.other_metric, condition.other_labels, condition.other_attribute)
-    assert named == ("metric", "b", 'type="x"', "nthreads")
