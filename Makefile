@@ -17,7 +17,7 @@ OF_SERVERS := tests\.(nginx|pooler|sentinels|runtime\.machines)|saml_identity_pr
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
-.PHONY: demo run test test-long test-root test-without-servers lint contract docs site bench requirements screenshot film pictures snapshot browser servers wheel
+.PHONY: demo run test test-long test-root test-without-servers lint format contract docs site bench requirements screenshot film pictures snapshot browser servers wheel
 
 demo: $(VENV)/installed
 	@echo "Starting Dask Observatory with a demo cluster …"
@@ -48,8 +48,14 @@ lint: $(VENV)/installed-dev node_modules/installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	npm run --silent check-format
 	npm run --silent types
 	$(RUN) -m observatory.config.contract --check
+
+# Python, JavaScript and style sheets in the form that lint wants.
+format: $(VENV)/installed-dev node_modules/installed
+	$(VENV)/bin/ruff format .
+	npm run --silent format
 
 # The browser's contract with the server: columns of blocks, shared constants, types of the API.
 contract: $(VENV)/installed-dev node_modules/installed

@@ -31,6 +31,7 @@ export async function send(method, url, body) {
   }
   const answer = response.status === 204 ? null : await response.json().catch(() => ({}));
   if (response.ok) return answer;
-  const detail = typeof answer.detail === "string" ? answer.detail : `The server answered ${response.status}.`;
+  const detail =
+    typeof answer.detail === "string" ? answer.detail : `The server answered ${response.status}.`;
   throw new Refused(detail, answer.errors ?? {});
 }

@@ -58,7 +58,10 @@ export function parsePlace(query) {
     at: number("at", isTime),
     live: number("live", (value) => value > 0 && value < LATEST),
     speed: number("speed", (value) => SPEEDS.includes(value)),
-    charts: parameters.get("charts")?.split(",").filter((name) => /^[a-z-]{1,40}$/.test(name)),
+    charts: parameters
+      .get("charts")
+      ?.split(",")
+      .filter((name) => /^[a-z-]{1,40}$/.test(name)),
     worker: number("worker", isId),
     prefix: number("prefix", isId),
     key: key !== null && key.length <= LONGEST_TEXT ? key : undefined,
@@ -112,7 +115,17 @@ export function formatPlace(place) {
   if (place.sort) parameters.set("sort", place.sort.replace(" ", "-"));
   if (place.rows) parameters.set("rows", place.rows);
   if (place.only) parameters.set("only", "prefix");
-  for (const name of /** @type {const} */ (["label", "value", "heat", "by", "rank", "level", "process", "logger", "match"])) {
+  for (const name of /** @type {const} */ ([
+    "label",
+    "value",
+    "heat",
+    "by",
+    "rank",
+    "level",
+    "process",
+    "logger",
+    "match",
+  ])) {
     const value = place[name];
     if (value) parameters.set(name, String(value));
   }
@@ -145,8 +158,17 @@ export class Address {
     this.tab = place.tab ?? DEFAULT_TAB;
     this.charts = place.charts;
     applyPlace(place, this.#shown);
-    const { timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions } = this.#shown;
-    for (const source of [timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions]) {
+    const { timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions } =
+      this.#shown;
+    for (const source of [
+      timeline,
+      selection,
+      laneOptions,
+      heatOptions,
+      logOptions,
+      runOptions,
+      profileOptions,
+    ]) {
       source.addEventListener("change", () => this.changed());
     }
   }
@@ -182,19 +204,32 @@ export class Address {
  * @param {Place} place
  * @param {Shown} shown
  */
-export function applyPlace(place, { timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions }) {
+export function applyPlace(
+  place,
+  { timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions },
+) {
   if (place.speed !== undefined) timeline.setSpeed(place.speed);
   if (place.from !== undefined && place.to !== undefined) timeline.setWindow(place.from, place.to);
   if (place.at !== undefined) timeline.setPlayhead(place.at);
   if (place.live !== undefined) timeline.goLive(place.live);
   selection.set({ worker: place.worker ?? null, prefix: place.prefix ?? null, key: place.key ?? null });
   selection.hide(place.hide ?? []);
-  laneOptions.set({ order: place.sort ?? null, filter: place.rows ?? "", onlyPrefix: place.only ?? false, label: place.label ?? null, value: place.value ?? null });
+  laneOptions.set({
+    order: place.sort ?? null,
+    filter: place.rows ?? "",
+    onlyPrefix: place.only ?? false,
+    label: place.label ?? null,
+    value: place.value ?? null,
+  });
   heatOptions.set({ quantity: place.heat, group: place.by, order: place.rank });
   const { level = null, process = null, logger = "", match = "", regex = false } = place;
   logOptions.set({ level, role: process, logger, match, isRegex: regex });
   runOptions.set({ runs: place.runs ?? null, measure: place.measure });
-  profileOptions.set({ against: place.against ?? null, isSwapped: place.swap ?? false, zoomed: place.zoom ?? "" });
+  profileOptions.set({
+    against: place.against ?? null,
+    isSwapped: place.swap ?? false,
+    zoomed: place.zoom ?? "",
+  });
 }
 
 /**
@@ -202,7 +237,10 @@ export function applyPlace(place, { timeline, selection, laneOptions, heatOption
  * @param {string[]|undefined} charts
  * @returns {Place}
  */
-export function currentPlace({ timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions }, charts) {
+export function currentPlace(
+  { timeline, selection, laneOptions, heatOptions, logOptions, runOptions, profileOptions },
+  charts,
+) {
   const { level, role, logger, match, isRegex } = logOptions.choice;
   const when = timeline.live
     ? { live: timeline.length }
@@ -214,7 +252,10 @@ export function currentPlace({ timeline, selection, laneOptions, heatOptions, lo
     worker: selection.worker ?? undefined,
     prefix: selection.prefix ?? undefined,
     key: selection.key ?? undefined,
-    hide: selection.hidden.size && selection.hidden.size <= MOST_HIDDEN ? [...selection.hidden].sort((one, other) => one - other) : undefined,
+    hide:
+      selection.hidden.size && selection.hidden.size <= MOST_HIDDEN
+        ? [...selection.hidden].sort((one, other) => one - other)
+        : undefined,
     sort: laneOptions.order ?? undefined,
     rows: laneOptions.filter || undefined,
     only: laneOptions.onlyPrefix || undefined,

@@ -30,7 +30,9 @@ export function valueOf(worker, label) {
  */
 export function labelsOf(workers) {
   const tags = new Set(workers.flatMap((worker) => Object.keys(worker.tags ?? {})));
-  return [HOST, ...[...tags].sort()].filter((label) => new Set(workers.map((worker) => valueOf(worker, label))).size > 1);
+  return [HOST, ...[...tags].sort()].filter(
+    (label) => new Set(workers.map((worker) => valueOf(worker, label))).size > 1,
+  );
 }
 
 /**
@@ -46,5 +48,7 @@ export function valuesOf(workers, label) {
 
 /** @param {Worker} worker; "version=a, zone=x" */
 export function writtenLabels(worker) {
-  return Object.entries(worker.tags ?? {}).map(([label, value]) => `${label}=${value}`).join(", ");
+  return Object.entries(worker.tags ?? {})
+    .map(([label, value]) => `${label}=${value}`)
+    .join(", ");
 }

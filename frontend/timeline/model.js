@@ -101,7 +101,9 @@ export class Model extends EventTarget {
    * @returns {Worker[]}
    */
   workersBetween(start, stop) {
-    return this.#sortedWorkers().filter((worker) => worker.started < stop && (worker.ended ?? Infinity) > start);
+    return this.#sortedWorkers().filter(
+      (worker) => worker.started < stop && (worker.ended ?? Infinity) > start,
+    );
   }
 
   /** The slots of all workers, by key. */
@@ -191,7 +193,9 @@ export class Model extends EventTarget {
    * @param {number} lane id
    */
   spansLayer(lane) {
-    this.#spansLayers ??= new Map([...this.lanes.values()].map(({ id, worker }) => [id, bandLayer("spans", this.bandOf(worker))]));
+    this.#spansLayers ??= new Map(
+      [...this.lanes.values()].map(({ id, worker }) => [id, bandLayer("spans", this.bandOf(worker))]),
+    );
     return this.#spansLayers.get(lane) ?? "spans";
   }
 
@@ -240,7 +244,8 @@ export class Model extends EventTarget {
   /** @param {Prefix[]} prefixes */
   #addPrefixes(prefixes) {
     for (const prefix of prefixes) {
-      if (!this.prefixOrder.has(prefix.id)) this.prefixOrder.set(prefix.id, this.prefixIds.push(prefix.id) - 1);
+      if (!this.prefixOrder.has(prefix.id))
+        this.prefixOrder.set(prefix.id, this.prefixIds.push(prefix.id) - 1);
       this.prefixes.set(prefix.id, prefix);
     }
     this.colors.add(prefixes);
@@ -305,7 +310,8 @@ export class Model extends EventTarget {
       if (list) list.push(lane);
       else map.set(lane.worker, [lane]);
     }
-    for (const list of map.values()) list.sort((/** @type {Lane} */ a, /** @type {Lane} */ b) => a.position - b.position);
+    for (const list of map.values())
+      list.sort((/** @type {Lane} */ a, /** @type {Lane} */ b) => a.position - b.position);
     this.#byWorker = map;
     return map;
   }
@@ -334,6 +340,8 @@ export class Model extends EventTarget {
  * @returns {Series[]}
  */
 function ungrouped(groups) {
-  const series = groups.flatMap(({ ids, workers, ...shared }) => ids.map((id, at) => ({ ...shared, id, worker: workers[at] })));
+  const series = groups.flatMap(({ ids, workers, ...shared }) =>
+    ids.map((id, at) => ({ ...shared, id, worker: workers[at] })),
+  );
   return series.sort((one, other) => one.id - other.id);
 }

@@ -21,7 +21,12 @@ export class ProfileOptions extends EventTarget {
   /** @param {{against?: Against|null, isSwapped?: boolean, zoomed?: string}} part; what isn't given stays as it is */
   set(part) {
     const { against = this.against, isSwapped = this.isSwapped, zoomed = this.zoomed } = part;
-    if (formatAgainst(against) === formatAgainst(this.against) && isSwapped === this.isSwapped && zoomed === this.zoomed) return;
+    if (
+      formatAgainst(against) === formatAgainst(this.against) &&
+      isSwapped === this.isSwapped &&
+      zoomed === this.zoomed
+    )
+      return;
     Object.assign(this, { against, isSwapped, zoomed });
     this.dispatchEvent(new Event("change"));
   }

@@ -50,7 +50,9 @@ export class Timeline extends EventTarget {
 
   /** Until when there is something to see. */
   get end() {
-    return this.ended !== null ? Math.max(this.ended, this.last) : Math.max(this.last, this.#wallClock() + this.#offset);
+    return this.ended !== null
+      ? Math.max(this.ended, this.last)
+      : Math.max(this.last, this.#wallClock() + this.#offset);
   }
 
   get length() {

@@ -54,7 +54,11 @@ export class WindowData extends EventTarget {
     this.#wanted = wanted;
     const isFirst = this.#loaded === -Infinity;
     const every = Math.max(this.#every, this.#took / LARGEST_SHARE);
-    const wait = live ? Math.max(isFirst ? 0 : PAUSE, this.#loaded + every - performance.now()) : isFirst ? 0 : PAUSE;
+    const wait = live
+      ? Math.max(isFirst ? 0 : PAUSE, this.#loaded + every - performance.now())
+      : isFirst
+        ? 0
+        : PAUSE;
     if (!live) clearTimeout(this.#timer);
     if (!live || !this.#timer) this.#timer = window.setTimeout(() => void this.#load(), wait);
   }
@@ -81,7 +85,8 @@ export class WindowData extends EventTarget {
     this.#loaded = requested;
     try {
       const response = await this.#source.fetch(this.#source.url + wanted);
-      if (response.status === 503 && response.headers.has("Retry-After")) return await this.#wait(response, requested);
+      if (response.status === 503 && response.headers.has("Retry-After"))
+        return await this.#wait(response, requested);
       if (!response.ok && response.status !== 404) throw new Error(await reasonOf(response));
       const answer = response.ok ? await response.json() : null;
       if (this.#loaded !== requested) return; // a newer one is on its way
@@ -105,7 +110,11 @@ export class WindowData extends EventTarget {
     if (this.#loaded !== requested) return;
     this.answer = null;
     this.message = reason;
-    if (!this.#timer) this.#timer = window.setTimeout(() => void this.#load(), 1000 * Number(response.headers.get("Retry-After")));
+    if (!this.#timer)
+      this.#timer = window.setTimeout(
+        () => void this.#load(),
+        1000 * Number(response.headers.get("Retry-After")),
+      );
     this.dispatchEvent(new Event("change"));
   }
 }

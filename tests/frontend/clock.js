@@ -69,8 +69,12 @@ export class Server {
   fetch = async (path, { signal } = {}) => {
     this.requests.push(path);
     const wait = this.takes(path);
-    const answered = wait ? new Promise((resolve) => setTimeout(() => resolve(this.answer(path)), wait)) : this.answer(path);
-    const aborted = new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    const answered = wait
+      ? new Promise((resolve) => setTimeout(() => resolve(this.answer(path)), wait))
+      : this.answer(path);
+    const aborted = new Promise((_, reject) =>
+      signal?.addEventListener("abort", () => reject(signal.reason)),
+    );
     const answer = await Promise.race([answered, aborted]);
     return typeof answer === "number" ? new Response(null, { status: answer }) : new Response(answer);
   };

@@ -54,7 +54,10 @@ export function encode(kind, rows, columns, meta = {}) {
     parts.push(part);
     offset += part.length;
   }
-  const header = padded(new TextEncoder().encode(JSON.stringify({ kind, rows, meta, columns: described })), 32);
+  const header = padded(
+    new TextEncoder().encode(JSON.stringify({ kind, rows, meta, columns: described })),
+    32,
+  );
   const prefix = new DataView(new ArrayBuffer(16));
   prefix.setUint32(0, 0x31424f44, true);
   prefix.setUint32(4, header.length, true);
@@ -136,13 +139,25 @@ export function profile(rows) {
 
 /** @param {Record<number, string>} frames */
 export function stacks(frames) {
-  return block("stack", Object.entries(frames).map(([id, text]) => ({ id: Number(id), frames: text })));
+  return block(
+    "stack",
+    Object.entries(frames).map(([id, text]) => ({ id: Number(id), frames: text })),
+  );
 }
 
 /** @param {number} sequence @param {object} changes */
 export function extent(sequence = 1, changes = {}) {
   const { committed, first, last, version, ended, end_reason } = INFO;
-  return encode("extent", 0, [], { committed, first, last, version, ended, end_reason, sequence, ...changes });
+  return encode("extent", 0, [], {
+    committed,
+    first,
+    last,
+    version,
+    ended,
+    end_reason,
+    sequence,
+    ...changes,
+  });
 }
 
 /** @param {...Uint8Array} parts @returns the blocks in them */

@@ -61,7 +61,9 @@ export class BackTestChart {
   #paint() {
     const drawn = this.#drawn;
     if (!drawn || !this.#plotly) return;
-    const traces = drawn.lines.map((line, index) => (drawn.is_event ? marks(line, index) : curve(line, index, drawn)));
+    const traces = drawn.lines.map((line, index) =>
+      drawn.is_event ? marks(line, index) : curve(line, index, drawn),
+    );
     const more = layout(drawn, this.#range);
     const width = this.#element.clientWidth;
     if (width) void this.#plotly.react(this.#plot, traces, layoutOf(width, HEIGHT, more), config);
@@ -90,7 +92,9 @@ export class BackTestChart {
 
   /** @param {KeyboardEvent} event @param {Limit} limit */
   #key(event, limit) {
-    const steps = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 }[event.key];
+    const steps = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 }[
+      event.key
+    ];
     const value = this.#drawn?.[limit];
     if (steps === undefined || value === null || value === undefined) return;
     event.preventDefault();
@@ -136,7 +140,10 @@ export class BackTestChart {
 /** The range of the axis: all values, the thresholds and 0. @param {Drawn} drawn */
 function rangeOf({ lines, threshold, clear_threshold, is_event }) {
   if (is_event) return [-0.5, Math.max(lines.length, 1) - 0.5];
-  let [low, high] = [Math.min(0, threshold, clear_threshold ?? 0), Math.max(threshold, clear_threshold ?? threshold, 0)];
+  let [low, high] = [
+    Math.min(0, threshold, clear_threshold ?? 0),
+    Math.max(threshold, clear_threshold ?? threshold, 0),
+  ];
   for (const { values } of lines) {
     for (const value of values) {
       if (value === null) continue;
@@ -160,7 +167,9 @@ function nameOf({ cluster, subject }) {
 function curve(line, index, { unit, stop }) {
   const times = [...line.times, stop]; // a value is valid until the next one
   const values = [...line.values, line.values[line.values.length - 1] ?? null];
-  const texts = values.map((value, at) => (value === null ? "" : `${formatDate(times[at])} ${formatAmount(value, unit)}`));
+  const texts = values.map((value, at) =>
+    value === null ? "" : `${formatDate(times[at])} ${formatAmount(value, unit)}`,
+  );
   return {
     type: "scatter",
     mode: "lines",

@@ -33,7 +33,8 @@ export function drawBands(context, alerts, drawn, x, range, top, height) {
     context.globalAlpha = PENDING;
     fill(context, x(alert.pending), x(alert.fired ?? end), range, top, height);
     context.globalAlpha = 1;
-    if (alert.fired !== null) fill(context, x(alert.fired), Math.max(x(end), x(alert.fired) + NARROWEST), range, top, height);
+    if (alert.fired !== null)
+      fill(context, x(alert.fired), Math.max(x(end), x(alert.fired) + NARROWEST), range, top, height);
   }
 }
 

@@ -67,7 +67,13 @@ export class AlertCard {
     close.setAttribute("aria-label", "Close");
     close.addEventListener("click", (event) => this.#close(event));
     const state = `${alert.severity}, ${stateOf(alert)}`;
-    const head = element("div", "alert-card-head", element("strong", "", alert.rule), element("span", `severity ${alert.severity}`, state), close);
+    const head = element(
+      "div",
+      "alert-card-head",
+      element("strong", "", alert.rule),
+      element("span", `severity ${alert.severity}`, state),
+      close,
+    );
     const subject = subjectOf(alert);
     const when = element("p", "muted", [subject, timesOf(alert)].filter(Boolean).join(" · "));
     when.title = formatDate(alert.fired ?? alert.pending);

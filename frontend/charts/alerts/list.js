@@ -52,7 +52,8 @@ class AlertsList {
     const shown = found.slice(-MOST);
     this.#note.textContent = this.#words(found.length);
     const known = this.#shown;
-    if (known && known.length === shown.length && shown.every((alert, place) => alert === known[place])) return;
+    if (known && known.length === shown.length && shown.every((alert, place) => alert === known[place]))
+      return;
     this.#shown = shown;
     this.#list.replaceChildren(...shown.map((alert) => this.#item(alert)));
   }
@@ -63,7 +64,10 @@ class AlertsList {
       const { rule, severity, pending, fired, resolved, message = "" } = alert;
       return [rule, severity, isoTime(pending), time(fired), time(resolved), message];
     });
-    return { columns: ["rule", "severity", "pending since (UTC)", "fired (UTC)", "resolved (UTC)", "message"], rows };
+    return {
+      columns: ["rule", "severity", "pending since (UTC)", "fired (UTC)", "resolved (UTC)", "message"],
+      rows,
+    };
   }
 
   /** @param {number} found */
@@ -77,7 +81,9 @@ class AlertsList {
   /** @param {Alert} alert */
   #item(alert) {
     const state = stateOf(alert);
-    const text = [state === "firing" ? state : "", subjectOf(alert), timesOf(alert)].filter(Boolean).join(" · ");
+    const text = [state === "firing" ? state : "", subjectOf(alert), timesOf(alert)]
+      .filter(Boolean)
+      .join(" · ");
     const open = () => openAlert(this.#context, alert);
     return listItem(alert.rule, `${alert.severity}, ${state}`, text, open, `severity ${alert.severity}`);
   }

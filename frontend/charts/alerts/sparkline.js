@@ -15,7 +15,8 @@ export function sparkline(bins, label) {
   const [first, last] = [bins[0].time, bins[bins.length - 1].time];
   const least = Math.min(0, ...bins.map((bin) => bin.minimum));
   const most = Math.max(...bins.map((bin) => bin.maximum));
-  const x = (/** @type {number} */ time) => (last > first ? ((time - first) / (last - first)) * WIDTH : 0).toFixed(1);
+  const x = (/** @type {number} */ time) =>
+    (last > first ? ((time - first) / (last - first)) * WIDTH : 0).toFixed(1);
   const y = (/** @type {number} */ value) =>
     (HEIGHT - 1 - ((value - least) / (most - least || 1)) * (HEIGHT - 2)).toFixed(1);
   const along = bins.map((bin) => `${x(bin.time)} ${y(bin.maximum)}`);

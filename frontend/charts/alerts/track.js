@@ -139,7 +139,9 @@ class AlertsTrack {
   /** @param {Alert[]} inSight */
   #describe(inSight) {
     const names = [...new Set(inSight.map((alert) => alert.rule))].slice(0, MOST_LINES);
-    const label = inSight.length ? `${inSight.length} alerts in the window: ${names.join(", ")}` : "No alert in the window";
+    const label = inSight.length
+      ? `${inSight.length} alerts in the window: ${names.join(", ")}`
+      : "No alert in the window";
     this.#surface.canvas.setAttribute("aria-label", label);
   }
 
@@ -180,7 +182,12 @@ class AlertsTrack {
       return [timesOf(alert), words.filter(Boolean).join(" · "), colorOf(alert.severity)];
     });
     if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
-    this.#tooltip.show(x, y, near.length === 1 ? `${near[0].severity}: ${near[0].rule}` : `${near.length} alerts`, lines);
+    this.#tooltip.show(
+      x,
+      y,
+      near.length === 1 ? `${near[0].severity}: ${near[0].rule}` : `${near.length} alerts`,
+      lines,
+    );
   }
 
   /** @param {MouseEvent} event */
@@ -200,9 +207,13 @@ class AlertsTrack {
 function rowsOf(alerts) {
   /** @type {Map<string, Alert[]>} */
   const byRule = new Map();
-  for (const alert of [...alerts].sort(bySeverity).reverse()) byRule.set(alert.rule, [...(byRule.get(alert.rule) ?? []), alert]);
+  for (const alert of [...alerts].sort(bySeverity).reverse())
+    byRule.set(alert.rule, [...(byRule.get(alert.rule) ?? []), alert]);
   const rows = [...byRule].map(([name, found]) => ({ name, alerts: found }));
   if (rows.length <= MOST_ROWS) return rows;
   const others = rows.slice(MOST_ROWS - 1);
-  return [...rows.slice(0, MOST_ROWS - 1), { name: `${others.length} more rules`, alerts: others.flatMap((row) => row.alerts) }];
+  return [
+    ...rows.slice(0, MOST_ROWS - 1),
+    { name: `${others.length} more rules`, alerts: others.flatMap((row) => row.alerts) },
+  ];
 }

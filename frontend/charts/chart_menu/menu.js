@@ -32,7 +32,8 @@ export function chartMenu(chart, instance, body, view) {
   };
   const { table } = instance;
   if (table) {
-    const csv = () => save(new Blob([csvOf(table.call(instance))], { type: "text/csv" }), fileName(chart, view(), "csv"));
+    const csv = () =>
+      save(new Blob([csvOf(table.call(instance))], { type: "text/csv" }), fileName(chart, view(), "csv"));
     add("Show as table", () => openTable(chart.title, table.call(instance), csv));
     add("Download CSV", csv);
   }

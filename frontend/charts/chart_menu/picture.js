@@ -16,7 +16,9 @@ const [LINE, SWATCH, MARGIN, RATIO] = [20, 10, 10, 2];
  * @returns {HTMLCanvasElement[]} its canvases that can be seen
  */
 export function canvasesOf(panel) {
-  return [...panel.querySelectorAll("canvas")].filter((canvas) => canvas.width > 0 && canvas.offsetHeight > 0);
+  return [...panel.querySelectorAll("canvas")].filter(
+    (canvas) => canvas.width > 0 && canvas.offsetHeight > 0,
+  );
 }
 
 /**
@@ -56,7 +58,10 @@ export async function pictureOf(panel, title, view, hasTimeAxis) {
   }
   drawLegend(drawing, legend, top);
   return new Promise((resolve, reject) => {
-    drawing.canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))), "image/png");
+    drawing.canvas.toBlob(
+      (blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))),
+      "image/png",
+    );
   });
 }
 

@@ -21,11 +21,22 @@ export function openTable(title, table, download) {
   const close = button("Close", () => dialog.close());
   const actions = element("div", "actions", close);
   if (table.rows.length) actions.append(button("CSV", download));
-  const scroller = element("div", "chart-table-scroller", table.rows.length ? tableElement(title, table) : nothing());
+  const scroller = element(
+    "div",
+    "chart-table-scroller",
+    table.rows.length ? tableElement(title, table) : nothing(),
+  );
   scroller.tabIndex = 0; // so that the keyboard scrolls it
   scroller.setAttribute("role", "region");
   scroller.setAttribute("aria-labelledby", heading.id);
-  const dialog = element("dialog", "chart-table-dialog", heading, element("p", "muted", words(table)), scroller, actions);
+  const dialog = element(
+    "dialog",
+    "chart-table-dialog",
+    heading,
+    element("p", "muted", words(table)),
+    scroller,
+    actions,
+  );
   dialog.setAttribute("aria-labelledby", heading.id);
   dialog.addEventListener("close", () => dialog.remove());
   // keys of the page move the window; here they scroll
@@ -38,7 +49,10 @@ export function openTable(title, table, download) {
 /** @param {Table} table */
 function words({ rows, note = "" }) {
   if (!rows.length) return "";
-  const shown = rows.length > MOST ? `The first ${formatCount(MOST)} of ${formatCount(rows.length)} rows; the CSV file has all.` : "";
+  const shown =
+    rows.length > MOST
+      ? `The first ${formatCount(MOST)} of ${formatCount(rows.length)} rows; the CSV file has all.`
+      : "";
   return [shown, note].filter(Boolean).join(" ");
 }
 

@@ -28,13 +28,25 @@ export function distribution(a, b, bins) {
   const binOf = (/** @type {number} */ seconds) =>
     bins.bins_of_octave * Math.log2(Math.max(seconds, bins.shortest) / bins.shortest);
   const secondsOf = (/** @type {number} */ bin) => bins.shortest * 2 ** (bin / bins.bins_of_octave);
-  const svg = svgElement("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img" });
+  const svg = svgElement("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    width: WIDTH,
+    height: HEIGHT,
+    role: "img",
+  });
   svg.setAttribute("aria-label", [describe("A", a), describe("B", b)].join("; "));
   const room = (HEIGHT - LABEL_HEIGHT - 2 * BOX) / 2;
-  if (a) svg.append(bars(a, x, room, -1, room, runColors.a), ...box(a, (s) => x(binOf(s)), room + BOX / 2, runColors.a));
+  if (a)
+    svg.append(
+      bars(a, x, room, -1, room, runColors.a),
+      ...box(a, (s) => x(binOf(s)), room + BOX / 2, runColors.a),
+    );
   if (b) {
     const top = room + 2 * BOX;
-    svg.append(bars(b, x, top, 1, room, runColors.b), ...box(b, (s) => x(binOf(s)), top - BOX / 2, runColors.b));
+    svg.append(
+      bars(b, x, top, 1, room, runColors.b),
+      ...box(b, (s) => x(binOf(s)), top - BOX / 2, runColors.b),
+    );
   }
   svg.append(label(0, "start", secondsOf(first)), label(WIDTH, "end", secondsOf(last)));
   return svg;

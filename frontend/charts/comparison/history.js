@@ -27,7 +27,13 @@ export function readHistory(table) {
   return known.reverse().map((row) => {
     const { time, value, outcome = "", before, after, words = "" } = row.dataset;
     const change = words ? { before: Number(before), after: Number(after), words } : null;
-    return { time: Number(time), value: Number(value), outcome, url: row.querySelector("a")?.href ?? "", change };
+    return {
+      time: Number(time),
+      value: Number(value),
+      outcome,
+      url: row.querySelector("a")?.href ?? "",
+      change,
+    };
   });
 }
 
@@ -50,8 +56,13 @@ export class History {
     this.#unit = UNITS[/** @type {keyof typeof UNITS} */ (unit)];
     this.#scale = unit === "share" ? 100 : 1;
     this.#points = points.map((point) => ({ ...point, value: point.value * this.#scale }));
-    const changes = points.flatMap(({ change, time }) => (change ? [`${change.words} since ${formatDate(time)}`] : []));
-    this.#surface = new Surface(element, `${label} of ${points.length} runs. ${changes.join("; ") || "No change."}`);
+    const changes = points.flatMap(({ change, time }) =>
+      change ? [`${change.words} since ${formatDate(time)}`] : [],
+    );
+    this.#surface = new Surface(
+      element,
+      `${label} of ${points.length} runs. ${changes.join("; ") || "No change."}`,
+    );
     this.#tooltip = new Tooltip(element);
     element.addEventListener("pointermove", (event) => this.#hover(event));
     element.addEventListener("pointerleave", () => this.#tooltip.hide());
@@ -126,9 +137,22 @@ export class History {
       if (!change) continue;
       const x = Math.round(this.#x(time)) - 6.5;
       context.lineWidth = 2;
-      if (at === 0) this.#line(this.#x(from), this.#y(change.before * this.#scale), x, this.#y(change.before * this.#scale), colors.muted);
+      if (at === 0)
+        this.#line(
+          this.#x(from),
+          this.#y(change.before * this.#scale),
+          x,
+          this.#y(change.before * this.#scale),
+          colors.muted,
+        );
       const until = changes[at + 1] ? this.#x(changes[at + 1].time) - 6.5 : width - RIGHT;
-      this.#line(x, this.#y(change.after * this.#scale), until, this.#y(change.after * this.#scale), colors.muted);
+      this.#line(
+        x,
+        this.#y(change.after * this.#scale),
+        until,
+        this.#y(change.after * this.#scale),
+        colors.muted,
+      );
       context.lineWidth = 1;
       context.setLineDash([4, 3]);
       this.#line(x, TOP - 6, x, HEIGHT - BOTTOM, colors.danger);
@@ -191,7 +215,10 @@ export class History {
     if (!near) return this.#tooltip.hide();
     const box = this.#element.getBoundingClientRect();
     /** @type {[string, string][]} */
-    const lines = [["value", this.#unit.write(near.value)], ["outcome", near.outcome]];
+    const lines = [
+      ["value", this.#unit.write(near.value)],
+      ["outcome", near.outcome],
+    ];
     if (near.change) lines.push(["since then", near.change.words]);
     this.#tooltip.show(event.clientX - box.left, event.clientY - box.top, formatDate(near.time), lines);
   }

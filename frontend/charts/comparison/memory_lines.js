@@ -108,7 +108,9 @@ export class MemoryLines {
     const bin = Math.floor(seconds / this.#memory.width);
     const known = this.#memory.lines.flatMap(({ label, color, values }) => {
       const value = values[bin] ?? null;
-      return value === null ? [] : [/** @type {[string, string, string]} */ ([label, formatBytes(Math.round(value)), color])];
+      return value === null
+        ? []
+        : [/** @type {[string, string, string]} */ ([label, formatBytes(Math.round(value)), color])];
     });
     if (x < leftGutter() || !known.length) this.#tooltip.hide();
     else this.#tooltip.show(x, y, `${formatDuration(seconds)} after the start`, known);

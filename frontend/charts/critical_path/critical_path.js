@@ -55,9 +55,19 @@ class PathBreakdown {
     this.#parent = parent;
     this.#context = context;
     context.criticalPath.isShown = true;
-    const titles = { kinds: PATH_ROWS.kinds.title, prefixes: PATH_ROWS.prefixes.title, pieces: PATH_ROWS.pieces.title };
+    const titles = {
+      kinds: PATH_ROWS.kinds.title,
+      prefixes: PATH_ROWS.prefixes.title,
+      pieces: PATH_ROWS.pieces.title,
+    };
     const choice = kindChoice("Rows of the critical path", titles, this.#rows, (name) => this.#choose(name));
-    const steps = element("div", "path-steps", this.#step("Previous piece", "[", -1), this.#step("Next piece", "]", 1), this.#place);
+    const steps = element(
+      "div",
+      "path-steps",
+      this.#step("Previous piece", "[", -1),
+      this.#step("Next piece", "]", 1),
+      this.#place,
+    );
     this.#place.setAttribute("role", "status");
     parent.append(this.#bar, steps, choice, this.#holder, this.#note);
     this.#table = this.#makeTable();
@@ -73,7 +83,16 @@ class PathBreakdown {
     const { criticalPath, selection, model } = this.#context;
     criticalPath.update(view);
     this.#place.textContent = this.#placeText(view.playhead);
-    if (!this.#shown.changes(criticalPath.answer, criticalPath.message, selection.prefix, selection.key, model.version)) return;
+    if (
+      !this.#shown.changes(
+        criticalPath.answer,
+        criticalPath.message,
+        selection.prefix,
+        selection.key,
+        model.version,
+      )
+    )
+      return;
     this.#render();
   }
 
@@ -98,11 +117,15 @@ class PathBreakdown {
    */
   #noteText(answer, message) {
     if (message) return message;
-    const notes = this.#context.source.url === "" ? ["A file has the path of the whole run, whatever the window."] : [];
-    if (!answer.has_agent) notes.push("Without the agent, what tasks needed is not recorded: the path follows the threads.");
+    const notes =
+      this.#context.source.url === "" ? ["A file has the path of the whole run, whatever the window."] : [];
+    if (!answer.has_agent)
+      notes.push("Without the agent, what tasks needed is not recorded: the path follows the threads.");
     else if (!answer.has_graph) notes.push("No dependencies between tasks were recorded.");
-    if (answer.other_pieces && this.#rows === "pieces") notes.push(`${formatCount(answer.other_pieces)} shorter pieces are left out.`);
-    if (answer.other_prefixes && this.#rows === "prefixes") notes.push(`${formatCount(answer.other_prefixes)} prefixes with less of the path are left out.`);
+    if (answer.other_pieces && this.#rows === "pieces")
+      notes.push(`${formatCount(answer.other_pieces)} shorter pieces are left out.`);
+    if (answer.other_prefixes && this.#rows === "prefixes")
+      notes.push(`${formatCount(answer.other_prefixes)} prefixes with less of the path are left out.`);
     return notes.join(" ");
   }
 
@@ -138,9 +161,15 @@ class PathBreakdown {
   /** @param {PathRow} row */
   #go({ kind, prefix, piece }) {
     const { criticalPath, selection, timeline } = this.#context;
-    if (piece === null && prefix !== null) return selection.set({ prefix: selection.prefix === prefix ? null : prefix, key: null });
+    if (piece === null && prefix !== null)
+      return selection.set({ prefix: selection.prefix === prefix ? null : prefix, key: null });
     const pieces = criticalPath.pieces.filter((one) => one.kind === kind);
-    const target = piece ?? pieces.reduce((longest, one) => (one.stop - one.start > longest.stop - longest.start ? one : longest), pieces[0]);
+    const target =
+      piece ??
+      pieces.reduce(
+        (longest, one) => (one.stop - one.start > longest.stop - longest.start ? one : longest),
+        pieces[0],
+      );
     if (!target) return;
     if (target.key !== null) selection.set({ worker: null, prefix: target.prefix, key: target.key });
     timeline.jump(target.start);
@@ -157,7 +186,10 @@ class PathBreakdown {
       find: ({ name }) => name,
       sorted: this.#rows === "pieces" ? "start" : "seconds",
       choose: (row) => this.#go(row),
-      isChosen: ({ prefix, piece }) => (piece ? piece.key !== null && piece.key === selection.key : prefix !== null && prefix === selection.prefix),
+      isChosen: ({ prefix, piece }) =>
+        piece
+          ? piece.key !== null && piece.key === selection.key
+          : prefix !== null && prefix === selection.prefix,
     });
   }
 
@@ -165,11 +197,31 @@ class PathBreakdown {
   #columns() {
     /** @type {Column[]} */
     const columns = [
-      { name: "name", title: PATH_ROWS[this.#rows].heading, value: ({ name }) => name, cell: (row) => this.#nameCell(row) },
-      { name: "seconds", title: "time on the path", unit: "s", value: ({ seconds }) => microseconds(seconds), text: ({ seconds }) => formatDuration(seconds) },
-      { name: "share", title: "share", help: "Of the window", value: ({ share }) => share, text: ({ share }) => formatPercent(share) },
+      {
+        name: "name",
+        title: PATH_ROWS[this.#rows].heading,
+        value: ({ name }) => name,
+        cell: (row) => this.#nameCell(row),
+      },
+      {
+        name: "seconds",
+        title: "time on the path",
+        unit: "s",
+        value: ({ seconds }) => microseconds(seconds),
+        text: ({ seconds }) => formatDuration(seconds),
+      },
+      {
+        name: "share",
+        title: "share",
+        help: "Of the window",
+        value: ({ share }) => share,
+        text: ({ share }) => formatPercent(share),
+      },
     ];
-    return [...columns, ...(this.#rows === "prefixes" ? PREFIX_COLUMNS : this.#rows === "pieces" ? this.#pieceColumns() : [])];
+    return [
+      ...columns,
+      ...(this.#rows === "prefixes" ? PREFIX_COLUMNS : this.#rows === "pieces" ? this.#pieceColumns() : []),
+    ];
   }
 
   /** @returns {Column[]} */
@@ -177,8 +229,17 @@ class PathBreakdown {
     const start = (/** @type {PathRow} */ { piece }) => piece?.start ?? 0;
     return [
       { name: "kind", title: "what it did", value: (row) => this.#titleOf(row) },
-      { name: "worker", title: "worker", value: ({ piece }) => (piece?.worker == null ? "" : workerName(this.#context, piece.worker)) },
-      { name: "start", title: "began", value: (row) => isoTime(start(row)), text: (row) => formatTime(start(row), 3) },
+      {
+        name: "worker",
+        title: "worker",
+        value: ({ piece }) => (piece?.worker == null ? "" : workerName(this.#context, piece.worker)),
+      },
+      {
+        name: "start",
+        title: "began",
+        value: (row) => isoTime(start(row)),
+        text: (row) => formatTime(start(row), 3),
+      },
     ];
   }
 

@@ -26,12 +26,33 @@ export function pathRows(answer, rows) {
   const length = answer.kinds.reduce((sum, { seconds }) => sum + seconds, 0);
   const share = (/** @type {number} */ seconds) => (length ? seconds / length : 0);
   const none = { kind: null, prefix: null, piece: null, slack: null, parts: [] };
-  if (rows === "kinds") return partsOf(answer).map(({ kind, title, seconds }) => ({ ...none, id: kind, name: title, kind, seconds, share: share(seconds) }));
+  if (rows === "kinds")
+    return partsOf(answer).map(({ kind, title, seconds }) => ({
+      ...none,
+      id: kind,
+      name: title,
+      kind,
+      seconds,
+      share: share(seconds),
+    }));
   if (rows === "pieces") return answer.pieces.map((piece) => pieceRow(answer, piece, share));
   return answer.prefixes.map(({ prefix, name, seconds, slack }) => {
     const sum = seconds.reduce((one, other) => one + other, 0);
-    const kinds = answer.kinds.map(({ kind, title }, place) => ({ kind, title, seconds: seconds[place] ?? 0 }));
-    return { ...none, id: String(prefix), name, prefix, seconds: sum, share: share(sum), slack, parts: partsOf({ kinds }) };
+    const kinds = answer.kinds.map(({ kind, title }, place) => ({
+      kind,
+      title,
+      seconds: seconds[place] ?? 0,
+    }));
+    return {
+      ...none,
+      id: String(prefix),
+      name,
+      prefix,
+      seconds: sum,
+      share: share(sum),
+      slack,
+      parts: partsOf({ kinds }),
+    };
   });
 }
 
@@ -45,5 +66,15 @@ function pieceRow({ kinds }, piece, share) {
   const { kind, prefix, key, start, stop } = piece;
   const title = kinds.find((one) => one.kind === kind)?.title ?? kind;
   const seconds = stop - start;
-  return { id: String(start), name: key ?? title, kind, prefix, piece, seconds, share: share(seconds), slack: null, parts: [] };
+  return {
+    id: String(start),
+    name: key ?? title,
+    kind,
+    prefix,
+    piece,
+    seconds,
+    share: share(seconds),
+    slack: null,
+    parts: [],
+  };
 }

@@ -101,7 +101,10 @@ export class DataTable {
   /** @returns {Table} all rows, as they are sorted */
   table() {
     const columns = this.#columns.map(({ title, unit }) => (unit ? `${title} (${unit})` : title));
-    return { columns, rows: this.#ordered(this.#rows).map((row) => this.#columns.map(({ value }) => value(row))) };
+    return {
+      columns,
+      rows: this.#ordered(this.#rows).map((row) => this.#columns.map(({ value }) => value(row))),
+    };
   }
 
   /** The name of the column that sorts, the greatest first. */
@@ -131,7 +134,9 @@ export class DataTable {
     const query = this.#search.value.trim().toLowerCase();
     const found = this.#ordered(query ? this.#rows.filter((row) => this.#matches(row, query)) : this.#rows);
     this.#search.hidden = !this.#options.find || (this.#rows.length <= FEW && !query);
-    this.#note.textContent = found.length ? "" : this.#message || (query ? "Nothing matches." : this.#options.empty);
+    this.#note.textContent = found.length
+      ? ""
+      : this.#message || (query ? "Nothing matches." : this.#options.empty);
     this.#table.hidden = !found.length;
     this.#more.hidden = found.length <= this.#most;
     const rest = found.length - this.#most;
@@ -139,12 +144,17 @@ export class DataTable {
     const focused = this.#focused();
     this.#head.replaceChildren(element("tr", "", ...this.#columns.map((column) => this.#heading(column))));
     this.#body.replaceChildren(...found.slice(0, this.#most).flatMap((row) => this.#rowElements(row)));
-    if (focused) (focused.isConnected ? focused : this.#buttons().find((button) => sameButton(button, focused)))?.focus({ preventScroll: true });
+    if (focused)
+      (focused.isConnected ? focused : this.#buttons().find((button) => sameButton(button, focused)))?.focus({
+        preventScroll: true,
+      });
   }
 
   /** The buttons of the table itself, not of what its opened rows show. */
   #buttons() {
-    return [...this.#table.querySelectorAll("button")].filter((button) => button.closest("table") === this.#table);
+    return [...this.#table.querySelectorAll("button")].filter(
+      (button) => button.closest("table") === this.#table,
+    );
   }
 
   /** The element with the keyboard, if the table has it. */

@@ -27,7 +27,12 @@ export function fileColor(file) {
 }
 
 /** As Dask's memory charts: what it manages blue, the rest lighter, what is on disk gray. */
-export const memoryColors = { managed: "#3465c4", unmanaged: "#8fb4f0", spilled: "#9a9a9a", process: "#3465c4" };
+export const memoryColors = {
+  managed: "#3465c4",
+  unmanaged: "#8fb4f0",
+  spilled: "#9a9a9a",
+  process: "#3465c4",
+};
 
 /** @type {Record<string, string>} */
 export const stateColors = {

@@ -104,8 +104,8 @@ export class Pixels {
         const rest = 1 - part;
         data[place] =
           0xff000000 |
-          (((old >> 16) & 255) * rest + blue * part) << 16 |
-          (((old >> 8) & 255) * rest + green * part) << 8 |
+          ((((old >> 16) & 255) * rest + blue * part) << 16) |
+          ((((old >> 8) & 255) * rest + green * part) << 8) |
           ((old & 255) * rest + red * part);
       }
     }

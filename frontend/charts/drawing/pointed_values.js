@@ -35,7 +35,17 @@ export class PointedValues {
    * @param {{title?: (time: number) => string, inTooltip?: (values: Value[], time: number) => Value[],
    *   inBox?: (values: Value[]) => Value[]}} [options] what else than all values they have
    */
-  show(view, x, top, valuesAt, { title = (time) => formatTime(time, 1), inTooltip = (values) => values, inBox = (values) => values } = {}) {
+  show(
+    view,
+    x,
+    top,
+    valuesAt,
+    {
+      title = (time) => formatTime(time, 1),
+      inTooltip = (values) => values,
+      inBox = (values) => values,
+    } = {},
+  ) {
     const at = view.hover;
     const values = at === null || at < view.start || at > view.stop ? [] : valuesAt(at);
     const isHere = this.#mouse !== null;
@@ -46,6 +56,11 @@ export class PointedValues {
       const isLeft = at - view.start > (view.stop - view.start) / 2;
       return this.#readout.show(x(at), top, isLeft, inBox(values));
     }
-    this.#tooltip.show(x(at), this.#mouse - this.#parent.getBoundingClientRect().top, title(at), inTooltip(values, at));
+    this.#tooltip.show(
+      x(at),
+      this.#mouse - this.#parent.getBoundingClientRect().top,
+      title(at),
+      inTooltip(values, at),
+    );
   }
 }

@@ -46,7 +46,8 @@ export class Readout {
       if (color) swatch.style.backgroundColor = color;
       return element("div", "", ...(color ? [swatch] : []), `${name} `, element("b", "", value));
     });
-    if (shown.length < values.length) rows.push(element("div", "", `and ${values.length - shown.length} more`));
+    if (shown.length < values.length)
+      rows.push(element("div", "", `and ${values.length - shown.length} more`));
     this.#box.replaceChildren(...rows);
   }
 }

@@ -84,7 +84,15 @@ export class TimePlot {
     context.clip();
     draw(context);
     const { events, timeline } = this.#context;
-    drawGaps(context, events.gapsBetween(start, stop), (time) => this.x(time), range, 0, this.#height, timeline.end);
+    drawGaps(
+      context,
+      events.gapsBetween(start, stop),
+      (time) => this.x(time),
+      range,
+      0,
+      this.#height,
+      timeline.end,
+    );
     context.restore();
   }
 
@@ -95,7 +103,10 @@ export class TimePlot {
    */
   describe(values, what = "") {
     const texts = values.map(([label, value]) => `${label} ${value}`);
-    this.#surface.canvas.setAttribute("aria-label", `${this.#title} at the playhead${what}: ${texts.join(", ") || "nothing"}`);
+    this.#surface.canvas.setAttribute(
+      "aria-label",
+      `${this.#title} at the playhead${what}: ${texts.join(", ") || "nothing"}`,
+    );
   }
 
   /**
@@ -104,7 +115,13 @@ export class TimePlot {
    * @param {PointedOptions} [options]
    */
   point(valuesAt, options) {
-    this.#pointed.show(this.#shown, (time) => this.x(time), this.#surface.canvas.offsetTop, valuesAt, options);
+    this.#pointed.show(
+      this.#shown,
+      (time) => this.x(time),
+      this.#surface.canvas.offsetTop,
+      valuesAt,
+      options,
+    );
   }
 
   /** @param {number} time @returns {number} px */

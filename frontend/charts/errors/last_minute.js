@@ -52,7 +52,10 @@ export class LastMinute {
     this.#minute = minute;
     const peak = Math.max(...minute.values);
     const limit = minute.limit ? `, of a limit of ${formatBytes(minute.limit)}` : "";
-    this.#surface = new Surface(element, `Memory of the worker's process: at most ${formatBytes(peak)}${limit}`);
+    this.#surface = new Surface(
+      element,
+      `Memory of the worker's process: at most ${formatBytes(peak)}${limit}`,
+    );
     this.#tooltip = new Tooltip(element);
     element.addEventListener("pointermove", (event) => this.#hover(event));
     element.addEventListener("pointerleave", () => this.#tooltip.hide());

@@ -107,12 +107,47 @@ function drawSymbol(context, symbol, x, y, radius) {
     context.closePath();
     context.fill();
   };
-  if (symbol === "up") path([[-1, 0.8], [1, 0.8], [0, -1]]);
-  else if (symbol === "down") path([[-1, -0.8], [1, -0.8], [0, 1]]);
-  else if (symbol === "diamond") path([[0, -0.8], [0.8, 0], [0, 0.8], [-0.8, 0]]);
-  else if (symbol === "square") path([[-0.8, -0.8], [0.8, -0.8], [0.8, 0.8], [-0.8, 0.8]]);
-  else if (symbol === "flag") path([[-0.6, -1], [1, -0.45], [-0.2, 0.1], [-0.2, 1], [-0.6, 1]]);
-  else if (symbol === "bar") path([[-0.25, -1], [0.25, -1], [0.25, 1], [-0.25, 1]]);
+  if (symbol === "up")
+    path([
+      [-1, 0.8],
+      [1, 0.8],
+      [0, -1],
+    ]);
+  else if (symbol === "down")
+    path([
+      [-1, -0.8],
+      [1, -0.8],
+      [0, 1],
+    ]);
+  else if (symbol === "diamond")
+    path([
+      [0, -0.8],
+      [0.8, 0],
+      [0, 0.8],
+      [-0.8, 0],
+    ]);
+  else if (symbol === "square")
+    path([
+      [-0.8, -0.8],
+      [0.8, -0.8],
+      [0.8, 0.8],
+      [-0.8, 0.8],
+    ]);
+  else if (symbol === "flag")
+    path([
+      [-0.6, -1],
+      [1, -0.45],
+      [-0.2, 0.1],
+      [-0.2, 1],
+      [-0.6, 1],
+    ]);
+  else if (symbol === "bar")
+    path([
+      [-0.25, -1],
+      [0.25, -1],
+      [0.25, 1],
+      [-0.25, 1],
+    ]);
   else {
     context.lineWidth = 2;
     context.beginPath();

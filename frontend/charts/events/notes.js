@@ -47,7 +47,9 @@ class NotesList {
     const { notes } = this.#context;
     const found = notes.between(view.start, view.stop);
     this.#empty.hidden = found.length > 0;
-    this.#empty.textContent = notes.list.length ? `None in the window, ${notes.list.length} in all.` : "None yet.";
+    this.#empty.textContent = notes.list.length
+      ? `None in the window, ${notes.list.length} in all.`
+      : "None yet.";
     const known = this.#shown;
     if (known && known.length === found.length && found.every((note, place) => note === known[place])) return;
     this.#shown = found;
@@ -55,7 +57,12 @@ class NotesList {
   }
 
   table() {
-    const rows = (this.#shown ?? []).map(({ time, stop, text, author }) => [isoTime(time), stop === null ? null : isoTime(stop), author, text]);
+    const rows = (this.#shown ?? []).map(({ time, stop, text, author }) => [
+      isoTime(time),
+      stop === null ? null : isoTime(stop),
+      author,
+      text,
+    ]);
     return { columns: ["begin (UTC)", "end (UTC)", "author", "note"], rows };
   }
 

@@ -76,9 +76,13 @@ class EventsTrack {
     context.stroke();
     const events = this.#context.events.within(view.tiles.events ?? []);
     this.#events = events;
-    const [x, range] = [(/** @type {number} */ time) => this.#x(time), /** @type {[number, number]} */ ([left, left + view.width])];
+    const [x, range] = [
+      (/** @type {number} */ time) => this.#x(time),
+      /** @type {[number, number]} */ ([left, left + view.width]),
+    ];
     const { tiles } = this.#context;
-    const unloaded = events === this.#context.events.list ? tiles.unloaded(OVERVIEW, "events") : view.unloaded.events;
+    const unloaded =
+      events === this.#context.events.list ? tiles.unloaded(OVERVIEW, "events") : view.unloaded.events;
     drawUnloaded(context, unloaded ?? [], x, range, 0, HEIGHT);
     const gaps = this.#context.events.gapsBetween(view.start, view.stop);
     drawGaps(context, gaps, x, range, 0, HEIGHT, this.#context.timeline.end);
@@ -119,7 +123,8 @@ class EventsTrack {
   #gapsAt(x) {
     const view = this.#view;
     if (!view) return [];
-    const time = (/** @type {number} */ place) => view.start + ((place - leftGutter()) / view.width) * (view.stop - view.start);
+    const time = (/** @type {number} */ place) =>
+      view.start + ((place - leftGutter()) / view.width) * (view.stop - view.start);
     return this.#context.events.gapsBetween(time(x - 2), time(x + 2)).slice(0, MOST_LINES);
   }
 
@@ -143,7 +148,8 @@ class EventsTrack {
     if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
     for (const gap of gaps) lines.push(["gap", gap.label, colors.warning]);
     const count = formatCount(near.reduce((sum, event) => sum + event.count, 0));
-    const title = near.length === 1 ? markOf(near[0].kind).label : near.length ? `${count} events` : "Not recorded";
+    const title =
+      near.length === 1 ? markOf(near[0].kind).label : near.length ? `${count} events` : "Not recorded";
     this.#tooltip.show(x, HEIGHT, title, lines);
   }
 

@@ -51,13 +51,19 @@ class Findings {
     if (this.#shownItems.changes(findings.answer, model.version)) this.#render();
     if (!this.#shownNote.changes(findings.answer, findings.message)) return;
     const { answer } = findings;
-    this.#note.textContent = answer ? [answer.findings.length ? "" : nothingText(answer), noteText(this.#context)].filter(Boolean).join(" ") : missingText(this.#context);
+    this.#note.textContent = answer
+      ? [answer.findings.length ? "" : nothingText(answer), noteText(this.#context)].filter(Boolean).join(" ")
+      : missingText(this.#context);
     this.#note.hidden = !this.#note.textContent;
   }
 
   /** Findings that were open stay so. */
   #render() {
-    const open = new Set([...this.#list.querySelectorAll("details[open]")].map((one) => /** @type {HTMLElement} */ (one).dataset.finding));
+    const open = new Set(
+      [...this.#list.querySelectorAll("details[open]")].map(
+        (one) => /** @type {HTMLElement} */ (one).dataset.finding,
+      ),
+    );
     const found = this.#context.findings.answer?.findings ?? [];
     this.#list.replaceChildren(...found.map((finding) => findingItem(this.#context, finding, open)));
     this.#list.hidden = found.length === 0;
@@ -71,7 +77,13 @@ class Findings {
   /** @returns {import("../chart_menu/table.js").Table} */
   table() {
     const found = this.#context.findings.answer?.findings ?? [];
-    const rows = found.map((one) => [one.sentence, one.thread_seconds, one.wall_seconds, costText(one), one.advice]);
+    const rows = found.map((one) => [
+      one.sentence,
+      one.thread_seconds,
+      one.wall_seconds,
+      costText(one),
+      one.advice,
+    ]);
     return { columns: ["finding", "seconds of threads", "seconds", "cost", "advice"], rows };
   }
 }

@@ -17,8 +17,18 @@ import { costText } from "./texts.js";
  */
 export function findingItem(context, finding, open) {
   const cost = costText(finding);
-  const summary = element("summary", "", element("span", "finding-sentence", finding.sentence), ...(cost ? [element("span", "finding-cost muted", cost)] : []));
-  const details = element("details", finding.is_failure ? "finding is-failure" : "finding", summary, ...evidenceOf(context, finding));
+  const summary = element(
+    "summary",
+    "",
+    element("span", "finding-sentence", finding.sentence),
+    ...(cost ? [element("span", "finding-cost muted", cost)] : []),
+  );
+  const details = element(
+    "details",
+    finding.is_failure ? "finding is-failure" : "finding",
+    summary,
+    ...evidenceOf(context, finding),
+  );
   details.dataset.finding = finding.sentence;
   details.open = open.has(finding.sentence);
   return element("li", "", details);
@@ -37,7 +47,9 @@ function evidenceOf(context, { facts, moments, tasks, workers, prefixes, advice,
   /** @type {HTMLElement[]} */
   const parts = [element("p", "finding-advice", ...withCode(advice), " ", link)];
   if (facts.length) {
-    const pairs = facts.map(({ label, value }) => element("div", "", element("dt", "muted", label), element("dd", "", value)));
+    const pairs = facts.map(({ label, value }) =>
+      element("div", "", element("dt", "muted", label), element("dd", "", value)),
+    );
     parts.push(element("dl", "finding-facts", ...pairs));
   }
   const { selection, timeline, model } = context;

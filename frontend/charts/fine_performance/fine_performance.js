@@ -51,7 +51,9 @@ class FinePerformance {
     this.#context = context;
     this.#data = new WindowData(context.source, "/fine-performance");
     this.#data.addEventListener("change", () => this.#render());
-    const kinds = kindChoice("Rows of the table", titlesOf(KINDS), this.#kind, (kind) => this.#choose({ kind }));
+    const kinds = kindChoice("Rows of the table", titlesOf(KINDS), this.#kind, (kind) =>
+      this.#choose({ kind }),
+    );
     const units = kindChoice("Unit", titlesOf(UNITS), this.#unit, (unit) => this.#choose({ unit }));
     parent.append(element("div", "fine-choices", kinds, units), this.#holder);
     this.#table = this.#makeTable();
@@ -92,8 +94,10 @@ class FinePerformance {
 
   /** @param {Found|null} answer */
   #reason(answer) {
-    if (!this.#context.info.has_agent) return "Stock endpoints don't tell this: install the agent to record it.";
-    if (answer && this.#kind === "spans" && !answer.spans) return "Too many Dask spans in this window: choose a shorter one.";
+    if (!this.#context.info.has_agent)
+      return "Stock endpoints don't tell this: install the agent to record it.";
+    if (answer && this.#kind === "spans" && !answer.spans)
+      return "Too many Dask spans in this window: choose a shorter one.";
     return "";
   }
 
@@ -104,8 +108,15 @@ class FinePerformance {
     this.#holder.replaceChildren();
     /** @type {import("../data_table/data_table.js").Column<Row>[]} */
     const columns = [
-      { name: "name", title: KINDS[this.#kind].heading, value: ({ name }) => name, cell: ({ name, prefix }) => (prefix === null ? name : prefixCell(name, prefix, model)) },
-      ...(this.#kind === "activities" ? [] : [{ name: "activity", title: "activity", value: (/** @type {Row} */ { activity }) => activity }]),
+      {
+        name: "name",
+        title: KINDS[this.#kind].heading,
+        value: ({ name }) => name,
+        cell: ({ name, prefix }) => (prefix === null ? name : prefixCell(name, prefix, model)),
+      },
+      ...(this.#kind === "activities"
+        ? []
+        : [{ name: "activity", title: "activity", value: (/** @type {Row} */ { activity }) => activity }]),
       {
         name: "value",
         title: UNITS[unit].heading,
@@ -113,7 +124,13 @@ class FinePerformance {
         value: ({ value }) => value,
         text: ({ value }) => (unit === "count" ? formatCount(Math.round(value)) : formatValue(value, unit)),
       },
-      { name: "share", title: "share", help: "Of all in this unit", value: ({ share }) => share, cell: ({ share }) => shareBar(share) },
+      {
+        name: "share",
+        title: "share",
+        help: "Of all in this unit",
+        value: ({ share }) => share,
+        cell: ({ share }) => shareBar(share),
+      },
     ];
     return new DataTable(this.#holder, columns, {
       label: "fine performance metrics",
@@ -122,7 +139,11 @@ class FinePerformance {
       find: ({ name, activity }) => `${name} ${activity}`,
       sorted: "value",
       ...(this.#kind === "prefixes" && {
-        choose: ({ prefix }) => selection.set({ prefix: prefix === null || selection.prefix === prefix ? null : prefix, key: null }),
+        choose: ({ prefix }) =>
+          selection.set({
+            prefix: prefix === null || selection.prefix === prefix ? null : prefix,
+            key: null,
+          }),
         isChosen: ({ prefix }) => prefix !== null && selection.prefix === prefix,
       }),
     });
@@ -133,7 +154,12 @@ class FinePerformance {
 function shareBar(share) {
   const bar = element("span", "share-bar");
   bar.style.width = `${(100 * share).toFixed(1)}%`;
-  return element("span", "share", element("span", "share-track", bar), element("span", "share-text", formatPercent(share)));
+  return element(
+    "span",
+    "share",
+    element("span", "share-track", bar),
+    element("span", "share-text", formatPercent(share)),
+  );
 }
 
 /**
@@ -141,6 +167,9 @@ function shareBar(share) {
  * @param {Readonly<Record<Name, {title: string}>>} options
  */
 function titlesOf(options) {
-  const titles = Object.entries(options).map(([name, option]) => [name, /** @type {{title: string}} */ (option).title]);
+  const titles = Object.entries(options).map(([name, option]) => [
+    name,
+    /** @type {{title: string}} */ (option).title,
+  ]);
   return /** @type {Record<Name, string>} */ (Object.fromEntries(titles));
 }

@@ -31,7 +31,14 @@ export function rowsOf(found, kind, unit) {
   let sum = 0;
   for (const { name, prefix, activity, value } of entries(found, kind, unit)) {
     const key = JSON.stringify(kind === "activities" ? [activity] : [name, activity]);
-    const row = rows.get(key) ?? { key, name: kind === "activities" ? activity : name, prefix, activity, value: 0, share: 0 };
+    const row = rows.get(key) ?? {
+      key,
+      name: kind === "activities" ? activity : name,
+      prefix,
+      activity,
+      value: 0,
+      share: 0,
+    };
     row.value += value;
     sum += value;
     rows.set(key, row);
@@ -51,5 +58,7 @@ function entries({ activities, spans }, kind, unit) {
   }
   // only tasks have a prefix; the others are named by what they are part of
   const ofUnit = activities.filter((one) => one.unit === unit);
-  return ofUnit.map((one) => (kind === "activities" ? { ...one, prefix: null } : { ...one, name: one.name || `(${one.context})` }));
+  return ofUnit.map((one) =>
+    kind === "activities" ? { ...one, prefix: null } : { ...one, name: one.name || `(${one.context})` },
+  );
 }

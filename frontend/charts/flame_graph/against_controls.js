@@ -32,9 +32,21 @@ export class AgainstControls {
     this.#context = context;
     const { profileOptions: options } = context;
     this.#select.addEventListener("change", () => options.set({ against: parseAgainst(this.#select.value) }));
-    const pin = button("Compare with this window", "Pins the window that is shown: move on, and see what is different", () => this.#pin());
-    this.#swap = button("Swap", "Draws the other profile, and compares it with this one", () => options.set({ isSwapped: !options.isSwapped }));
-    this.bar = element("div", "lane-controls flame-controls", element("label", "", "Compare with ", this.#select), pin, this.#swap);
+    const pin = button(
+      "Compare with this window",
+      "Pins the window that is shown: move on, and see what is different",
+      () => this.#pin(),
+    );
+    this.#swap = button("Swap", "Draws the other profile, and compares it with this one", () =>
+      options.set({ isSwapped: !options.isSwapped }),
+    );
+    this.bar = element(
+      "div",
+      "lane-controls flame-controls",
+      element("label", "", "Compare with ", this.#select),
+      pin,
+      this.#swap,
+    );
     this.legend.setAttribute("aria-label", "Colours");
   }
 
@@ -63,7 +75,9 @@ export class AgainstControls {
     const entries = STEPS.map((step, at) => {
       const swatch = element("i", "");
       swatch.style.backgroundColor = differenceColor(step, 1);
-      const points = step ? `${step > 0 ? "+" : ""}${formatPoints(step * scale).replace("percentage points", "pp")}` : "";
+      const points = step
+        ? `${step > 0 ? "+" : ""}${formatPoints(step * scale).replace("percentage points", "pp")}`
+        : "";
       return element("li", "", swatch, [words[at], points].filter(Boolean).join(" "));
     });
     this.legend.replaceChildren(...entries);
@@ -79,27 +93,44 @@ export class AgainstControls {
       return response.ok ? response.json() : null;
     };
     const lists = await loadRunLists(ask, info.id, source.run).catch(() => []);
-    this.#lists = lists.map(({ title, runs }) => ({ title: title.replace("This run, and earlier ones", "Earlier runs"), runs: runs.filter(({ id }) => id !== source.run) }));
+    this.#lists = lists.map(({ title, runs }) => ({
+      title: title.replace("This run, and earlier ones", "Earlier runs"),
+      runs: runs.filter(({ id }) => id !== source.run),
+    }));
     this.show();
   }
 
   #pin() {
     const { start, stop } = this.#context.timeline;
-    this.#context.profileOptions.set({ against: parseAgainst(formatAgainst({ kind: "window", start, stop })) });
+    this.#context.profileOptions.set({
+      against: parseAgainst(formatAgainst({ kind: "window", start, stop })),
+    });
   }
 
   /** @param {Against|null} against */
   #options(against) {
     const options = [new Option("nothing", ""), new Option("the window before", "before")];
     const pinned = this.#pinned;
-    if (pinned?.kind === "window") options.push(new Option(`the pinned window, ${formatWindow(pinned)}`, formatAgainst(pinned)));
-    const groups = (this.#lists ?? []).filter(({ runs }) => runs.length).map(({ title, runs }) => {
-      const group = element("optgroup", "", ...runs.map((run) => new Option(`${run.name.slice(0, NAME)} #${run.id}, ${formatDate(run.start)}`, `run-${run.id}`)));
-      group.label = title;
-      return group;
-    });
-    const isListed = against?.kind !== "run" || this.#lists?.some(({ runs }) => runs.some(({ id }) => id === against.id));
-    const unlisted = against?.kind === "run" && !isListed ? [new Option(`run #${against.id}`, formatAgainst(against))] : [];
+    if (pinned?.kind === "window")
+      options.push(new Option(`the pinned window, ${formatWindow(pinned)}`, formatAgainst(pinned)));
+    const groups = (this.#lists ?? [])
+      .filter(({ runs }) => runs.length)
+      .map(({ title, runs }) => {
+        const group = element(
+          "optgroup",
+          "",
+          ...runs.map(
+            (run) =>
+              new Option(`${run.name.slice(0, NAME)} #${run.id}, ${formatDate(run.start)}`, `run-${run.id}`),
+          ),
+        );
+        group.label = title;
+        return group;
+      });
+    const isListed =
+      against?.kind !== "run" || this.#lists?.some(({ runs }) => runs.some(({ id }) => id === against.id));
+    const unlisted =
+      against?.kind === "run" && !isListed ? [new Option(`run #${against.id}`, formatAgainst(against))] : [];
     return [...options, ...unlisted, ...groups];
   }
 }

@@ -58,7 +58,11 @@ export class Difference {
     const [here, there] = [byId(usages(top)), byId(pair ? usages(pair) : [])];
     return [...new Map([...there, ...here]).values()].map(({ of }) => {
       const [one, other] = [here.get(of.id), there.get(of.id)];
-      return { of, own: this.#shares(one?.own ?? 0, other?.own ?? 0), total: this.#shares(one?.total ?? 0, other?.total ?? 0) };
+      return {
+        of,
+        own: this.#shares(one?.own ?? 0, other?.own ?? 0),
+        total: this.#shares(one?.total ?? 0, other?.total ?? 0),
+      };
     });
   }
 

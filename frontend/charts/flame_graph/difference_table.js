@@ -64,10 +64,18 @@ export class DifferenceTable extends EventTarget {
   table() {
     const points = (/** @type {number} */ share) => Math.round(share * 1e6) / 1e4;
     const rows = this.#ordered().map(({ of, own, total }) => {
-      const shares = [own, total].flatMap(({ here, there, difference }) => [points(here), points(there), points(difference)]);
+      const shares = [own, total].flatMap(({ here, there, difference }) => [
+        points(here),
+        points(there),
+        points(difference),
+      ]);
       return [of.name, of.file, ...shares, secondsOf(own.difference, this.#drawn)];
     });
-    const names = ["own", "all"].flatMap((of) => [`${of}, drawn (%)`, `${of}, other (%)`, `${of}, difference (percentage points)`]);
+    const names = ["own", "all"].flatMap((of) => [
+      `${of}, drawn (%)`,
+      `${of}, other (%)`,
+      `${of}, difference (percentage points)`,
+    ]);
     return { columns: ["function", "file", ...names, "own, difference (s of the drawn window)"], rows };
   }
 
@@ -88,14 +96,27 @@ export class DifferenceTable extends EventTarget {
     const columns = [
       { name: "function", title: "function", value: (row) => row.of.name || "(no name)" },
       { name: "file", title: "file", value: (row) => shortFile(row.of.file) },
-      { name: "here", title: "drawn", help: "Share of the samples of the drawn profile", value: (row) => of(row).here, text: (row) => formatPercent(of(row).here) },
-      { name: "there", title: "other", help: "Share of the samples of the other profile", value: (row) => of(row).there, text: (row) => formatPercent(of(row).there) },
+      {
+        name: "here",
+        title: "drawn",
+        help: "Share of the samples of the drawn profile",
+        value: (row) => of(row).here,
+        text: (row) => formatPercent(of(row).here),
+      },
+      {
+        name: "there",
+        title: "other",
+        help: "Share of the samples of the other profile",
+        value: (row) => of(row).there,
+        text: (row) => formatPercent(of(row).there),
+      },
       {
         name: "difference",
         title: "difference",
         help: "In percentage points of the samples",
         value: (row) => of(row).difference,
-        text: (row) => `${differenceMark(of(row).difference)}${formatDifference(of(row).difference, "share").replace("percentage points", "pp")}`,
+        text: (row) =>
+          `${differenceMark(of(row).difference)}${formatDifference(of(row).difference, "share").replace("percentage points", "pp")}`,
       },
       {
         name: "seconds",

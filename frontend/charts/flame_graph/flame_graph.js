@@ -10,7 +10,17 @@ import { DEEPEST, layOutFlames, neighbour, nodeAt } from "./layout.js";
 import { OtherSide, grow, ownSide } from "./sides.js";
 import { FlameTable } from "./table.js";
 import { follow, functionName, largestOf, makeTree, pathTo, samplesWith, usages } from "./tree.js";
-import { describeDifference, describeNode, emptiness, heading, nameOf, nothingToCompare, placeOf, samples, share } from "./text.js";
+import {
+  describeDifference,
+  describeNode,
+  emptiness,
+  heading,
+  nameOf,
+  nothingToCompare,
+  placeOf,
+  samples,
+  share,
+} from "./text.js";
 import { fileColor } from "../drawing/palette.js";
 import { Surface, fitText } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
@@ -92,18 +102,34 @@ class FlameGraph {
     this.#against = new AgainstControls(context);
     this.#other = new OtherSide(context);
     const { bar, heading: title, crumbs } = this.#controls;
-    parent.append(bar, this.#against.bar, title, this.#note, this.#against.legend, crumbs, this.#empty, this.#graph, this.#announcement);
+    parent.append(
+      bar,
+      this.#against.bar,
+      title,
+      this.#note,
+      this.#against.legend,
+      crumbs,
+      this.#empty,
+      this.#graph,
+      this.#announcement,
+    );
     this.#surface = new Surface(this.#scroller, "Flame graph");
     this.#tooltip = new Tooltip(this.#stage);
     this.#announcement.setAttribute("role", "status");
     this.#scroller.tabIndex = 0;
     this.#scroller.setAttribute("role", "application");
-    this.#scroller.setAttribute("aria-label", "Flame graph: arrow keys go from frame to frame, Enter zooms, Escape resets");
+    this.#scroller.setAttribute(
+      "aria-label",
+      "Flame graph: arrow keys go from frame to frame, Enter zooms, Escape resets",
+    );
     this.#controls.addEventListener("source", () => this.#look());
     this.#controls.addEventListener("search", () => this.#search());
-    this.#controls.addEventListener("zoom", (event) => this.#zoom(/** @type {CustomEvent<Node>} */ (event).detail));
+    this.#controls.addEventListener("zoom", (event) =>
+      this.#zoom(/** @type {CustomEvent<Node>} */ (event).detail),
+    );
     this.#other.addEventListener("change", () => this.#schedule());
-    for (const table of [this.#table, this.#differences]) table.addEventListener("choose", () => this.#chosen());
+    for (const table of [this.#table, this.#differences])
+      table.addEventListener("choose", () => this.#chosen());
     this.#scroller.addEventListener("pointermove", (event) => this.#hover(event));
     this.#scroller.addEventListener("pointerleave", () => this.#leave());
     this.#scroller.addEventListener("click", (event) => this.#click(event));
@@ -168,7 +194,8 @@ class FlameGraph {
     this.#zoomFromAddress();
     this.#hovered = this.#hovered && follow(this.#root, pathTo(this.#hovered));
     this.#compare(drawn, drawn === own ? other : own);
-    this.#note.textContent = typeof found === "string" ? found : other && !other.root.total ? nothingToCompare(other.side) : "";
+    this.#note.textContent =
+      typeof found === "string" ? found : other && !other.root.total ? nothingToCompare(other.side) : "";
     this.#empty.textContent = this.#root.total ? "" : emptiness(drawn.side);
     this.#graph.hidden = !this.#root.total;
     this.#tabulate();
@@ -184,7 +211,12 @@ class FlameGraph {
   #compare(drawn, other) {
     const { root, side } = drawn;
     this.#difference = root.total && other?.root.total ? new Difference(root, other.root) : null;
-    this.#profiles = { drawn: side.name, other: other?.side.name ?? "", total: root.total, source: side.wanted.source };
+    this.#profiles = {
+      drawn: side.name,
+      other: other?.side.name ?? "",
+      total: root.total,
+      source: side.wanted.source,
+    };
     this.#controls.heading.textContent = root.total ? heading(drawn, this.#difference && other) : "";
     this.#against.explain(this.#difference && this.#difference.scale, side.name, this.#profiles.other);
     this.#graph.classList.toggle("is-compared", this.#difference !== null);
@@ -198,7 +230,11 @@ class FlameGraph {
     if (this.#difference) {
       const where = focus.of ? ` in ${nameOf(focus)}` : "";
       this.#table.table.hidden = true;
-      this.#differences.show(this.#difference.functions(focus), this.#profiles, `Functions${where}: shares of all samples of ${this.#profiles.drawn} (drawn) and ${this.#profiles.other} (other)`);
+      this.#differences.show(
+        this.#difference.functions(focus),
+        this.#profiles,
+        `Functions${where}: shares of all samples of ${this.#profiles.drawn} (drawn) and ${this.#profiles.other} (other)`,
+      );
     } else this.#table.show(usages(focus), focus.total, `Functions${whole}${samples(focus.total)}`);
     this.#tellMatched();
   }
@@ -230,7 +266,9 @@ class FlameGraph {
     const what = chosen ? chosen.name : `“${this.#controls.searched}”`;
     const found = samplesWith(focus, matches);
     const where = focus.of ? `of ${nameOf(focus)}` : "of all";
-    this.#controls.showMatched(found ? `${what} is in ${share(found, focus.total)} ${where}` : `${what} is in no frame`);
+    this.#controls.showMatched(
+      found ? `${what} is in ${share(found, focus.total)} ${where}` : `${what} is in no frame`,
+    );
   }
 
   #search() {
@@ -282,9 +320,14 @@ class FlameGraph {
     if (this.#current) this.#outline(follow(this.#root, this.#current), 2);
     const deeper = this.#rows.length >= DEEPEST ? `, the first ${DEEPEST} rows` : "";
     const against = this.#difference ? `, compared with ${this.#profiles.other}` : "";
-    canvas.setAttribute("aria-label", `Flame graph of ${samples(focus.total)} in ${nameOf(focus)}${deeper}${against}`);
+    canvas.setAttribute(
+      "aria-label",
+      `Flame graph of ${samples(focus.total)} in ${nameOf(focus)}${deeper}${against}`,
+    );
     canvas.dataset.compared = String(this.#difference !== null);
-    canvas.dataset.frames = String(this.#rows.reduce((sum, boxes) => sum + boxes.filter((box) => box.node).length, 0));
+    canvas.dataset.frames = String(
+      this.#rows.reduce((sum, boxes) => sum + boxes.filter((box) => box.node).length, 0),
+    );
   }
 
   /**
@@ -299,13 +342,21 @@ class FlameGraph {
     context.globalAlpha = isFaded ? FADED_ALPHA : node?.of ? 1 : ROOT_ALPHA;
     const compared = this.#difference;
     const difference = node && compared ? compared.of(node).difference : 0;
-    context.fillStyle = !node?.of ? colors.muted : compared ? differenceColor(difference, compared.scale) : fileColor(node.of.file);
+    context.fillStyle = !node?.of
+      ? colors.muted
+      : compared
+        ? differenceColor(difference, compared.scale)
+        : fileColor(node.of.file);
     context.fillRect(x, top, Math.max(width - (width > 3 ? 1 : 0), 0.5), ROW - 1);
     context.globalAlpha = 1;
     if (!node) return;
     context.fillStyle = node.of && !isFaded ? TEXT_COLOR : colors.text;
     const left = Math.max(x, 0) + 4;
-    const text = fitText(context, node.of ? differenceMark(difference) + nameOf(node) : samples(node.total), width - 8);
+    const text = fitText(
+      context,
+      node.of ? differenceMark(difference) + nameOf(node) : samples(node.total),
+      width - 8,
+    );
     if (text) context.fillText(text, left, top + ROW / 2);
   }
 
@@ -333,7 +384,12 @@ class FlameGraph {
       if (!box) return;
       context.strokeStyle = theme().text;
       context.lineWidth = width;
-      context.strokeRect(box.x + width / 2, row * ROW + width / 2, Math.max(box.width - width, 1), ROW - width);
+      context.strokeRect(
+        box.x + width / 2,
+        row * ROW + width / 2,
+        Math.max(box.width - width, 1),
+        ROW - width,
+      );
     });
   }
 
@@ -397,13 +453,18 @@ class FlameGraph {
     if (!path) return;
     const node = follow(this.#root, path);
     const where = node.of ? `, ${placeOf(node)}` : "";
-    this.#announcement.textContent = `${nameOf(node)}${where}: ${samples(node.total)}, ${share(node.total, this.#root.total)}${this.#compared(node).map((line) => `, ${line.join(" ")}`).join("")}`;
+    this.#announcement.textContent = `${nameOf(node)}${where}: ${samples(node.total)}, ${share(node.total, this.#root.total)}${this.#compared(
+      node,
+    )
+      .map((line) => `, ${line.join(" ")}`)
+      .join("")}`;
     const row = this.#rows.findIndex((boxes) => boxes.some((box) => box.node === node));
     const box = this.#rows[row]?.find((one) => one.node === node);
     if (!box) return this.#tooltip.hide();
     const top = row * ROW;
     const { scrollTop, clientHeight } = this.#scroller;
-    if (top < scrollTop || top + ROW > scrollTop + clientHeight) this.#scroller.scrollTop = top - clientHeight / 2;
+    if (top < scrollTop || top + ROW > scrollTop + clientHeight)
+      this.#scroller.scrollTop = top - clientHeight / 2;
     const lines = this.#describe(node);
     this.#tooltip.show(box.x + box.width / 2, top + ROW - this.#scroller.scrollTop, nameOf(node), lines);
   }

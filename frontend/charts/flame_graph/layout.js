@@ -79,7 +79,8 @@ export function nodeAt(rows, row, x) {
  */
 export function neighbour(node, key) {
   if (key === "ArrowUp") return node.parent;
-  if (key === "ArrowDown") return [...node.children.values()].sort((one, other) => other.total - one.total)[0] ?? null;
+  if (key === "ArrowDown")
+    return [...node.children.values()].sort((one, other) => other.total - one.total)[0] ?? null;
   const beside = node.parent ? ordered(node.parent) : [];
   const at = beside.indexOf(node);
   if (key === "ArrowLeft") return beside[at - 1] ?? null;

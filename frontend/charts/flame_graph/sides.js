@@ -36,7 +36,16 @@ const VIEWER = "profile-against";
  */
 export function ownSide(context, view, wanted) {
   const { start, stop, tiles, unloaded } = view;
-  return { origin: context, start, stop, tiles: tiles[LAYER] ?? [], unloaded: unloaded[LAYER] ?? [], wanted, name: "this window", missing: "" };
+  return {
+    origin: context,
+    start,
+    stop,
+    tiles: tiles[LAYER] ?? [],
+    unloaded: unloaded[LAYER] ?? [],
+    wanted,
+    name: "this window",
+    missing: "",
+  };
 }
 
 /**
@@ -106,7 +115,8 @@ export class OtherSide extends EventTarget {
     const shared = { ...this.#window(view), tiles: this.#tiles };
     if (against.kind !== "run") {
       const unloaded = this.#context.tiles.unloaded(VIEWER, LAYER);
-      const name = against.kind === "before" ? "the window before" : `the pinned window, ${formatWindow(against)}`;
+      const name =
+        against.kind === "before" ? "the window before" : `the pinned window, ${formatWindow(against)}`;
       return { ...shared, origin: this.#context, unloaded, wanted, name, missing: "" };
     }
     if (!this.#run) return this.#reason || null;
@@ -131,7 +141,12 @@ export class OtherSide extends EventTarget {
     [this.#loaded, this.#run, this.#reason] = [wanted, null, ""];
     loadRun(id, this.#context.stacks).then(
       (run) => this.#take(wanted, run, ""),
-      (error) => this.#take(wanted, null, `Run #${id} can't be compared with: ${error instanceof Error ? error.message : error}.`),
+      (error) =>
+        this.#take(
+          wanted,
+          null,
+          `Run #${id} can't be compared with: ${error instanceof Error ? error.message : error}.`,
+        ),
     );
   }
 
@@ -143,7 +158,8 @@ export class OtherSide extends EventTarget {
   #take(loaded, run, reason) {
     if (loaded !== this.#loaded) return;
     [this.#run, this.#reason] = [run, reason];
-    for (const source of run ? [run.tiles, run.stacks] : []) source.addEventListener("change", () => this.#changed());
+    for (const source of run ? [run.tiles, run.stacks] : [])
+      source.addEventListener("change", () => this.#changed());
     this.#changed();
   }
 
@@ -176,10 +192,12 @@ async function loadRun(id, stacks) {
  */
 export function translated({ source, slot, prefix }, from, to) {
   const name = prefix === null ? null : from.model.prefixName(prefix);
-  const other = name === null ? null : ([...to.model.prefixes.values()].find((one) => one.name === name)?.id ?? null);
+  const other =
+    name === null ? null : ([...to.model.prefixes.values()].find((one) => one.name === name)?.id ?? null);
   const same = slot && (to.model.slots.get(slot.key) ?? null);
   const wanted = { source, slot: same, prefix: other };
-  if ((source === "tasks" || source === "native") && name !== null && other === null) return { wanted, missing: `It has no prefix ${name}.` };
+  if ((source === "tasks" || source === "native") && name !== null && other === null)
+    return { wanted, missing: `It has no prefix ${name}.` };
   if (source !== "scheduler" && slot && !same) return { wanted, missing: `It has no worker ${slot.key}.` };
   return { wanted, missing: "" };
 }

@@ -35,7 +35,13 @@ export class FlameTable extends EventTarget {
   constructor() {
     super();
     this.#headings = COLUMNS.map((column) => this.#heading(column));
-    const head = element("tr", "", element("th", "", "Function"), element("th", "", "File"), ...this.#headings);
+    const head = element(
+      "tr",
+      "",
+      element("th", "", "Function"),
+      element("th", "", "File"),
+      ...this.#headings,
+    );
     this.#more.colSpan = 4;
     const foot = element("tfoot", "", element("tr", "", this.#more));
     this.table = element("table", "flame-table", this.#caption, element("thead", "", head), this.#body, foot);
@@ -65,7 +71,9 @@ export class FlameTable extends EventTarget {
   #fill() {
     const order = this.#order;
     const other = order === "own" ? "total" : "own";
-    const sorted = [...this.#usages].sort((a, b) => b[order] - a[order] || b[other] - a[other] || a.of.id - b.of.id);
+    const sorted = [...this.#usages].sort(
+      (a, b) => b[order] - a[order] || b[other] - a[other] || a.of.id - b.of.id,
+    );
     const shown = sorted.slice(0, MOST);
     while (this.#lines.length < shown.length) this.#lines.push(this.#line());
     this.#lines.forEach((line, at) => this.#write(line, shown[at]));

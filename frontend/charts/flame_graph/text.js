@@ -1,6 +1,12 @@
 // The texts of a flame graph: heading, tooltip of a frame, and why it is empty.
 
-import { formatCount, formatCountOf, formatDifference, formatDuration, formatPercent } from "../../formatting.js";
+import {
+  formatCount,
+  formatCountOf,
+  formatDifference,
+  formatDuration,
+  formatPercent,
+} from "../../formatting.js";
 import { newest, slotLabel } from "../../timeline/slots.js";
 import { formatWindow } from "../../timeline/times.js";
 import { unloadedWithin } from "../drawing/unloaded.js";
@@ -133,7 +139,10 @@ function extentOf({ side }) {
  * @param {Profile|null} other
  */
 export function heading(drawn, other) {
-  const [unnamed, total] = [drawn.unnamed + (other?.unnamed ?? 0), drawn.root.total + (other?.root.total ?? 0)];
+  const [unnamed, total] = [
+    drawn.unnamed + (other?.unnamed ?? 0),
+    drawn.root.total + (other?.root.total ?? 0),
+  ];
   const loading = unnamed > total * FEW ? ` · loading the stacks of ${share(unnamed, total)} of them` : "";
   const { origin, wanted } = drawn.side;
   const shown = `${samples(drawn.root.total)} of ${subject(origin, wanted)}, ${extentOf(drawn)}${loading}`;

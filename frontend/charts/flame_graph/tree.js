@@ -29,8 +29,16 @@ export function sumStacks(tiles, window, wanted) {
   const sums = new Map();
   for (const tile of tiles) {
     for (const block of tile.blocks.get("profile") ?? []) {
-      const [time, worker, prefix] = [block.numbers("time"), block.numbers("worker"), block.numbers("prefix")];
-      const [source, stack, count] = [block.numbers("source"), block.numbers("stack"), block.numbers("count")];
+      const [time, worker, prefix] = [
+        block.numbers("time"),
+        block.numbers("worker"),
+        block.numbers("prefix"),
+      ];
+      const [source, stack, count] = [
+        block.numbers("source"),
+        block.numbers("stack"),
+        block.numbers("count"),
+      ];
       for (let row = 0; row < block.rows; row++) {
         if (time[row] < tile.start || time[row] >= tile.stop) continue;
         if (time[row] <= window.start || time[row] > window.stop) continue;
@@ -53,7 +61,10 @@ function isWanted(wanted, source, worker, prefix) {
   if (wanted.source === "scheduler") return source === EVENT_LOOP && worker === SCHEDULER;
   if (wanted.slot !== null && !wanted.slot.lifetimes.some(({ id }) => id === worker)) return false;
   if (wanted.source === "workers") return source === EVENT_LOOP && worker !== SCHEDULER;
-  return source === (wanted.source === "native" ? NATIVE : TASK) && (wanted.prefix === null || prefix === wanted.prefix);
+  return (
+    source === (wanted.source === "native" ? NATIVE : TASK) &&
+    (wanted.prefix === null || prefix === wanted.prefix)
+  );
 }
 
 /**

@@ -15,7 +15,11 @@ import { ORDER, stateColor } from "./states.js";
 /** @typedef {"state"|"prefix"|TimeName} ColoringName */
 
 /** @type {Record<ColoringName, string>} */
-export const COLORINGS = { state: "state at the playhead", ...mapped(TIMES, (text) => `time ${text}`), prefix: "prefix" };
+export const COLORINGS = {
+  state: "state at the playhead",
+  ...mapped(TIMES, (text) => `time ${text}`),
+  prefix: "prefix",
+};
 
 /**
  * @param {ColoringName} name
@@ -47,13 +51,22 @@ export function legendOf(name, nodes, instant) {
     return ORDER.filter((state) => instant.states.get(state)).map((state) => {
       const swatch = element("i", "swatch");
       swatch.style.backgroundColor = stateColor(state);
-      return element("span", "", swatch, `${TASK_STATES[state]} ${formatCount(instant.states.get(state) ?? 0)}`);
+      return element(
+        "span",
+        "",
+        swatch,
+        `${TASK_STATES[state]} ${formatCount(instant.states.get(state) ?? 0)}`,
+      );
     });
   }
   const [least, most] = range(nodes, name);
   if (!(most > 0)) return ["Nothing of this is known, or there was none."];
   const [low, high] = isDarkTheme() ? ["dark", "light"] : ["light", "dark"];
-  return [least === most ? formatDuration(most) : `from ${formatDuration(least)} (${low}) to ${formatDuration(most)} (${high}), logarithmic`];
+  return [
+    least === most
+      ? formatDuration(most)
+      : `from ${formatDuration(least)} (${low}) to ${formatDuration(most)} (${high}), logarithmic`,
+  ];
 }
 
 /** @param {Nodes} nodes @param {TimeName} name @returns {[number, number]} of the values above 0 */
@@ -75,5 +88,9 @@ function range(nodes, name) {
  * @returns {Record<Name, string>}
  */
 function mapped(texts, make) {
-  return /** @type {Record<Name, string>} */ (Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, make(/** @type {string} */ (text))])));
+  return /** @type {Record<Name, string>} */ (
+    Object.fromEntries(
+      Object.entries(texts).map(([name, text]) => [name, make(/** @type {string} */ (text))]),
+    )
+  );
 }

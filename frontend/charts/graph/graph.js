@@ -99,7 +99,11 @@ class Graph {
     this.#context = context;
     this.#tasks = new WindowData(context.source, "/task-graph");
     this.#tasks.addEventListener("change", () => this.#redraw());
-    this.#layouts = new Layouts(context.source, (layout) => this.#place(layout), (message) => this.#fail(message));
+    this.#layouts = new Layouts(
+      context.source,
+      (layout) => this.#place(layout),
+      (message) => this.#fail(message),
+    );
     this.#stage = new Stage(graph.title, {
       paint: () => this.#paint(),
       fit: () => this.#fit(),
@@ -110,7 +114,14 @@ class Graph {
     });
     this.#tooltip = new Tooltip(this.#stage.element);
     this.#selected = new SelectedNode((node) => this.#goTo(node));
-    parent.append(this.#makeBar(), this.#legend, this.#stage.element, this.#text, this.#selected.element, this.#note);
+    parent.append(
+      this.#makeBar(),
+      this.#legend,
+      this.#stage.element,
+      this.#text,
+      this.#selected.element,
+      this.#note,
+    );
     this.#text.setAttribute("aria-live", "polite");
   }
 
@@ -134,23 +145,54 @@ class Graph {
     this.#data.update(view);
     this.#take();
     const { selection, model } = this.#context;
-    if (!this.#shown.changes(this.#answer, this.#data.message, this.#layout, view.playhead, selection.prefix, selection.key, model.version, this.#parent.clientWidth, isDarkTheme(), this.#coloring, this.#problem)) return;
+    if (
+      !this.#shown.changes(
+        this.#answer,
+        this.#data.message,
+        this.#layout,
+        view.playhead,
+        selection.prefix,
+        selection.key,
+        model.version,
+        this.#parent.clientWidth,
+        isDarkTheme(),
+        this.#coloring,
+        this.#problem,
+      )
+    )
+      return;
     this.#instant = this.#shape?.nodes.at(view.playhead) ?? null;
     this.#render();
   }
 
   table() {
     const nodes = this.#shape?.nodes;
-    const rows = Array.from({ length: nodes?.count ?? 0 }, (_, node) => this.#row(/** @type {Nodes} */ (nodes), node));
+    const rows = Array.from({ length: nodes?.count ?? 0 }, (_, node) =>
+      this.#row(/** @type {Nodes} */ (nodes), node),
+    );
     const states = this.#kind === "groups" ? ORDER.map((state) => TASK_STATES[state]) : ["state"];
-    return { columns: [this.#kind === "groups" ? "group" : "key", ...states, ...Object.values(TIMES).map((text) => `${text} (s)`), "needs"], rows, note: this.#noteText() };
+    return {
+      columns: [
+        this.#kind === "groups" ? "group" : "key",
+        ...states,
+        ...Object.values(TIMES).map((text) => `${text} (s)`),
+        "needs",
+      ],
+      rows,
+      note: this.#noteText(),
+    };
   }
 
   /** @param {Nodes} nodes @param {number} node */
   #row(nodes, node) {
     const lines = new Map(this.#instant?.lines(node).map(([name, value]) => [name, value]));
-    const states = this.#kind === "groups" ? ORDER.map((state) => lines.get(TASK_STATES[state]) ?? null) : [lines.get("state") ?? null];
-    const times = /** @type {(keyof typeof TIMES)[]} */ (Object.keys(TIMES)).map((time) => nodes.seconds(node, time));
+    const states =
+      this.#kind === "groups"
+        ? ORDER.map((state) => lines.get(TASK_STATES[state]) ?? null)
+        : [lines.get("state") ?? null];
+    const times = /** @type {(keyof typeof TIMES)[]} */ (Object.keys(TIMES)).map((time) =>
+      nodes.seconds(node, time),
+    );
     const needed = neighbours(nodes.task, nodes.needed, node).map((other) => nodes.names[other]);
     return [nodes.names[node], ...states, ...times, needed.join("; ")];
   }
@@ -168,7 +210,15 @@ class Graph {
       if (event.key === "Enter") this.#nextFound();
     });
     const choice = kindChoice("Nodes of the graph", KINDS, this.#kind, (kind) => this.#change(kind));
-    return element("div", "graph-bar", choice, element("label", "", "colour ", this.#choice), this.#field, this.#count, this.#stage.buttons);
+    return element(
+      "div",
+      "graph-bar",
+      choice,
+      element("label", "", "colour ", this.#choice),
+      this.#field,
+      this.#count,
+      this.#stage.buttons,
+    );
   }
 
   /** @param {Kind} kind */
@@ -181,7 +231,14 @@ class Graph {
   }
 
   #forget() {
-    [this.#answer, this.#shape, this.#coming, this.#layout, this.#instant, this.#chosen] = [null, null, null, null, null, null];
+    [this.#answer, this.#shape, this.#coming, this.#layout, this.#instant, this.#chosen] = [
+      null,
+      null,
+      null,
+      null,
+      null,
+      null,
+    ];
     [this.#found, this.#foundAt] = [[], -1];
     this.#pointed = null;
     this.#stage.viewport.isWhole = true;
@@ -198,7 +255,10 @@ class Graph {
     if (answer === this.#answer) return;
     this.#answer = answer;
     if (!answer) return;
-    const nodes = this.#kind === "groups" ? nodesOfGroups(/** @type {Schemas["GroupGraph"]} */ (answer)) : nodesOfTasks(/** @type {Schemas["TaskGraph"]} */ (answer));
+    const nodes =
+      this.#kind === "groups"
+        ? nodesOfGroups(/** @type {Schemas["GroupGraph"]} */ (answer))
+        : nodesOfTasks(/** @type {Schemas["TaskGraph"]} */ (answer));
     const key = `${nodes.names.join("\n")}|${nodes.task}|${nodes.needed}`;
     if (key === this.#shape?.key) {
       this.#shape = { nodes, key };
@@ -240,7 +300,10 @@ class Graph {
     const layout = /** @type {Layout} */ (this.#layout);
     viewport.resize(width, heightOf(layout, width));
     if (viewport.isWhole) viewport.fit(layout);
-    surface.canvas.setAttribute("aria-label", `${graph.title}: ${formatCount(nodes.count)} ${KINDS[this.#kind]}, ${formatCountOf(nodes.task.length, "edge")}`);
+    surface.canvas.setAttribute(
+      "aria-label",
+      `${graph.title}: ${formatCount(nodes.count)} ${KINDS[this.#kind]}, ${formatCountOf(nodes.task.length, "edge")}`,
+    );
     this.#paint();
   }
 
@@ -250,7 +313,12 @@ class Graph {
     const { surface, viewport } = this.#stage;
     surface.clear(viewport.width, viewport.height);
     const marked = this.#marked();
-    const near = new Set([...marked].flatMap((node) => [...neighbours(nodes.task, nodes.needed, node), ...neighbours(nodes.needed, nodes.task, node)]));
+    const near = new Set(
+      [...marked].flatMap((node) => [
+        ...neighbours(nodes.task, nodes.needed, node),
+        ...neighbours(nodes.needed, nodes.task, node),
+      ]),
+    );
     paintGraph(surface.context, {
       nodes,
       layout,
@@ -262,7 +330,8 @@ class Graph {
       found: new Set(this.#found),
       pointed: this.#pointed,
     });
-    this.#text.textContent = this.#pointed === null ? this.#summary(nodes, instant) : describe(nodes, instant, this.#pointed);
+    this.#text.textContent =
+      this.#pointed === null ? this.#summary(nodes, instant) : describe(nodes, instant, this.#pointed);
   }
 
   /** The nodes of the selection: a task, a group that was clicked, or all groups of a prefix. */
@@ -347,14 +416,19 @@ class Graph {
     const isChosen = this.#single() === node;
     this.#chosen = isChosen ? null : node;
     const prefix = isChosen ? null : nodes.prefixes[node];
-    this.#context.selection.set({ prefix, key: isChosen || this.#kind === "groups" ? null : nodes.names[node] });
+    this.#context.selection.set({
+      prefix,
+      key: isChosen || this.#kind === "groups" ? null : nodes.names[node],
+    });
     this.#redraw();
   }
 
   #search() {
     const text = this.#field.value.trim().toLowerCase();
     const names = this.#shape?.nodes.names ?? [];
-    const found = text ? names.flatMap((name, node) => (name.toLowerCase().includes(text) ? [node] : [])) : [];
+    const found = text
+      ? names.flatMap((name, node) => (name.toLowerCase().includes(text) ? [node] : []))
+      : [];
     this.#found = found.slice(0, MOST_FOUND);
     this.#foundAt = -1;
     this.#count.textContent = text ? `${formatCount(found.length)} found` : "";
@@ -385,7 +459,9 @@ class Graph {
  */
 function heightOf(layout, width) {
   const most = Math.min(window.innerHeight * 0.6, width < SMALL_SCREEN ? 380 : 620);
-  return Math.round(Math.max(Math.min((layout.height / Math.max(layout.width, width)) * width + 40, most), LOWEST));
+  return Math.round(
+    Math.max(Math.min((layout.height / Math.max(layout.width, width)) * width + 40, most), LOWEST),
+  );
 }
 
 /** @param {Nodes} nodes @param {Instant} instant @param {number} node */

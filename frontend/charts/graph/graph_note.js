@@ -23,9 +23,11 @@ export function noteText({ answer, message }, hasLayout, { info, source }) {
   if (!answer.has_states && nodes.length) {
     texts.push(info.has_agent ? "No changes of states were recorded in this window." : UNKNOWN_STATES);
   }
-  if ("groups" in answer && answer.others) texts.push(`${formatCount(answer.others)} groups that took less time are not shown.`);
+  if ("groups" in answer && answer.others)
+    texts.push(`${formatCount(answer.others)} groups that took less time are not shown.`);
   if (!answer.has_all_edges) texts.push("There are more edges than are shown.");
-  if ("groups" in answer && !answer.is_complete) texts.push("There are so many groups that the states of the smallest are not complete.");
+  if ("groups" in answer && !answer.is_complete)
+    texts.push("There are so many groups that the states of the smallest are not complete.");
   if (source.isFile) texts.push("A file has the graph of the whole run, not of the window.");
   return texts.join(" ");
 }

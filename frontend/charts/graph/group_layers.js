@@ -19,8 +19,15 @@ export function layersOf({ groups, work, stop, start }, quantity, chosen) {
     .sort((one, other) => Number(other.isChosen) - Number(one.isChosen) || other.seconds - one.seconds);
   const most = order.length > MOST + 1 ? MOST : order.length;
   const layerOf = new Map(order.map(({ place }, rank) => [place, Math.min(rank, most)]));
-  const named = order.slice(0, most).map(({ place }) => ({ name: groups[place].name, prefix: /** @type {number|null} */ (groups[place].prefix), values: empty(work.bins) }));
-  const layers = order.length > most ? [...named, { name: `${order.length - most} others`, prefix: null, values: empty(work.bins) }] : named;
+  const named = order.slice(0, most).map(({ place }) => ({
+    name: groups[place].name,
+    prefix: /** @type {number|null} */ (groups[place].prefix),
+    values: empty(work.bins),
+  }));
+  const layers =
+    order.length > most
+      ? [...named, { name: `${order.length - most} others`, prefix: null, values: empty(work.bins) }]
+      : named;
   work.bin.forEach((bin, row) => {
     const layer = layers[layerOf.get(work.group[row]) ?? -1];
     if (layer) layer.values[bin] += quantity === "done" ? work.tasks[row] : work.seconds[row];
@@ -32,7 +39,14 @@ export function layersOf({ groups, work, stop, start }, quantity, chosen) {
     }
   }
   const sums = empty(work.bins).map((_, bin) => layers.reduce((sum, { values }) => sum + values[bin], 0));
-  return { start: work.start, width: work.width, bins: work.bins, stop, groups: layers, highest: Math.max(0, ...sums) };
+  return {
+    start: work.start,
+    width: work.width,
+    bins: work.bins,
+    stop,
+    groups: layers,
+    highest: Math.max(0, ...sums),
+  };
 }
 
 /** Seconds of a bin within the window. @param {number} bin @param {{start: number, width: number}} binned @param {number} first @param {number} stop */

@@ -73,7 +73,10 @@ class GroupsOverTime {
     }
     const isEmpty = !this.#layers?.groups.length;
     const none = groupGraph.answer && isEmpty ? "No task was computed in this window." : "";
-    const note = groupGraph.message || none || (source.isFile ? "A file has groups over time in bins of the whole run." : "");
+    const note =
+      groupGraph.message ||
+      none ||
+      (source.isFile ? "A file has groups over time in bins of the whole run." : "");
     this.#plot.begin(view, this.#named(), note, !isEmpty);
     if (this.#layers && !isEmpty) this.#paint(this.#layers, view);
     this.#plot.point((time) => this.#valuesAt(time), { inBox: (values) => values.slice(0, MOST_IN_BOX) });
@@ -82,8 +85,14 @@ class GroupsOverTime {
   table() {
     const { start = 0, width = 0, bins = 0 } = this.#layers ?? {};
     const groups = this.#named();
-    const rows = Array.from({ length: bins }, (_, bin) => [isoTime(start + (bin + 1) * width), ...groups.map(({ values }) => values[bin])]);
-    return { columns: ["until (UTC)", ...groups.map(({ label }) => `${label} (${QUANTITIES[this.#quantity]})`)], rows };
+    const rows = Array.from({ length: bins }, (_, bin) => [
+      isoTime(start + (bin + 1) * width),
+      ...groups.map(({ values }) => values[bin]),
+    ]);
+    return {
+      columns: ["until (UTC)", ...groups.map(({ label }) => `${label} (${QUANTITIES[this.#quantity]})`)],
+      rows,
+    };
   }
 
   /** The layers from below with their names and colours; groups of one prefix differ in lightness. */
@@ -96,7 +105,13 @@ class GroupsOverTime {
       const before = seen.get(prefix) ?? 0;
       seen.set(prefix, before + 1);
       const share = Math.max(100 - 22 * before, 34);
-      return { label: name, color: before ? `color-mix(in srgb, ${model.color(prefix)} ${share}%, ${theme().surface})` : model.color(prefix), values };
+      return {
+        label: name,
+        color: before
+          ? `color-mix(in srgb, ${model.color(prefix)} ${share}%, ${theme().surface})`
+          : model.color(prefix),
+        values,
+      };
     });
   }
 
@@ -144,6 +159,10 @@ class GroupsOverTime {
     const layers = this.#layers;
     if (!layers) return [];
     const bin = Math.floor((time - layers.start) / layers.width);
-    return this.#named().flatMap(({ label, color, values }) => (values[bin] ? [/** @type {import("../drawing/readout.js").Value} */ ([label, formatCount(values[bin]), color])] : []));
+    return this.#named().flatMap(({ label, color, values }) =>
+      values[bin]
+        ? [/** @type {import("../drawing/readout.js").Value} */ ([label, formatCount(values[bin]), color])]
+        : [],
+    );
   }
 }

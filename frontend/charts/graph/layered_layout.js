@@ -22,7 +22,9 @@ export function layeredLayout(graph) {
   const [before, after] = neighbours(graph);
   const layout = { x: new Float32Array(count), y: new Float32Array(count), width: 0, height: 0 };
   const ranks = ranksOf(before, after);
-  const parts = components(before, after).map((nodes) => place(nodes, { ranks, before, after, column, row }, layout));
+  const parts = components(before, after).map((nodes) =>
+    place(nodes, { ranks, before, after, column, row }, layout),
+  );
   pack(parts, layout, column, row);
   return layout;
 }
@@ -176,10 +178,19 @@ function mean(nodes, y) {
  * @returns {Part}
  */
 function fold(columns, { x, y }, column, row) {
-  const extents = columns.map((list) => list.reduce(([low, high], node) => [Math.min(low, y[node]), Math.max(high, y[node])], [Infinity, -Infinity]));
-  const whole = Math.max(...extents.map(([, high]) => high)) - Math.min(...extents.map(([low]) => low)) + 2 * row;
+  const extents = columns.map((list) =>
+    list.reduce(
+      ([low, high], node) => [Math.min(low, y[node]), Math.max(high, y[node])],
+      [Infinity, -Infinity],
+    ),
+  );
+  const whole =
+    Math.max(...extents.map(([, high]) => high)) - Math.min(...extents.map(([low]) => low)) + 2 * row;
   const most = Math.floor(columns.length / SHORTEST);
-  const lines = Math.max(1, Math.min(Math.floor(Math.sqrt((columns.length * column) / (ASPECT * whole))), most));
+  const lines = Math.max(
+    1,
+    Math.min(Math.floor(Math.sqrt((columns.length * column) / (ASPECT * whole))), most),
+  );
   const size = Math.ceil(columns.length / lines);
   let [width, height] = [0, 0];
   for (let first = 0; first < columns.length; first += size) {

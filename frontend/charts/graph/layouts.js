@@ -43,7 +43,9 @@ export class Layouts {
 
   async #start() {
     const bundled = await this.#source.worker?.();
-    const worker = bundled ? new Worker(bundled) : new Worker(new URL("./layout_worker.js", import.meta.url).href, { type: "module" });
+    const worker = bundled
+      ? new Worker(bundled)
+      : new Worker(new URL("./layout_worker.js", import.meta.url).href, { type: "module" });
     worker.onmessage = ({ data }) => {
       if (data.id === this.#newest) this.#onLayout(data.layout);
     };

@@ -48,7 +48,11 @@ export function nodesOfGroups(graph) {
         time,
         states: totals,
         shares: (node) => sharesOf(counts[node]),
-        lines: (node) => [...stateLines(counts[node]), ...groupLines(graph, node, computed[node]), ...timeLines(seconds, node)],
+        lines: (node) => [
+          ...stateLines(counts[node]),
+          ...groupLines(graph, node, computed[node]),
+          ...timeLines(seconds, node),
+        ],
       };
     },
   };
@@ -86,13 +90,20 @@ function taskState(state) {
 function sharesOf(counts) {
   const total = counts?.reduce((sum, count) => sum + count, 0) ?? 0;
   if (!counts || !total) return [];
-  return ORDER.filter((state) => counts[state]).map((state) => ({ color: stateColor(state), share: counts[state] / total }));
+  return ORDER.filter((state) => counts[state]).map((state) => ({
+    color: stateColor(state),
+    share: counts[state] / total,
+  }));
 }
 
 /** @param {number[]|undefined} counts @returns {[string, string, string?][]} */
 function stateLines(counts) {
   if (!counts) return [];
-  return ORDER.filter((state) => counts[state]).map((state) => [TASK_STATES[state], formatCount(counts[state]), stateColor(state)]);
+  return ORDER.filter((state) => counts[state]).map((state) => [
+    TASK_STATES[state],
+    formatCount(counts[state]),
+    stateColor(state),
+  ]);
 }
 
 /** @param {GroupGraph} graph @param {number} node @param {number} computed @returns {[string, string][]} */

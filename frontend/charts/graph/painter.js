@@ -140,7 +140,9 @@ export function nodeBeside({ x, y }, { task, needed, count }, from, key) {
   const isAlong = key === "ArrowLeft" || key === "ArrowRight";
   const [mine, others] = key === "ArrowLeft" ? [task, needed] : [needed, task];
   /** @type {Iterable<number>} */
-  const candidates = isAlong ? others.filter((_, edge) => mine[edge] === from) : Array.from({ length: count }, (_, node) => node);
+  const candidates = isAlong
+    ? others.filter((_, edge) => mine[edge] === from)
+    : Array.from({ length: count }, (_, node) => node);
   let [best, least] = [from, Infinity];
   for (const node of candidates) {
     const [across, down] = [x[node] - x[from], y[node] - y[from]];

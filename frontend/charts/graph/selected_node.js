@@ -34,8 +34,14 @@ export class SelectedNode {
     if (content === this.#shown) return;
     this.#shown = content;
     const list = element("dl", "");
-    for (const [name, value] of lines) list.append(element("div", "", element("dt", "", name), element("dd", "", value)));
-    this.element.replaceChildren(element("h3", "", nodes.names[node]), list, this.#links("needs", nodes, needed), this.#links("needed by", nodes, dependents));
+    for (const [name, value] of lines)
+      list.append(element("div", "", element("dt", "", name), element("dd", "", value)));
+    this.element.replaceChildren(
+      element("h3", "", nodes.names[node]),
+      list,
+      this.#links("needs", nodes, needed),
+      this.#links("needed by", nodes, dependents),
+    );
   }
 
   /** @param {string} title @param {Nodes} nodes @param {number[]} others */

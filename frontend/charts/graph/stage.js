@@ -34,7 +34,10 @@ export class Stage {
     const stage = this.element;
     stage.tabIndex = 0;
     stage.setAttribute("role", "application");
-    stage.setAttribute("aria-label", `${title}: ← and → go along edges, ↑ and ↓ to the nodes above and below, Enter selects, + and − zoom, 0 shows everything`);
+    stage.setAttribute(
+      "aria-label",
+      `${title}: ← and → go along edges, ↑ and ↓ to the nodes above and below, Enter selects, + and − zoom, 0 shows everything`,
+    );
     stage.addEventListener("wheel", (event) => this.#turn(event), { passive: false });
     stage.addEventListener("pointerdown", (event) => this.#press(event));
     stage.addEventListener("pointermove", (event) => this.#move(event));
@@ -97,7 +100,8 @@ export class Stage {
     this.#isDragged = true;
     this.#pointers.set(event.pointerId, place);
     const other = [...this.#pointers].find(([id]) => id !== event.pointerId)?.[1];
-    if (other) this.#zoom(Math.max(distance(place, other), 8) / Math.max(distance(before, other), 8), ...other);
+    if (other)
+      this.#zoom(Math.max(distance(place, other), 8) / Math.max(distance(before, other), 8), ...other);
     else {
       this.viewport.pan(place[0] - before[0], place[1] - before[1]);
       this.#actions.paint();

@@ -18,7 +18,8 @@ export const graphColors = {
 };
 /** in the order in which tasks go through them: numbers of TASK_STATES */
 export const ORDER = Object.keys(graphColors).map((name) => TASK_STATES.indexOf(name));
-export const UNKNOWN_STATES = "Dask's stock endpoints tell neither the states of a group's tasks nor what it needs. The agent adds both.";
+export const UNKNOWN_STATES =
+  "Dask's stock endpoints tell neither the states of a group's tasks nor what it needs. The agent adds both.";
 
 /** @param {number} state @returns {string} */
 export function stateColor(state) {
@@ -79,6 +80,7 @@ export function computedBy({ work, groups, stop }, at) {
 export function stateOfTasks({ before, changes, start }, at) {
   const states = Int8Array.from(before);
   const { task, time, state } = changes;
-  for (let row = 0; row < task.length && time[row] <= at - start + 1e-6; row++) states[task[row]] = state[row];
+  for (let row = 0; row < task.length && time[row] <= at - start + 1e-6; row++)
+    states[task[row]] = state[row];
   return states;
 }

@@ -32,7 +32,8 @@ const REACH = 3.5; // intervals for which a sample holds
  */
 export function cellsOf(tiles, name, model, slots, step, until) {
   const grid = new Grid(tiles, step, slots);
-  if (QUANTITIES[name].layer !== "spans") return { grid, values: means(tiles, name, model, grid), prefixes: null };
+  if (QUANTITIES[name].layer !== "spans")
+    return { grid, values: means(tiles, name, model, grid), prefixes: null };
   if (name === "duration") return durations(tiles, model, grid);
   return { grid, values: amounts(tiles, name === "errors", model, grid, until), prefixes: null };
 }
@@ -48,7 +49,12 @@ function means(tiles, name, model, grid) {
   const series = chosen(model.seriesOf(layer));
   const workers = new Map(series.map(({ id, worker }) => [id, worker ?? -1]));
   const [sums, counts] = [grid.numbers(), grid.numbers()];
-  const add = (/** @type {number} */ row, /** @type {number} */ column, /** @type {number} */ mean, /** @type {number} */ count) => {
+  const add = (
+    /** @type {number} */ row,
+    /** @type {number} */ column,
+    /** @type {number} */ mean,
+    /** @type {number} */ count,
+  ) => {
     if (row < 0 || column < 0 || column >= grid.columns || !Number.isFinite(mean)) return;
     sums[row * grid.columns + column] += mean * count;
     counts[row * grid.columns + column] += count;
@@ -59,7 +65,12 @@ function means(tiles, name, model, grid) {
       eachBin(block, tile, grid, (at, row, column, share) => add(row, column, mean[at], count[at] * share));
     }
     for (const block of tile.blocks.get("bin") ?? []) {
-      const [id, time, mean, count] = [block.numbers("series"), block.numbers("time"), block.numbers("mean"), block.numbers("count")];
+      const [id, time, mean, count] = [
+        block.numbers("series"),
+        block.numbers("time"),
+        block.numbers("mean"),
+        block.numbers("count"),
+      ];
       for (let at = 0; at < block.rows; at++) {
         const worker = workers.get(id[at]);
         if (worker === undefined || time[at] < tile.start || time[at] >= tile.stop) continue;
@@ -68,7 +79,8 @@ function means(tiles, name, model, grid) {
     }
   }
   const values = grid.numbers().fill(NaN);
-  for (let cell = 0; cell < values.length; cell++) if (counts[cell]) values[cell] = (factor * sums[cell]) / counts[cell];
+  for (let cell = 0; cell < values.length; cell++)
+    if (counts[cell]) values[cell] = (factor * sums[cell]) / counts[cell];
   hold(values, grid, REACH * Math.max(0, ...series.map(({ interval }) => interval)));
   return values;
 }
@@ -101,10 +113,20 @@ function amounts(tiles, areErrors, model, grid, until) {
   for (const tile of tiles) {
     for (const block of tile.blocks.get("worker-busy") ?? []) {
       const amount = block.numbers(areErrors ? "errors" : "busy");
-      eachBin(block, tile, grid, (at, row, column, share) => (sums[row * grid.columns + column] += amount[at] * share));
+      eachBin(
+        block,
+        tile,
+        grid,
+        (at, row, column, share) => (sums[row * grid.columns + column] += amount[at] * share),
+      );
     }
     eachSpan(tile, model, grid, (row, block, at, from, to) => {
-      if (!areErrors) return grid.each(from, to, (column, share) => (sums[row * grid.columns + column] += (to - from) * share));
+      if (!areErrors)
+        return grid.each(
+          from,
+          to,
+          (column, share) => (sums[row * grid.columns + column] += (to - from) * share),
+        );
       const stop = block.numbers("stop")[at];
       if (block.numbers("status")[at] === ERROR && stop <= tile.stop) {
         grid.each(stop - 2e-6, stop, (column) => (sums[row * grid.columns + column] += 1));
@@ -130,7 +152,12 @@ function amounts(tiles, areErrors, model, grid, until) {
 function durations(tiles, model, grid) {
   /** @type {Map<number, Map<number, [seconds: number, tasks: number]>>} by prefix and cell */
   const found = new Map();
-  const add = (/** @type {number} */ prefix, /** @type {number} */ cell, /** @type {number} */ seconds, /** @type {number} */ tasks) => {
+  const add = (
+    /** @type {number} */ prefix,
+    /** @type {number} */ cell,
+    /** @type {number} */ seconds,
+    /** @type {number} */ tasks,
+  ) => {
     let cells = found.get(prefix);
     if (!cells) found.set(prefix, (cells = new Map()));
     const sums = cells.get(cell);
@@ -142,15 +169,25 @@ function durations(tiles, model, grid) {
   };
   for (const tile of tiles) {
     for (const block of tile.blocks.get("worker-busy") ?? []) {
-      const [prefix, seconds, tasks] = [block.numbers("prefix"), block.numbers("seconds"), block.numbers("tasks")];
+      const [prefix, seconds, tasks] = [
+        block.numbers("prefix"),
+        block.numbers("seconds"),
+        block.numbers("tasks"),
+      ];
       eachBin(block, tile, grid, (at, row, column, share) =>
-        add(prefix[at], row * grid.columns + column, seconds[at] * share, tasks[at] * share));
+        add(prefix[at], row * grid.columns + column, seconds[at] * share, tasks[at] * share),
+      );
     }
     eachSpan(tile, model, grid, (row, block, at, from, to) => {
       const length = block.numbers("stop")[at] - block.numbers("start")[at];
       grid.each(from, to, (column, share) => {
         const seconds = (to - from) * share;
-        add(block.numbers("prefix")[at], row * grid.columns + column, seconds, length > 0 ? seconds / length : 1);
+        add(
+          block.numbers("prefix")[at],
+          row * grid.columns + column,
+          seconds,
+          length > 0 ? seconds / length : 1,
+        );
       });
     });
   }
@@ -173,7 +210,9 @@ function durations(tiles, model, grid) {
  * @param {[seconds: number, tasks: number][]} cells
  */
 export function weightedMedian(cells) {
-  const sorted = cells.filter(([, tasks]) => tasks > 0).sort((one, other) => one[0] / one[1] - other[0] / other[1]);
+  const sorted = cells
+    .filter(([, tasks]) => tasks > 0)
+    .sort((one, other) => one[0] / one[1] - other[0] / other[1]);
   let left = sorted.reduce((sum, [, tasks]) => sum + tasks, 0) / 2;
   for (const [seconds, tasks] of sorted) if ((left -= tasks) <= 0) return seconds / tasks;
   return 0;
@@ -217,7 +256,8 @@ function columnsOfBins(block, tile, grid) {
     const start = origin + bin * width;
     // a clipped tile of a coarser level draws a part of it
     if (start + width / 2 >= tile.start && start + width / 2 < tile.stop) take(start, start + width);
-    else if (width > tile.stop - tile.start && start < tile.stop && start + width > tile.start) take(tile.start, tile.stop);
+    else if (width > tile.stop - tile.start && start < tile.stop && start + width > tile.start)
+      take(tile.start, tile.stop);
     found.set(bin, spread);
   }
   return found;
@@ -232,7 +272,12 @@ function columnsOfBins(block, tile, grid) {
  */
 function eachSpan(tile, model, grid, visit) {
   for (const block of tile.blocks.get("span") ?? []) {
-    const [lane, action, start, stop] = [block.numbers("lane"), block.numbers("action"), block.numbers("start"), block.numbers("stop")];
+    const [lane, action, start, stop] = [
+      block.numbers("lane"),
+      block.numbers("action"),
+      block.numbers("start"),
+      block.numbers("stop"),
+    ];
     for (let at = 0; at < block.rows; at++) {
       const [from, to] = [Math.max(start[at], tile.start), Math.min(stop[at], tile.stop)];
       if (action[at] !== COMPUTE || to <= from) continue;

@@ -24,7 +24,9 @@ export function shades(colors) {
   return Array.from({ length: SHADES }, (_, shade) => {
     const place = (shade / (SHADES - 1)) * (ends.length - 1);
     const [low, high] = [Math.floor(place), Math.ceil(place)];
-    return /** @type {Rgb} */ (ends[low].map((channel, at) => Math.round(channel + (ends[high][at] - channel) * (place - low))));
+    return /** @type {Rgb} */ (
+      ends[low].map((channel, at) => Math.round(channel + (ends[high][at] - channel) * (place - low)))
+    );
   });
 }
 
@@ -42,7 +44,9 @@ export function imageOf({ columns, values }, order, lines, top) {
   [canvas.width, canvas.height] = [Math.max(columns, 1), Math.max(lines, 1)];
   const image = new ImageData(canvas.width, canvas.height);
   const pixels = new Uint32Array(image.data.buffer);
-  const packed = shades(stops(isDarkTheme())).map(([red, green, blue]) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0);
+  const packed = shades(stops(isDarkTheme())).map(
+    ([red, green, blue]) => (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0,
+  );
   for (let line = 0; line < lines; line++) {
     const rows = rowsOfLine(order, line, lines);
     for (let column = 0; column < columns; column++) {
@@ -69,4 +73,3 @@ export function rowsOfLine(order, line, lines) {
   const first = Math.floor((line * order.length) / lines);
   return order.slice(first, Math.max(Math.floor(((line + 1) * order.length) / lines), first + 1));
 }
-

@@ -24,7 +24,11 @@ export class HeatControls {
     this.#options = options;
     this.#quantity = select(QUANTITY_NAMES.map((name) => [name, QUANTITIES[name].label]));
     this.#order = select(HEAT_ORDERS.map((order) => [order, order === "value" ? "greatest first" : order]));
-    const labels = [element("label", "", "Show ", this.#quantity), this.#groupLabel, element("label", "", "Order ", this.#order)];
+    const labels = [
+      element("label", "", "Show ", this.#quantity),
+      this.#groupLabel,
+      element("label", "", "Order ", this.#order),
+    ];
     this.bar = element("div", "lane-controls", ...labels);
     const chosen = (/** @type {HTMLSelectElement} */ from) => /** @type {any} */ (from.value);
     this.#quantity.addEventListener("change", () => options.set({ quantity: chosen(this.#quantity) }));

@@ -33,7 +33,13 @@ export function heatLayout({ order, groups }, room, ratio) {
   const row = Math.min(room / order.length, NAMED_ROW - 1);
   const height = Math.round(row * order.length);
   const lines = Math.min(order.length, Math.floor(height * ratio));
-  return { sections: [{ first: 0, count: lines, top: 0, height, label: "" }], lines, row, height, hasNames: false };
+  return {
+    sections: [{ first: 0, count: lines, top: 0, height, label: "" }],
+    lines,
+    row,
+    height,
+    hasNames: false,
+  };
 }
 
 /**
@@ -59,6 +65,8 @@ export function rowsAt({ sections, lines }, { order }, y) {
 export function topOfRow({ sections, row: height, hasNames }, { order }, row) {
   const place = order.indexOf(row);
   if (place < 0) return null;
-  const section = hasNames ? sections.find(({ first, count }) => place >= first && place < first + count) : sections[0];
+  const section = hasNames
+    ? sections.find(({ first, count }) => place >= first && place < first + count)
+    : sections[0];
   return section ? section.top + (place - section.first) * height : null;
 }

@@ -20,7 +20,18 @@ import { imageOf, isDarkTheme } from "./colors.js";
 import { HeatControls } from "./heat_controls.js";
 import { heatLayout, rowsAt, topOfRow } from "./heat_layout.js";
 import { drawChosen, drawNames } from "./heat_names.js";
-import { NO_GROUPS, arranged, chosenGrouping, describeSlot, groupOf, groupings, hostOf, outstanding, peakOf, rowValues } from "./heat_rows.js";
+import {
+  NO_GROUPS,
+  arranged,
+  chosenGrouping,
+  describeSlot,
+  groupOf,
+  groupings,
+  hostOf,
+  outstanding,
+  peakOf,
+  rowValues,
+} from "./heat_rows.js";
 import { heatTable } from "./heat_table.js";
 import { BANDS_HEIGHT, drawQuantiles, quantilesOf } from "./quantiles.js";
 import { QUANTITIES, topOf } from "./quantities.js";
@@ -148,7 +159,9 @@ class HeatMap {
 
   get summary() {
     const { unit, label } = this.#quantity;
-    return this.#cells ? `${label} (${unit.name}) of ${formatCountOf(this.#arrangement.order.length, "worker")}` : label;
+    return this.#cells
+      ? `${label} (${unit.name}) of ${formatCountOf(this.#arrangement.order.length, "worker")}`
+      : label;
   }
 
   get #quantity() {
@@ -198,17 +211,28 @@ class HeatMap {
     const { heatOptions } = this.#context;
     const { isSum } = this.#quantity;
     const { slots, columns } = cells.grid;
-    const isThere = slots.map(({ lifetimes }) => lifetimes.some(({ started, ended }) => started < view.stop && (ended ?? Infinity) > view.start));
+    const isThere = slots.map(({ lifetimes }) =>
+      lifetimes.some(({ started, ended }) => started < view.stop && (ended ?? Infinity) > view.start),
+    );
     this.#values = rowValues(cells, isSum, view.start, view.stop);
     this.#grouping = chosenGrouping(slots, heatOptions.group);
     this.#controls.update(groupings(slots), this.#grouping);
     const present = slots.flatMap((_, row) => (isThere[row] ? [row] : []));
-    const found = arranged(present.map((row) => slots[row]), present.map((row) => this.#values[row]), this.#grouping, heatOptions.order);
+    const found = arranged(
+      present.map((row) => slots[row]),
+      present.map((row) => this.#values[row]),
+      this.#grouping,
+      heatOptions.order,
+    );
     this.#arrangement = { ...found, order: found.order.map((place) => present[place]) };
     const peak = peakOf(cells, this.#arrangement.order, view);
     this.#top = topOf(this.#quantity, peak);
     this.#controls.drawScale(this.#quantity, this.#top, peak > this.#top);
-    this.#layout = heatLayout(this.#arrangement, Math.max(160, window.innerHeight * 0.4), this.#surface.ratio);
+    this.#layout = heatLayout(
+      this.#arrangement,
+      Math.max(160, window.innerHeight * 0.4),
+      this.#surface.ratio,
+    );
     const image = { columns, values: cells.values };
     this.#image = imageOf(image, this.#arrangement.order, this.#layout.lines, this.#top);
     this.#named = this.#layout.row < LOWEST_NAMED ? outstanding(this.#values) : [];
@@ -233,9 +257,15 @@ class HeatMap {
     if (!hasValues || !this.#cells || !this.#quantiles || !this.#image) return;
     const { grid } = this.#cells;
     const x = (/** @type {number} */ column) => this.#x(grid.startOf(column));
-    const columns = { first: Math.max(grid.columnAt(view.start), 0), last: Math.min(grid.columnAt(view.stop), grid.columns - 1), x, range };
+    const columns = {
+      first: Math.max(grid.columnAt(view.start), 0),
+      last: Math.min(grid.columnAt(view.stop), grid.columns - 1),
+      x,
+      range,
+    };
     const chosen = this.#chosenRow;
-    const its = chosen < 0 ? null : this.#cells.values.subarray(chosen * grid.columns, (chosen + 1) * grid.columns);
+    const its =
+      chosen < 0 ? null : this.#cells.values.subarray(chosen * grid.columns, (chosen + 1) * grid.columns);
     drawQuantiles(context, this.#quantiles, its, this.#quantity.unit, columns);
     context.save();
     context.beginPath();
@@ -249,10 +279,23 @@ class HeatMap {
     }
     this.#named.forEach((row, line) => {
       const top = offset + this.#namedTop(row);
-      if (this.#namedImage) context.drawImage(this.#namedImage, 0, line, grid.columns, 1, from, top, width, LOWEST_NAMED);
+      if (this.#namedImage)
+        context.drawImage(this.#namedImage, 0, line, grid.columns, 1, from, top, width, LOWEST_NAMED);
     });
-    const gaps = this.#context.events.gapsBetween(view.start, view.stop, this.#quantity.layer === "spans" ? "tasks" : "samples");
-    drawGaps(context, gaps, (time) => this.#x(time), range, 0, this.#surface.height, this.#context.timeline.end);
+    const gaps = this.#context.events.gapsBetween(
+      view.start,
+      view.stop,
+      this.#quantity.layer === "spans" ? "tasks" : "samples",
+    );
+    drawGaps(
+      context,
+      gaps,
+      (time) => this.#x(time),
+      range,
+      0,
+      this.#surface.height,
+      this.#context.timeline.end,
+    );
     drawUnloaded(context, unloaded, (time) => this.#x(time), range, 0, this.#surface.height);
     context.restore();
     const place = { left, top: offset, width: view.width };
@@ -283,8 +326,12 @@ class HeatMap {
     const text = known.length ? `; most: ${slotLabel(slots[most])}, ${unit.write(this.#values[most])}` : "";
     this.#surface.canvas.setAttribute("aria-label", `Heat map: ${this.summary}${text}`);
     this.#stage.setAttribute("aria-valuenow", String(order.indexOf(chosen) + 1));
-    const value = chosen < 0 || Number.isNaN(this.#values[chosen]) ? "unknown" : unit.write(this.#values[chosen]);
-    this.#stage.setAttribute("aria-valuetext", chosen < 0 ? "none" : `${describeSlot(slots[chosen], this.#grouping)}: ${value}`);
+    const value =
+      chosen < 0 || Number.isNaN(this.#values[chosen]) ? "unknown" : unit.write(this.#values[chosen]);
+    this.#stage.setAttribute(
+      "aria-valuetext",
+      chosen < 0 ? "none" : `${describeSlot(slots[chosen], this.#grouping)}: ${value}`,
+    );
   }
 
   /** @param {PointerEvent} event */
@@ -302,7 +349,9 @@ class HeatMap {
     const height = y - BANDS_HEIGHT - GAP;
     const rows = rowsAt(this.#layout, this.#arrangement, height);
     if (!this.#cells || !rows.length) return null;
-    const named = this.#named.findLast((row) => height >= this.#namedTop(row) && height < this.#namedTop(row) + LOWEST_NAMED);
+    const named = this.#named.findLast(
+      (row) => height >= this.#namedTop(row) && height < this.#namedTop(row) + LOWEST_NAMED,
+    );
     if (named !== undefined) return named;
     const { grid, values } = this.#cells;
     const column = grid.columnAt(this.#timeAt(x));
@@ -332,7 +381,12 @@ class HeatMap {
       const its = chosen < 0 ? [] : [[slotLabel(grid.slots[chosen]), write(values[cellOf(chosen)])]];
       const range = `${write(middle[column])} (${write(low[column])} – ${write(high[column])})`;
       const shown = /** @type {[string, string][]} */ ([...its, ["median, 5 % to 95 %", range]]);
-      return this.#readout.show(this.#x(at), this.#surface.canvas.offsetTop, at - view.start > (view.stop - view.start) / 2, shown);
+      return this.#readout.show(
+        this.#x(at),
+        this.#surface.canvas.offsetTop,
+        at - view.start > (view.stop - view.start) / 2,
+        shown,
+      );
     }
     this.#readout.hide();
     const row = this.#rowAt(this.#mouse.x, this.#mouse.y);
@@ -340,12 +394,18 @@ class HeatMap {
     const lines = [];
     if (row !== null) {
       lines.push(["host", hostOf(grid.slots[row])]);
-      if (this.#grouping !== NO_GROUPS && this.#grouping !== HOST) lines.push([this.#grouping, groupOf(grid.slots[row], this.#grouping)]);
+      if (this.#grouping !== NO_GROUPS && this.#grouping !== HOST)
+        lines.push([this.#grouping, groupOf(grid.slots[row], this.#grouping)]);
       if (isInside) lines.push([this.#quantity.label, write(values[cellOf(row)])]);
-      if (isInside && prefixes?.[cellOf(row)]) lines.push(["prefix", this.#context.model.prefixName(prefixes[cellOf(row)])]);
+      if (isInside && prefixes?.[cellOf(row)])
+        lines.push(["prefix", this.#context.model.prefixName(prefixes[cellOf(row)])]);
       lines.push(["in the window", write(this.#values[row])]);
     }
-    if (all) lines.push(["all: median", write(middle[column])], ["all: 5 % to 95 %", `${write(low[column])} – ${write(high[column])}`]);
+    if (all)
+      lines.push(
+        ["all: median", write(middle[column])],
+        ["all: 5 % to 95 %", `${write(low[column])} – ${write(high[column])}`],
+      );
     if (!lines.length) return this.#tooltip.hide();
     const time = isInside ? formatTime(grid.startOf(column), 1) : "";
     const title = [row === null ? "" : slotLabel(grid.slots[row]), time].filter(Boolean).join(" · ");
@@ -372,7 +432,14 @@ class HeatMap {
     const { order } = this.#arrangement;
     const place = order.indexOf(this.#chosenRow);
     /** @type {Record<string, number>} */
-    const places = { ArrowDown: place + 1, ArrowUp: place - 1, PageDown: place + PAGE, PageUp: place - PAGE, Home: 0, End: order.length - 1 };
+    const places = {
+      ArrowDown: place + 1,
+      ArrowUp: place - 1,
+      PageDown: place + PAGE,
+      PageUp: place - PAGE,
+      Home: 0,
+      End: order.length - 1,
+    };
     const next = places[event.key];
     if (next === undefined || !order.length) return;
     event.preventDefault();
@@ -383,7 +450,14 @@ class HeatMap {
   table() {
     const view = this.#view;
     if (!this.#cells || !view) return { columns: [], rows: [] };
-    return heatTable(this.#cells, this.#quantity, this.#arrangement.order, this.#values, this.#grouping, view);
+    return heatTable(
+      this.#cells,
+      this.#quantity,
+      this.#arrangement.order,
+      this.#values,
+      this.#grouping,
+      view,
+    );
   }
 
   /** @param {number} time @returns {number} px */
@@ -405,5 +479,8 @@ class HeatMap {
  * @returns {[start: number, stop: number]}
  */
 function reachOf(tiles, { start, stop }) {
-  return [Math.min(start, ...tiles.map((tile) => tile.start)), Math.max(stop, ...tiles.map((tile) => tile.stop))];
+  return [
+    Math.min(start, ...tiles.map((tile) => tile.start)),
+    Math.max(stop, ...tiles.map((tile) => tile.stop)),
+  ];
 }

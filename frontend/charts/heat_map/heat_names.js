@@ -39,7 +39,8 @@ export function drawNames(context, layout, arrangement, slots, named, { left, to
   if (hasNames) {
     for (const { first, count, top, label } of sections) {
       if (groups.length > 1) write(label, top - row / 2, colors.muted);
-      for (let at = 0; at < count; at++) write(slotLabel(slots[order[first + at]]), top + (at + 0.5) * row, colors.text);
+      for (let at = 0; at < count; at++)
+        write(slotLabel(slots[order[first + at]]), top + (at + 0.5) * row, colors.text);
     }
   } else {
     /** @type {number[]} middles of names */
@@ -90,7 +91,10 @@ function drawGroups(context, { groups }, row, put, { left, top, width }) {
 export function drawChosen(context, layout, top, { left, top: offset, width }) {
   if (top === null) return;
   const height = Math.max(layout.row, 2);
-  for (const [color, line] of /** @type {[string, number][]} */ ([[theme().plot, 3], [theme().accent, 1.5]])) {
+  for (const [color, line] of /** @type {[string, number][]} */ ([
+    [theme().plot, 3],
+    [theme().accent, 1.5],
+  ])) {
     context.strokeStyle = color;
     context.lineWidth = line;
     context.strokeRect(left - 1, offset + top - 1, width + 2, height + 2);

@@ -60,7 +60,10 @@ export function chosenGrouping(slots, wished) {
  * @param {number} stop
  */
 export function rowValues({ grid, values }, isSum, start, stop) {
-  const [first, last] = [Math.max(grid.columnAt(start), 0), Math.min(grid.columnAt(stop - 1e-6), grid.columns - 1)];
+  const [first, last] = [
+    Math.max(grid.columnAt(start), 0),
+    Math.min(grid.columnAt(stop - 1e-6), grid.columns - 1),
+  ];
   return grid.slots.map((_, row) => {
     let [sum, count] = [0, 0];
     for (let column = first; column <= last; column++) {
@@ -83,7 +86,8 @@ export function rowValues({ grid, values }, isSum, start, stop) {
  */
 export function arranged(slots, values, by, order) {
   const worth = (/** @type {number} */ row) => (Number.isNaN(values[row]) ? -Infinity : values[row]);
-  const byValue = (/** @type {number} */ one, /** @type {number} */ other) => (worth(one) === worth(other) ? 0 : worth(other) - worth(one));
+  const byValue = (/** @type {number} */ one, /** @type {number} */ other) =>
+    worth(one) === worth(other) ? 0 : worth(other) - worth(one);
   /** @type {Map<string, number[]>} */
   const groups = new Map();
   slots.forEach((slot, row) => {
@@ -95,7 +99,11 @@ export function arranged(slots, values, by, order) {
   const means = [...groups].map(([label, rows]) => {
     if (order === "value") rows.sort(byValue);
     const known = rows.map((row) => values[row]).filter((value) => !Number.isNaN(value));
-    return { label, rows, mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : -Infinity };
+    return {
+      label,
+      rows,
+      mean: known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : -Infinity,
+    };
   });
   const byName = sortedByName(means, ({ label }) => label);
   if (order === "value") byName.sort((one, other) => (one.mean === other.mean ? 0 : other.mean - one.mean));
@@ -115,10 +123,14 @@ export function arranged(slots, values, by, order) {
  * @param {{start: number, stop: number}} view
  */
 export function peakOf({ grid, values }, order, view) {
-  const [first, last] = [Math.max(grid.columnAt(view.start), 0), Math.min(grid.columnAt(view.stop - 1e-6), grid.columns - 1)];
+  const [first, last] = [
+    Math.max(grid.columnAt(view.start), 0),
+    Math.min(grid.columnAt(view.stop - 1e-6), grid.columns - 1),
+  ];
   let peak = 0;
   for (const row of order) {
-    for (let column = first; column <= last; column++) if (values[row * grid.columns + column] > peak) peak = values[row * grid.columns + column];
+    for (let column = first; column <= last; column++)
+      if (values[row * grid.columns + column] > peak) peak = values[row * grid.columns + column];
   }
   return peak;
 }

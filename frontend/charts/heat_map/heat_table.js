@@ -18,8 +18,13 @@ import { NO_GROUPS, groupOf, hostOf } from "./heat_rows.js";
  */
 export function heatTable({ grid, values }, { label, unit, isSum }, order, means, grouping, view) {
   const tags = grouping === NO_GROUPS || grouping === HOST ? [] : [grouping];
-  const figures = [isSum ? "sum" : "mean", "least", "most", "at the playhead"].map((name) => `${name} (${unit.name})`);
-  const [first, last] = [Math.max(grid.columnAt(view.start), 0), Math.min(grid.columnAt(view.stop - 1e-6) + 1, grid.columns)];
+  const figures = [isSum ? "sum" : "mean", "least", "most", "at the playhead"].map(
+    (name) => `${name} (${unit.name})`,
+  );
+  const [first, last] = [
+    Math.max(grid.columnAt(view.start), 0),
+    Math.min(grid.columnAt(view.stop - 1e-6) + 1, grid.columns),
+  ];
   const now = grid.columnAt(view.playhead);
   const rows = order.map((row) => {
     const slot = grid.slots[row];

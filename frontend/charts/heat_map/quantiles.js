@@ -17,7 +17,8 @@ export function quantilesOf({ grid, values }) {
   const buffer = new Float64Array(grid.slots.length);
   for (let column = 0; column < grid.columns; column++) {
     let count = 0;
-    for (let cell = column; cell < values.length; cell += grid.columns) if (!Number.isNaN(values[cell])) buffer[count++] = values[cell];
+    for (let cell = column; cell < values.length; cell += grid.columns)
+      if (!Number.isNaN(values[cell])) buffer[count++] = values[cell];
     if (!count) continue;
     const sorted = buffer.subarray(0, count).sort();
     [low, middle, high].forEach((quantile, at) => (quantile[column] = between(sorted, SHARES[at])));
@@ -49,7 +50,8 @@ export function drawQuantiles(context, { low, middle, high }, chosen, unit, { fi
     for (const values of chosen ? [high, chosen] : [high]) if (values[column] > peak) peak = values[column];
   }
   const marks = ticks(peak, unit);
-  const y = (/** @type {number} */ value) => BANDS_HEIGHT - BOTTOM - (value / marks[marks.length - 1]) * (BANDS_HEIGHT - TOP - BOTTOM);
+  const y = (/** @type {number} */ value) =>
+    BANDS_HEIGHT - BOTTOM - (value / marks[marks.length - 1]) * (BANDS_HEIGHT - TOP - BOTTOM);
   drawAxis(context, marks, unit, y, range, TOP);
   const colors = theme();
   context.save();

@@ -46,8 +46,12 @@ export const QUANTITIES = {
     factor: 100,
     empty: "There is no data on the GIL in this window. To record it, install `gilknocker` on the workers.",
     chosen: (series) => {
-      const counted = new Set(series.filter(({ metric }) => metric === CONTENDED).map(({ worker }) => worker));
-      return series.filter(({ worker, metric }) => worker !== null && (metric === CONTENDED || !counted.has(worker)));
+      const counted = new Set(
+        series.filter(({ metric }) => metric === CONTENDED).map(({ worker }) => worker),
+      );
+      return series.filter(
+        ({ worker, metric }) => worker !== null && (metric === CONTENDED || !counted.has(worker)),
+      );
     },
   },
   busy: {
@@ -70,7 +74,11 @@ export const QUANTITIES = {
   errors: {
     ...NONE,
     label: "erred tasks",
-    unit: { ...units.count, name: "tasks", write: (value) => (Number.isInteger(value) ? formatCount(value) : value.toFixed(2)) },
+    unit: {
+      ...units.count,
+      name: "tasks",
+      write: (value) => (Number.isInteger(value) ? formatCount(value) : value.toFixed(2)),
+    },
     layer: "spans",
     isSum: true,
     empty: "There were no workers in this window.",

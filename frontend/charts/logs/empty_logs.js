@@ -8,6 +8,7 @@ export function emptyLogs({ info, logOptions, selection }) {
       "dask scheduler --preload observatory.agent (docs/agent.md)."
     );
   }
-  if (!logOptions.areAll || selection.worker !== null) return "No line of the window matches the filter and the selected worker.";
+  if (!logOptions.areAll || selection.worker !== null)
+    return "No line of the window matches the filter and the selected worker.";
   return "Nothing was logged in this window. observatory.loggers in Dask's configuration selects loggers and levels (docs/agent.md).";
 }

@@ -87,9 +87,15 @@ class LogCounts {
     const drawn = [answer, message, view.start, view.stop, view.width, theme(), this.#context.events.list];
     if (!drawn.every((value, place) => value === this.#drawn[place])) this.#paint(view);
     this.#drawn = drawn;
-    this.#pointed.show(view, (time) => this.#x(time), this.#surface.canvas.offsetTop, (time) => this.#valuesAt(time), {
-      title: (time) => `${formatTime(time, 1)}, in ${formatDuration(this.#data.answer?.width ?? 0)}`,
-    });
+    this.#pointed.show(
+      view,
+      (time) => this.#x(time),
+      this.#surface.canvas.offsetTop,
+      (time) => this.#valuesAt(time),
+      {
+        title: (time) => `${formatTime(time, 1)}, in ${formatDuration(this.#data.answer?.width ?? 0)}`,
+      },
+    );
   }
 
   table() {
@@ -97,13 +103,24 @@ class LogCounts {
     const { answer } = this.#data;
     const levels = answer?.levels ?? [];
     const most = Math.max(0, ...levels.map(({ counts }) => counts.length));
-    const bins = answer ? Array.from({ length: most }, (_, bin) => ({ bin, from: answer.first + bin * answer.width })) : [];
+    const bins = answer
+      ? Array.from({ length: most }, (_, bin) => ({ bin, from: answer.first + bin * answer.width }))
+      : [];
     const shown = bins.filter(({ bin, from }) => {
       return from < stop && from + (answer?.width ?? 0) > start && levels.some(({ counts }) => counts[bin]);
     });
-    const rows = shown.map(({ bin, from }) => [isoTime(from), ...levels.map(({ counts }) => counts[bin] ?? 0)]);
-    const note = answer ? `A row has the lines of ${formatDuration(answer.width)}; times without lines are left out.` : "";
-    return { columns: ["begin (UTC)", ...levels.map(({ level }) => LEVEL_NAMES[knownLevel(level)])], rows, note };
+    const rows = shown.map(({ bin, from }) => [
+      isoTime(from),
+      ...levels.map(({ counts }) => counts[bin] ?? 0),
+    ]);
+    const note = answer
+      ? `A row has the lines of ${formatDuration(answer.width)}; times without lines are left out.`
+      : "";
+    return {
+      columns: ["begin (UTC)", ...levels.map(({ level }) => LEVEL_NAMES[knownLevel(level)])],
+      rows,
+      note,
+    };
   }
 
   /** @returns {{level: LogLevel, count: number}[]} of the levels with lines, the most severe first */
@@ -129,12 +146,16 @@ class LogCounts {
     this.#empty.textContent = message || emptyLogs(this.#context);
     this.#showLegend(shown);
     const label = shown.map(({ level, count }) => `${formatCount(count)} ${LEVEL_NAMES[level]}`).join(", ");
-    this.#surface.canvas.setAttribute("aria-label", `Log lines in the window: ${label || this.#empty.textContent}`);
+    this.#surface.canvas.setAttribute(
+      "aria-label",
+      `Log lines in the window: ${label || this.#empty.textContent}`,
+    );
     if (!answer || !shown.length) return;
     const most = this.#most(view, answer);
     const marks = ticks(most, units.count).filter(Number.isInteger);
     const highest = marks[marks.length - 1] || 1;
-    const height = (/** @type {number} */ count) => (count / Math.max(highest, most)) * (HEIGHT - TOP - BOTTOM);
+    const height = (/** @type {number} */ count) =>
+      (count / Math.max(highest, most)) * (HEIGHT - TOP - BOTTOM);
     const range = /** @type {[number, number]} */ ([left, left + view.width]);
     drawAxis(context, marks, units.count, (value) => HEIGHT - BOTTOM - height(value), range, TOP);
     context.save();
@@ -194,7 +215,10 @@ class LogCounts {
     const lengths = answer.levels.map(({ counts }) => counts.length);
     let most = 1;
     for (let bin = Math.max(Math.floor(first), 0); bin <= Math.min(last, Math.max(...lengths)); bin++) {
-      most = Math.max(most, answer.levels.reduce((sum, { counts }) => sum + (counts[bin] ?? 0), 0));
+      most = Math.max(
+        most,
+        answer.levels.reduce((sum, { counts }) => sum + (counts[bin] ?? 0), 0),
+      );
     }
     return most;
   }
@@ -223,7 +247,15 @@ class LogCounts {
     const bin = Math.floor((at - answer.first) / answer.width);
     return DESCENDING.flatMap((level) => {
       const count = answer.levels.find((one) => one.level === level)?.counts[bin] ?? 0;
-      return count ? [/** @type {import("../drawing/readout.js").Value} */ ([LEVEL_NAMES[level], formatCount(count), levelColor(level)])] : [];
+      return count
+        ? [
+            /** @type {import("../drawing/readout.js").Value} */ ([
+              LEVEL_NAMES[level],
+              formatCount(count),
+              levelColor(level),
+            ]),
+          ]
+        : [];
     });
   }
 

@@ -15,8 +15,14 @@ export class LogFilter {
   #context;
   #match = input("search", "text", "Text in the message or traceback");
   #regex = element("button", "log-regex", ".*");
-  #level = select("Lowest level", ["all levels", ...LOG_LEVELS.map((level) => (level < 50 ? `${LEVEL_NAMES[level]} and above` : LEVEL_NAMES[level]))]);
-  #role = select("Process", ["all processes", ...LOG_ROLES.map((role) => (role === "nanny" ? "nannies" : role === "worker" ? "workers" : role))]);
+  #level = select("Lowest level", [
+    "all levels",
+    ...LOG_LEVELS.map((level) => (level < 50 ? `${LEVEL_NAMES[level]} and above` : LEVEL_NAMES[level])),
+  ]);
+  #role = select("Process", [
+    "all processes",
+    ...LOG_ROLES.map((role) => (role === "nanny" ? "nannies" : role === "worker" ? "workers" : role)),
+  ]);
   #logger = input("search", "logger", "Logger, and those below it");
   #worker = input("search", "worker", "Worker, whose nanny is included");
   #names = element("datalist", "");
@@ -34,7 +40,18 @@ export class LogFilter {
     this.#names.id = "log-workers";
     this.#worker.setAttribute("list", this.#names.id);
     const text = element("span", "log-match", this.#match, this.#regex);
-    this.bar = element("form", "log-filter", text, this.#level, this.#role, this.#worker, this.#names, this.#logger, this.#clear, this.#all);
+    this.bar = element(
+      "form",
+      "log-filter",
+      text,
+      this.#level,
+      this.#role,
+      this.#worker,
+      this.#names,
+      this.#logger,
+      this.#clear,
+      this.#all,
+    );
     this.bar.setAttribute("role", "search");
     this.bar.setAttribute("aria-label", "Log lines");
     this.#all.hidden = context.source.pages === null;
@@ -54,8 +71,12 @@ export class LogFilter {
     for (const field of [this.#match, this.#logger]) field.addEventListener("input", () => this.#wait());
     this.#worker.addEventListener("change", () => this.#chooseWorker());
     this.#worker.addEventListener("search", () => this.#chooseWorker());
-    this.#level.addEventListener("change", () => logOptions.set({ level: LOG_LEVELS[this.#level.selectedIndex - 1] ?? null }));
-    this.#role.addEventListener("change", () => logOptions.set({ role: LOG_ROLES[this.#role.selectedIndex - 1] ?? null }));
+    this.#level.addEventListener("change", () =>
+      logOptions.set({ level: LOG_LEVELS[this.#level.selectedIndex - 1] ?? null }),
+    );
+    this.#role.addEventListener("change", () =>
+      logOptions.set({ role: LOG_ROLES[this.#role.selectedIndex - 1] ?? null }),
+    );
     this.#regex.addEventListener("click", () => logOptions.set({ isRegex: !logOptions.choice.isRegex }));
     this.#clear.addEventListener("click", () => {
       clearTimeout(this.#timer);

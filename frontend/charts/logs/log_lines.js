@@ -17,7 +17,14 @@ import { LogPages } from "./log_pages.js";
 
 const LONGEST = 300; // characters of a message that are shown before it is opened
 const COLUMNS = ["time (UTC)", "level", "process", "worker", "pid", "logger", "message", "traceback"];
-const STEPS = /** @type {Record<string, number>} */ ({ ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity });
+const STEPS = /** @type {Record<string, number>} */ ({
+  ArrowDown: 1,
+  ArrowUp: -1,
+  PageDown: 10,
+  PageUp: -10,
+  Home: -Infinity,
+  End: Infinity,
+});
 
 /** @type {Chart} */
 export const logLines = {
@@ -66,10 +73,18 @@ class LogLines {
     this.#markText.colSpan = 4;
     this.#mark.append(this.#markText);
     const heads = ["Time", "Level", "Process", "Message"].map((title) => element("th", "", title));
-    const table = element("table", "log", element("thead", "hidden", element("tr", "", ...heads)), this.#body);
+    const table = element(
+      "table",
+      "log",
+      element("thead", "hidden", element("tr", "", ...heads)),
+      this.#body,
+    );
     table.setAttribute("aria-label", "Log lines");
     this.#scroller = element("div", "log-scroller", this.#older, table, this.#newer);
-    for (const [button, side] of /** @type {[HTMLButtonElement, Side][]} */ ([[this.#older, "older"], [this.#newer, "newer"]])) {
+    for (const [button, side] of /** @type {[HTMLButtonElement, Side][]} */ ([
+      [this.#older, "older"],
+      [this.#newer, "newer"],
+    ])) {
       button.type = "button";
       button.addEventListener("click", () => void this.#extend(side));
     }
@@ -121,10 +136,16 @@ class LogLines {
     this.#body.replaceChildren(...this.#rows.values());
     this.#note.hidden = lines.length > 0 && !message;
     this.#note.textContent = message || emptyLogs(this.#context);
-    for (const [button, side] of /** @type {[HTMLButtonElement, Side][]} */ ([[this.#older, "older"], [this.#newer, "newer"]])) {
+    for (const [button, side] of /** @type {[HTMLButtonElement, Side][]} */ ([
+      [this.#older, "older"],
+      [this.#newer, "newer"],
+    ])) {
       button.hidden = more[side] === null;
       const until = stopped[side];
-      button.textContent = until === null ? `${side === "older" ? "Older" : "Newer"} lines` : `Searched to ${formatTime(until, 0)}: search on`;
+      button.textContent =
+        until === null
+          ? `${side === "older" ? "Older" : "Newer"} lines`
+          : `Searched to ${formatTime(until, 0)}: search on`;
     }
     if (!this.#rows.has(this.#current ?? "")) this.#setCurrent(lines[0]?.id ?? null);
     this.#shownAt = isAtEnd && this.#view?.live ? null : this.#shownAt;
@@ -140,7 +161,8 @@ class LogLines {
     const row = (next && this.#rows.get(next.id)) ?? null;
     this.#markText.textContent = `▸ playhead ${formatTime(view.playhead, 3)}`;
     this.#mark.hidden = view.live;
-    if (this.#mark.nextSibling !== row || this.#mark.parentElement !== this.#body) this.#body.insertBefore(this.#mark, row);
+    if (this.#mark.nextSibling !== row || this.#mark.parentElement !== this.#body)
+      this.#body.insertBefore(this.#mark, row);
     if (view.live) {
       if (this.#shownAt === null) this.#scroller.scrollTop = this.#scroller.scrollHeight;
       this.#shownAt = view.playhead;
@@ -187,7 +209,9 @@ class LogLines {
     button.type = "button";
     button.tabIndex = -1;
     button.title = "Select the worker";
-    button.addEventListener("click", () => selection.set({ worker: selection.worker === worker ? null : worker }));
+    button.addEventListener("click", () =>
+      selection.set({ worker: selection.worker === worker ? null : worker }),
+    );
     return button;
   }
 
@@ -224,7 +248,10 @@ class LogLines {
 
   /** @param {string|null} id: the one line that Tab leads to */
   #setCurrent(id) {
-    for (const [one, index] of /** @type {[string|null, number][]} */ ([[this.#current, -1], [id, 0]])) {
+    for (const [one, index] of /** @type {[string|null, number][]} */ ([
+      [this.#current, -1],
+      [id, 0],
+    ])) {
       const row = this.#rows.get(one ?? "");
       for (const button of row?.querySelectorAll("button") ?? []) button.tabIndex = index;
     }
@@ -247,6 +274,17 @@ function textOf({ message, traceback }) {
   const text = element("span", "log-text", start);
   const isCut = whole.length > LONGEST || whole.includes("\n");
   if (!isCut && !traceback) return [text];
-  const pieces = [isCut && `message of ${formatCount(whole.length)} characters`, traceback && "traceback"].filter(Boolean);
-  return [text, element("details", "", element("summary", "", pieces.join(", ")), element("pre", "", [isCut && whole, traceback].filter(Boolean).join("\n\n")))];
+  const pieces = [
+    isCut && `message of ${formatCount(whole.length)} characters`,
+    traceback && "traceback",
+  ].filter(Boolean);
+  return [
+    text,
+    element(
+      "details",
+      "",
+      element("summary", "", pieces.join(", ")),
+      element("pre", "", [isCut && whole, traceback].filter(Boolean).join("\n\n")),
+    ),
+  ];
 }

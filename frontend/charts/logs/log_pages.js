@@ -81,7 +81,10 @@ export class LogPages extends EventTarget {
   #isBeyond(playhead) {
     const [first, last] = [this.lines[0], this.lines[this.lines.length - 1]];
     if (!first || playhead === this.#askedAt) return false;
-    return (playhead < first.time && this.more.older !== null) || (playhead > last.time && this.more.newer !== null);
+    return (
+      (playhead < first.time && this.more.older !== null) ||
+      (playhead > last.time && this.more.newer !== null)
+    );
   }
 
   /** @param {View} view; what the lines depend on, besides the playhead */
@@ -95,7 +98,12 @@ export class LogPages extends EventTarget {
    */
   #url({ start, stop }, place) {
     const path = logPath("logs", this.#context);
-    const query = new URLSearchParams({ after: Math.max(start, 0).toFixed(6), before: stop.toFixed(6), limit: String(PAGE), ...place });
+    const query = new URLSearchParams({
+      after: Math.max(start, 0).toFixed(6),
+      before: stop.toFixed(6),
+      limit: String(PAGE),
+      ...place,
+    });
     return `${path}${path.includes("?") ? "&" : "?"}${query}`;
   }
 

@@ -98,15 +98,28 @@ class Outliers {
   #render() {
     const { model, selection, laneOptions } = this.#context;
     const { answer, message } = this.#data;
-    if (!this.#shown.changes(answer, message, this.#kind, selection.worker, selection.key, laneOptions.filter, model.version)) return;
+    if (
+      !this.#shown.changes(
+        answer,
+        message,
+        this.#kind,
+        selection.worker,
+        selection.key,
+        laneOptions.filter,
+        model.version,
+      )
+    )
+      return;
     this.#table.show(answer?.[this.#kind] ?? [], message);
   }
 
   #makeTable() {
     this.#holder.replaceChildren();
     const options = { label: `outliers among ${this.#kind}`, empty: NONE[this.#kind], step: STEP };
-    if (this.#kind === "tasks") return new DataTable(this.#holder, taskColumns(this.#context), { ...options, ...this.#ofTasks() });
-    if (this.#kind === "hosts") return new DataTable(this.#holder, HOST_COLUMNS, { ...options, ...this.#ofHosts() });
+    if (this.#kind === "tasks")
+      return new DataTable(this.#holder, taskColumns(this.#context), { ...options, ...this.#ofTasks() });
+    if (this.#kind === "hosts")
+      return new DataTable(this.#holder, HOST_COLUMNS, { ...options, ...this.#ofHosts() });
     return new DataTable(this.#holder, workerColumns(this.#context), { ...options, ...this.#ofWorkers() });
   }
 
@@ -163,7 +176,10 @@ const HOST_COLUMNS = [
 
 /** @param {Context} context @returns {Column<Worker>[]} */
 function workerColumns(context) {
-  return [{ name: "worker", title: "worker", value: ({ worker }) => workerName(context, worker) }, ...figureColumns()];
+  return [
+    { name: "worker", title: "worker", value: ({ worker }) => workerName(context, worker) },
+    ...figureColumns(),
+  ];
 }
 
 /** @param {Context} context @returns {Column<LongTask>[]} */
@@ -173,8 +189,24 @@ function taskColumns(context) {
     { name: "task", title: "task", value: ({ key }) => key },
     { name: "prefix", title: "prefix", value: ({ prefix }) => context.model.prefixName(prefix) },
     { name: "worker", title: "worker", value: ({ worker }) => workerName(context, worker) },
-    { name: "start", title: "began", value: ({ start }) => isoTime(start), text: ({ start }) => formatTime(start, 1) },
-    { name: "seconds", title: "duration", unit: "s", value: seconds, text: (task) => formatDuration(seconds(task)) },
-    { name: "ratio", title: "× median", value: ({ ratio }) => ratio, text: ({ ratio }) => `${ratio.toFixed(1)} ×` },
+    {
+      name: "start",
+      title: "began",
+      value: ({ start }) => isoTime(start),
+      text: ({ start }) => formatTime(start, 1),
+    },
+    {
+      name: "seconds",
+      title: "duration",
+      unit: "s",
+      value: seconds,
+      text: (task) => formatDuration(seconds(task)),
+    },
+    {
+      name: "ratio",
+      title: "× median",
+      value: ({ ratio }) => ratio,
+      text: ({ ratio }) => `${ratio.toFixed(1)} ×`,
+    },
   ];
 }

@@ -23,8 +23,20 @@ export const FIGURES = [
     help: "By how much the memory of its process grows.",
     text: (value) => (value < 0 ? `−${formatBytes(-value)}/s` : `${formatBytes(value)}/s`),
   },
-  { name: "paused", label: "paused", unit: "s", help: "How long it was paused, as an agent recorded it.", text: formatDuration },
-  { name: "received", label: "received", unit: "bytes", help: "Data that it got from other workers.", text: formatBytes },
+  {
+    name: "paused",
+    label: "paused",
+    unit: "s",
+    help: "How long it was paused, as an agent recorded it.",
+    text: formatDuration,
+  },
+  {
+    name: "received",
+    label: "received",
+    unit: "bytes",
+    help: "Data that it got from other workers.",
+    text: formatBytes,
+  },
 ];
 
 /** @param {readonly Figures[]} outliers @returns {FigureName} the first that some of them has */

@@ -76,8 +76,14 @@ export class Brush {
     this.#parts.start.style.left = `${from}px`;
     this.#parts.stop.style.left = `${Math.max(to, from + 2)}px`;
     this.#parts.playhead.style.left = `${this.#x(timeline.playhead)}px`;
-    const times = { start: timeline.start, stop: timeline.stop, middle: timeline.start, playhead: timeline.playhead };
-    for (const [part, time] of Object.entries(times)) this.#describe(this.#parts[/** @type {Part} */ (part)], time);
+    const times = {
+      start: timeline.start,
+      stop: timeline.stop,
+      middle: timeline.start,
+      playhead: timeline.playhead,
+    };
+    for (const [part, time] of Object.entries(times))
+      this.#describe(this.#parts[/** @type {Part} */ (part)], time);
   }
 
   /** @param {number|null} time the instant under the mouse, which may be on a chart */
@@ -134,7 +140,14 @@ export class Brush {
       timeline.setPlayhead(time);
       part = "middle";
     }
-    this.#drag = { part, time, start: timeline.start, stop: timeline.stop, from: event.clientX, isClick: true };
+    this.#drag = {
+      part,
+      time,
+      start: timeline.start,
+      stop: timeline.stop,
+      from: event.clientX,
+      isClick: true,
+    };
     this.#element.setPointerCapture(event.pointerId);
   }
 
@@ -191,7 +204,8 @@ export class Brush {
     const timeline = this.#timeline;
     if (part === "middle") timeline.pan(seconds);
     else if (part === "playhead") timeline.step(seconds);
-    else if (part === "start") timeline.setWindow(Math.min(timeline.start + seconds, timeline.stop), timeline.stop);
+    else if (part === "start")
+      timeline.setWindow(Math.min(timeline.start + seconds, timeline.stop), timeline.stop);
     else timeline.setWindow(timeline.start, Math.max(timeline.stop + seconds, timeline.start));
     event.preventDefault();
     event.stopPropagation();

@@ -116,7 +116,10 @@ export class Overview {
     drawUnloaded(context, unloaded, x, [left, left + this.#width], MARKS_HEIGHT, HEIGHT - MARKS_HEIGHT);
     this.#drawGaps(left);
     this.#drawMemory(found.memory, left);
-    const { events: { list: events }, alerts } = this.#context;
+    const {
+      events: { list: events },
+      alerts,
+    } = this.#context;
     drawBands(context, alerts, alerts.list, x, [left, left + this.#width], MARKS_HEIGHT, BAND_HEIGHT);
     drawMarks(context, events, x, [left, left + this.#width], MARKS_HEIGHT / 2, MARK_SIZE);
     context.strokeStyle = colors.border;
@@ -197,7 +200,11 @@ export class Overview {
     context.beginPath();
     const reach = REACH * Math.max(process.interval, ...points.map(([, , step]) => step));
     const gaps = this.#context.events.sampleGaps.filter(({ worker }) => worker === null);
-    const breaks = breaksOf(points.map(([time]) => time), reach, gaps);
+    const breaks = breaksOf(
+      points.map(([time]) => time),
+      reach,
+      gaps,
+    );
     for (const [place, [time, value]] of points.entries()) {
       const [x, y] = [left + this.#x(time), HEIGHT - 1.5 - (value / top) * room];
       if (breaks.has(place - 1)) context.moveTo(x, y);

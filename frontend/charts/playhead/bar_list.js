@@ -80,7 +80,11 @@ export class BarList {
     this.#drawn = content;
     this.#list.hidden = bars.rows.length === 0;
     this.#list.replaceChildren(...bars.rows.map(rowElement));
-    this.#note.textContent = bars.rows.length ? (bars.note ?? "") : query ? "No name has that in it." : this.#empty;
+    this.#note.textContent = bars.rows.length
+      ? (bars.note ?? "")
+      : query
+        ? "No name has that in it."
+        : this.#empty;
   }
 }
 

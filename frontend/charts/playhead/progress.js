@@ -9,7 +9,8 @@ import { sampledNote } from "./sampled_note.js";
 /** @typedef {import("./bar_list.js").Bars} Bars */
 
 const OTHERS = "#888888";
-const NO_TOTALS = "How many tasks there are is unknown (?): it needs prometheus_client on the scheduler, or the agent.";
+const NO_TOTALS =
+  "How many tasks there are is unknown (?): it needs prometheus_client on the scheduler, or the agent.";
 const [MOST, MOST_FOUND] = [14, 50];
 
 /** @type {Chart} */
@@ -25,7 +26,14 @@ export const progress = {
     "because one that they need did. Attempts that failed and were retried don't count; a task that is computed again counts again. " +
     "With the agent all is of the playhead's time. Without it, erred tasks and totals are from the scheduler's last metrics.",
   create: (element, { model }) =>
-    new BarList(element, "bars-progress", (state, query) => barsOf(state, query, model.colors), "No task had run yet.", model, tableOf),
+    new BarList(
+      element,
+      "bars-progress",
+      (state, query) => barsOf(state, query, model.colors),
+      "No task had run yet.",
+      model,
+      tableOf,
+    ),
 };
 
 /**
@@ -60,15 +68,26 @@ export function barsOf(state, query, colors) {
     return { name: row.name, value: describe(row), parts };
   });
   const more = query && left.length ? `and ${formatCount(left.length)} more` : "";
-  const unsearched = query && unlisted ? `${formatCount(unlisted.prefixes)} prefixes with fewer tasks are not searched` : "";
-  const untold = [more, unsearched].filter(Boolean).join(" · ") || (found.some(({ total }) => total === null) ? NO_TOTALS : "");
-  return { rows, isCut, note: [untold, sampledNote(state.at, state.progress_at, "Erred tasks and totals")].filter(Boolean).join(" · ") };
+  const unsearched =
+    query && unlisted ? `${formatCount(unlisted.prefixes)} prefixes with fewer tasks are not searched` : "";
+  const untold =
+    [more, unsearched].filter(Boolean).join(" · ") ||
+    (found.some(({ total }) => total === null) ? NO_TOTALS : "");
+  return {
+    rows,
+    isCut,
+    note: [untold, sampledNote(state.at, state.progress_at, "Erred tasks and totals")]
+      .filter(Boolean)
+      .join(" · "),
+  };
 }
 
 /** @param {State["progress"][number]} row */
 function leftWords({ states }) {
   const parts = Object.entries(states ?? {}).filter(([, count]) => count);
-  return parts.length ? `to do: ${parts.map(([state, count]) => `${formatCount(count)} ${state}`).join(", ")}` : "to do";
+  return parts.length
+    ? `to do: ${parts.map(([state, count]) => `${formatCount(count)} ${state}`).join(", ")}`
+    : "to do";
 }
 
 /**
@@ -78,7 +97,8 @@ function leftWords({ states }) {
  */
 function together(rows, unlisted) {
   const parts = unlisted ? [...rows, unlisted] : rows;
-  const sum = (/** @type {(part: typeof parts[number]) => number} */ of) => parts.reduce((total, part) => total + of(part), 0);
+  const sum = (/** @type {(part: typeof parts[number]) => number} */ of) =>
+    parts.reduce((total, part) => total + of(part), 0);
   const hasTotals = parts.every(({ total }) => total !== null);
   return {
     prefix: 0,

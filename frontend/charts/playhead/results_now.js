@@ -101,7 +101,10 @@ class ResultsNow {
   #ask() {
     if (!this.#view) return;
     const [text, worker] = [this.#search.value.trim(), this.#worker];
-    const query = new URLSearchParams({ ...(text && { text }), ...(worker !== null && { worker: String(worker) }) }).toString();
+    const query = new URLSearchParams({
+      ...(text && { text }),
+      ...(worker !== null && { worker: String(worker) }),
+    }).toString();
     this.#data.ask(query ? `${PATH}?${query}` : PATH);
     this.#data.update(this.#view);
   }
@@ -125,7 +128,8 @@ class ResultsNow {
     const parts = [`${totals(found)}${worker ? ` on ${workerLabel(worker)}` : ""}`];
     if (found.count !== total.count) parts.push(`of ${totals(total)} in all`);
     if (results.length < found.count) parts.push(`the largest ${formatCount(results.length)} are listed`);
-    if (this.#context.source.isFile && results.length < total.count) parts.push("a file has the largest of some instants, and searches these alone");
+    if (this.#context.source.isFile && results.length < total.count)
+      parts.push("a file has the largest of some instants, and searches these alone");
     if (unnamed) parts.push(`${formatCountOf(unnamed, "smaller result")} beside them can't be listed`);
     return `${parts.join("; ")}.`;
   }
@@ -136,10 +140,32 @@ class ResultsNow {
     const age = (/** @type {Result} */ { since }) => Math.max((this.#data.answer?.at ?? since) - since, 0);
     return [
       { name: "key", title: "key", value: ({ key }) => key },
-      { name: "prefix", title: "prefix", value: ({ prefix }) => model.prefixName(prefix), cell: ({ prefix }) => prefixCell(model.prefixName(prefix), prefix, model) },
-      { name: "worker", title: "worker", value: ({ worker }) => this.#nameOf(worker), help: "The worker that made it; another one has a copy where that one is gone" },
-      { name: "size", title: "size", unit: "bytes", value: ({ nbytes }) => nbytes, text: ({ nbytes }) => formatBytes(nbytes ?? 0), help: "Unknown where the computation wasn't recorded" },
-      { name: "since", title: "since (UTC)", value: ({ since }) => isoTime(since), cell: ({ since }) => formatTime(since, 1) },
+      {
+        name: "prefix",
+        title: "prefix",
+        value: ({ prefix }) => model.prefixName(prefix),
+        cell: ({ prefix }) => prefixCell(model.prefixName(prefix), prefix, model),
+      },
+      {
+        name: "worker",
+        title: "worker",
+        value: ({ worker }) => this.#nameOf(worker),
+        help: "The worker that made it; another one has a copy where that one is gone",
+      },
+      {
+        name: "size",
+        title: "size",
+        unit: "bytes",
+        value: ({ nbytes }) => nbytes,
+        text: ({ nbytes }) => formatBytes(nbytes ?? 0),
+        help: "Unknown where the computation wasn't recorded",
+      },
+      {
+        name: "since",
+        title: "since (UTC)",
+        value: ({ since }) => isoTime(since),
+        cell: ({ since }) => formatTime(since, 1),
+      },
       { name: "age", title: "age", unit: "s", value: age, text: (row) => formatDuration(age(row)) },
     ];
   }

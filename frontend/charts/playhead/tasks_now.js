@@ -21,7 +21,14 @@ export const tasksNow = {
     "can't run (no-worker). Without the agent they are the scheduler's last counts, of all tasks that it knew; if prometheus_client is " +
     "missing there, too, the number of queued tasks is unknown.",
   create: (element, { model }) =>
-    new BarList(element, "bars-tasks", barsOf, "The scheduler's task counts at this time are unknown.", model, tableOf),
+    new BarList(
+      element,
+      "bars-tasks",
+      barsOf,
+      "The scheduler's task counts at this time are unknown.",
+      model,
+      tableOf,
+    ),
 };
 
 /**
@@ -29,7 +36,10 @@ export const tasksNow = {
  * @returns {import("../chart_menu/table.js").Table}
  */
 function tableOf({ tasks }) {
-  return { columns: ["state", "tasks"], rows: Object.keys(stateColors).flatMap((name) => (name in tasks ? [[name, tasks[name]]] : [])) };
+  return {
+    columns: ["state", "tasks"],
+    rows: Object.keys(stateColors).flatMap((name) => (name in tasks ? [[name, tasks[name]]] : [])),
+  };
 }
 
 /**
@@ -56,7 +66,9 @@ export function barsOf({ at, tasks, tasks_at, unrunnable }) {
  */
 function whyStuck(count, unrunnable) {
   if (!count) return "";
-  const reasons = Object.entries(unrunnable).map(([reason, tasks]) => `${reason} (${formatCountOf(tasks, "task")})`);
+  const reasons = Object.entries(unrunnable).map(
+    ([reason, tasks]) => `${reason} (${formatCountOf(tasks, "task")})`,
+  );
   const why = reasons.length ? reasons.join(", ") : "what they require is known with the agent only";
   return `${formatCountOf(count, "task")} can't run: ${why}.`;
 }

@@ -14,7 +14,16 @@ import { Shown } from "../drawing/shown.js";
 
 const LONGEST_NAME = 22; // characters that leave room for the other columns
 const COLUMNS = [
-  ...["worker", "address", "status", "CPU (%)", "memory (bytes)", "managed (bytes)", "unmanaged (bytes)", "spilled (bytes)"],
+  ...[
+    "worker",
+    "address",
+    "status",
+    "CPU (%)",
+    "memory (bytes)",
+    "managed (bytes)",
+    "unmanaged (bytes)",
+    "spilled (bytes)",
+  ],
   ...["memory limit (bytes)", "GIL (share)", "busy threads", "threads", "last heard (s ago)"],
 ];
 
@@ -54,7 +63,8 @@ class WorkersNow {
       empty: "There were no workers at this time.",
       isBounded: true,
       key: ({ id }) => id,
-      find: ({ id, status }) => `${this.#name(id)} ${this.#known(id)?.address ?? ""} ${this.#known(id)?.host ?? ""} ${status}`,
+      find: ({ id, status }) =>
+        `${this.#name(id)} ${this.#known(id)?.address ?? ""} ${this.#known(id)?.host ?? ""} ${status}`,
       hint: ({ id }) => [...new Set([this.#name(id), this.#known(id)?.address])].filter(Boolean).join(" · "),
       isChosen: (worker) => this.#isSelected(worker),
       choose: (worker) => context.selection.set({ worker: this.#isSelected(worker) ? null : worker.id }),
@@ -80,7 +90,15 @@ class WorkersNow {
       const known = this.#known(worker.id);
       const memory = [worker.memory, worker.managed, worker.unmanaged, worker.spilled, worker.limit];
       const where = [known ? workerLabel(known) : String(worker.id), known?.address ?? "", worker.status];
-      return [...where, worker.cpu, ...memory, worker.gil, worker.running, known?.nthreads ?? null, heardAgo(this.#state, worker)];
+      return [
+        ...where,
+        worker.cpu,
+        ...memory,
+        worker.gil,
+        worker.running,
+        known?.nthreads ?? null,
+        heardAgo(this.#state, worker),
+      ];
     });
     return { columns: COLUMNS, rows };
   }
@@ -89,11 +107,31 @@ class WorkersNow {
   #columns() {
     const { thresholds } = this.#context.info;
     return [
-      { name: "worker", title: "worker", value: ({ id }) => this.#name(id), text: ({ id }) => shortName(this.#name(id), LONGEST_NAME) },
-      { name: "CPU", title: "CPU", value: ({ cpu }) => cpu, text: ({ cpu }) => formatPercent((cpu ?? 0) / 100) },
-      { name: "memory", title: "memory", value: (worker) => worker.memory, cell: (worker) => memory(worker, thresholds) },
+      {
+        name: "worker",
+        title: "worker",
+        value: ({ id }) => this.#name(id),
+        text: ({ id }) => shortName(this.#name(id), LONGEST_NAME),
+      },
+      {
+        name: "CPU",
+        title: "CPU",
+        value: ({ cpu }) => cpu,
+        text: ({ cpu }) => formatPercent((cpu ?? 0) / 100),
+      },
+      {
+        name: "memory",
+        title: "memory",
+        value: (worker) => worker.memory,
+        cell: (worker) => memory(worker, thresholds),
+      },
       { name: "GIL", title: "GIL", value: ({ gil }) => gil, text: ({ gil }) => formatPercent(gil ?? 0) },
-      { name: "busy", title: "busy", value: ({ running }) => running, text: ({ id, running }) => `${running}/${this.#known(id)?.nthreads ?? 0}` },
+      {
+        name: "busy",
+        title: "busy",
+        value: ({ running }) => running,
+        text: ({ id, running }) => `${running}/${this.#known(id)?.nthreads ?? 0}`,
+      },
       {
         name: "heard",
         title: "heard",
@@ -153,7 +191,11 @@ function memory(worker, thresholds) {
   if (!worker.limit) return box;
   const meter = element("meter", "");
   meter.max = worker.limit;
-  [meter.low, meter.high, meter.optimum] = [worker.limit * thresholds.target, worker.limit * thresholds.pause, 0];
+  [meter.low, meter.high, meter.optimum] = [
+    worker.limit * thresholds.target,
+    worker.limit * thresholds.pause,
+    0,
+  ];
   meter.value = worker.memory;
   box.title = `${formatBytes(worker.memory)} of ${formatBytes(worker.limit)}`;
   box.append(meter);

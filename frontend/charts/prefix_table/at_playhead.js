@@ -75,7 +75,9 @@ export class AtPlayhead extends EventTarget {
       const value = valueAt(points, view.playhead);
       if (value !== null) this.memory.set(name, value);
     }
-    return before.size !== this.memory.size || [...this.memory].some(([name, value]) => before.get(name) !== value);
+    return (
+      before.size !== this.memory.size || [...this.memory].some(([name, value]) => before.get(name) !== value)
+    );
   }
 
   /** @param {import("../../types.js").Tile[]} tiles */
@@ -86,7 +88,11 @@ export class AtPlayhead extends EventTarget {
     if (content === this.#content) return;
     this.#content = content;
     const points = pointsOf(tiles, new Map(series.map((one) => [one.id, one])), gaps);
-    this.#points = new Map(series.flatMap(({ id, labels }) => (points.has(id) ? [[labels.prefix, /** @type {Points} */ (points.get(id))]] : [])));
+    this.#points = new Map(
+      series.flatMap(({ id, labels }) =>
+        points.has(id) ? [[labels.prefix, /** @type {Points} */ (points.get(id))]] : [],
+      ),
+    );
   }
 }
 

@@ -28,7 +28,12 @@ export function durationAxis(rows, { shortest, bins_of_octave }) {
   }
   if (first === Infinity) [first, last] = [0, 0];
   const missing = Math.max(NARROWEST_AXIS - (last - first), 0);
-  return { first: first - Math.floor(missing / 2), last: last + Math.ceil(missing / 2), shortest, ofOctave: bins_of_octave };
+  return {
+    first: first - Math.floor(missing / 2),
+    last: last + Math.ceil(missing / 2),
+    shortest,
+    ofOctave: bins_of_octave,
+  };
 }
 
 /** @param {DurationAxis} axis @param {number} bin @returns {number} seconds at which it begins */
@@ -61,7 +66,13 @@ export function barsOf(histogram, { first, last }, width) {
  * @returns {SVGSVGElement} bars, and a line at the median
  */
 export function durationBars(durations, axis, { width, height, color, hasLabels = false }) {
-  const svg = svgElement("svg", { class: "duration-bars", viewBox: `0 0 ${width} ${height}`, width, height, role: "img" });
+  const svg = svgElement("svg", {
+    class: "duration-bars",
+    viewBox: `0 0 ${width} ${height}`,
+    width,
+    height,
+    role: "img",
+  });
   svg.setAttribute("aria-label", describe(durations));
   const title = svgElement("title", {});
   title.textContent = describe(durations);

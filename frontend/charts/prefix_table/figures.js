@@ -41,15 +41,50 @@ export function prefixColumns({ model, info }, around) {
     },
     statesColumn(({ prefix }) => around.now.statesOfPrefixes.get(prefix)),
     ...durationColumns(model, around),
-    seconds("transfer", "transfers", "How long threads waited for data of other workers", ({ transfer }) => transfer),
-    bytes("received", "moved", "Data that its tasks fetched from other workers, as the agent records it", ({ received }) => ofAgent(received)),
+    seconds(
+      "transfer",
+      "transfers",
+      "How long threads waited for data of other workers",
+      ({ transfer }) => transfer,
+    ),
+    bytes(
+      "received",
+      "moved",
+      "Data that its tasks fetched from other workers, as the agent records it",
+      ({ received }) => ofAgent(received),
+    ),
     seconds("disk", "disk", "How long data was read from disk and written to it", ({ disk }) => disk),
-    seconds("serialization", "serialize", "How long data was serialized and deserialized", ({ serialization }) => serialization),
+    seconds(
+      "serialization",
+      "serialize",
+      "How long data was serialized and deserialized",
+      ({ serialization }) => serialization,
+    ),
     resultColumn(),
-    bytes("memory", "in memory", "Its results that Dask kept at the playhead, also those on disk, as the agent records them", ({ name }) => around.now.memory.get(name) ?? null),
-    { name: "errors", title: "errors", help: "Tasks that failed for good, as the agent records them", value: ({ errors }) => ofAgent(errors) },
-    { name: "retries", title: "retries", help: "Attempts that failed and were followed by another, as the agent records them", value: ({ retries }) => ofAgent(retries) },
-    { name: "workers", title: "workers", help: "Workers that computed it; each lifetime counts", value: ({ workers }) => workers },
+    bytes(
+      "memory",
+      "in memory",
+      "Its results that Dask kept at the playhead, also those on disk, as the agent records them",
+      ({ name }) => around.now.memory.get(name) ?? null,
+    ),
+    {
+      name: "errors",
+      title: "errors",
+      help: "Tasks that failed for good, as the agent records them",
+      value: ({ errors }) => ofAgent(errors),
+    },
+    {
+      name: "retries",
+      title: "retries",
+      help: "Attempts that failed and were followed by another, as the agent records them",
+      value: ({ retries }) => ofAgent(retries),
+    },
+    {
+      name: "workers",
+      title: "workers",
+      help: "Workers that computed it; each lifetime counts",
+      value: ({ workers }) => workers,
+    },
   ];
 }
 
@@ -64,7 +99,12 @@ export function groupColumns({ model, info }, around) {
     statesColumn(({ group }) => around.now.statesOfGroups.get(group)),
     ...durationColumns(model, around),
     resultColumn(),
-    { name: "erred", title: "failed", help: "Attempts that failed, of those that are counted as tasks, as the agent records them", value: ({ erred }) => (info.has_agent ? erred : null) },
+    {
+      name: "erred",
+      title: "failed",
+      help: "Attempts that failed, of those that are counted as tasks, as the agent records them",
+      value: ({ erred }) => (info.has_agent ? erred : null),
+    },
   ];
 }
 
@@ -111,7 +151,12 @@ function nameColumn(title, model) {
  */
 function durationColumns(model, around) {
   return [
-    { name: "tasks", title: "tasks", help: "Computations that ended in the window; each attempt counts", value: ({ tasks }) => tasks },
+    {
+      name: "tasks",
+      title: "tasks",
+      help: "Computations that ended in the window; each attempt counts",
+      value: ({ tasks }) => tasks,
+    },
     seconds("seconds", "time", "Computing time of all threads in the window", (row) => row.seconds),
     {
       name: "spread",
@@ -121,7 +166,11 @@ function durationColumns(model, around) {
       value: ({ median, p95 }) => (median && p95 !== null ? p95 / median : null),
       cell: (row) =>
         row.histogram.length
-          ? durationBars(row, around.axis, { width: BARS_WIDTH, height: BARS_HEIGHT, color: model.color(row.prefix) })
+          ? durationBars(row, around.axis, {
+              width: BARS_WIDTH,
+              height: BARS_HEIGHT,
+              color: model.color(row.prefix),
+            })
           : "–",
     },
     seconds("median", "median", "Half of the tasks took less; right within 10 %", ({ median }) => median),

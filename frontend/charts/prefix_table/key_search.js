@@ -27,7 +27,9 @@ export function searchedTimes({ info }) {
  */
 export function searchUrl(context, text) {
   const { pages } = context.source;
-  return pages === null ? null : `${pages}tasks/?${new URLSearchParams([["q", text], ...searchedTimes(context)])}`;
+  return pages === null
+    ? null
+    : `${pages}tasks/?${new URLSearchParams([["q", text], ...searchedTimes(context)])}`;
 }
 
 /**
@@ -38,11 +40,19 @@ export function keySearch(context) {
   const { pages } = context.source;
   if (pages === null) return "";
   const field = element("input", "");
-  Object.assign(field, { type: "search", name: "q", placeholder: "any part of a key", maxLength: LONGEST, required: true });
+  Object.assign(field, {
+    type: "search",
+    name: "q",
+    placeholder: "any part of a key",
+    maxLength: LONGEST,
+    required: true,
+  });
   field.setAttribute("aria-label", "Find tasks by any part of their key");
   const button = element("button", "", "Find tasks");
   button.type = "submit";
-  const times = searchedTimes(context).map(([name, value]) => Object.assign(element("input", ""), { type: "hidden", name, value }));
+  const times = searchedTimes(context).map(([name, value]) =>
+    Object.assign(element("input", ""), { type: "hidden", name, value }),
+  );
   const form = element("form", "key-search", field, button, ...times);
   form.method = "get";
   form.action = `${pages}tasks/`;

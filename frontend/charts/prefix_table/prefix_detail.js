@@ -49,10 +49,16 @@ export class PrefixDetail {
   constructor(context, prefix, now) {
     this.#context = context;
     this.#prefix = prefix;
-    this.#around = { axis: durationAxis([], { shortest: 1e-6, bins_of_octave: 4 }), progress: new Map(), now };
+    this.#around = {
+      axis: durationAxis([], { shortest: 1e-6, bins_of_octave: 4 }),
+      progress: new Map(),
+      now,
+    };
     this.#data = new WindowData(context.source, `/prefixes/${prefix}`, EVERY);
     this.#data.addEventListener("change", () => this.#show());
-    const [slowest, workers, groups] = ["Slowest tasks", "By worker", "By group"].map((title) => element("section", "", element("h3", "", title)));
+    const [slowest, workers, groups] = ["Slowest tasks", "By worker", "By group"].map((title) =>
+      element("section", "", element("h3", "", title)),
+    );
     this.#slowest = this.#slowestTable(slowest);
     this.#workers = this.#workersTable(workers);
     this.#groups = new DataTable(groups, groupColumns(context, this.#around), {
@@ -85,7 +91,12 @@ export class PrefixDetail {
    */
   setDurations(row, bins) {
     const axis = durationAxis([row], bins);
-    const look = { width: BARS_WIDTH, height: BARS_HEIGHT, color: this.#context.model.color(row.prefix), hasLabels: true };
+    const look = {
+      width: BARS_WIDTH,
+      height: BARS_HEIGHT,
+      color: this.#context.model.color(row.prefix),
+      hasLabels: true,
+    };
     const bars = row.histogram.length ? [durationBars(row, axis, look)] : [];
     this.#figure.replaceChildren(...bars, element("figcaption", "muted", describe(row)));
   }
@@ -99,9 +110,19 @@ export class PrefixDetail {
     const { answer, message } = this.#data;
     this.#around.axis = durationAxis(answer?.groups ?? [], answer ?? { shortest: 1e-6, bins_of_octave: 4 });
     this.#slowest.show(answer?.slowest ?? [], message);
-    this.#workers.show(this.#bySlot(answer?.workers ?? []), message || (answer?.worker_count === null ? "Too many workers and prefixes computed in this window to tell them apart. Choose a shorter one." : ""));
+    this.#workers.show(
+      this.#bySlot(answer?.workers ?? []),
+      message ||
+        (answer?.worker_count === null
+          ? "Too many workers and prefixes computed in this window to tell them apart. Choose a shorter one."
+          : ""),
+    );
     this.#groups.show(answer?.groups ?? [], message);
-    this.#workersNote.textContent = leftOut(answer?.worker_count ?? 0, answer?.workers.length ?? 0, "workers");
+    this.#workersNote.textContent = leftOut(
+      answer?.worker_count ?? 0,
+      answer?.workers.length ?? 0,
+      "workers",
+    );
     this.#groupsNote.textContent = leftOut(answer?.group_count ?? 0, answer?.groups.length ?? 0, "groups");
   }
 
@@ -111,9 +132,20 @@ export class PrefixDetail {
     return new DataTable(
       parent,
       [
-        { name: "key", title: "task", value: ({ key }) => key, cell: ({ key, erred }) => element("span", "", erred ? "✕ " : "", element("code", "", shortName(key, LONGEST_KEY))) },
+        {
+          name: "key",
+          title: "task",
+          value: ({ key }) => key,
+          cell: ({ key, erred }) =>
+            element("span", "", erred ? "✕ " : "", element("code", "", shortName(key, LONGEST_KEY))),
+        },
         seconds("seconds", "duration", "How long it computed", ({ start, stop }) => stop - start),
-        { name: "start", title: "begin", value: ({ start }) => start, text: ({ start }) => formatTime(start, 1) },
+        {
+          name: "start",
+          title: "begin",
+          value: ({ start }) => start,
+          text: ({ start }) => formatTime(start, 1),
+        },
         { name: "worker", title: "worker", value: ({ worker }) => this.#name(worker) },
       ],
       {
@@ -130,14 +162,17 @@ export class PrefixDetail {
   /** @param {HTMLElement} parent @returns {DataTable<WorkerShare>} */
   #workersTable(parent) {
     const { model, selection } = this.#context;
-    const isChosen = (/** @type {WorkerShare} */ { worker }) => selection.worker !== null && model.slotOf(selection.worker)?.key === model.slotOf(worker)?.key;
+    const isChosen = (/** @type {WorkerShare} */ { worker }) =>
+      selection.worker !== null && model.slotOf(selection.worker)?.key === model.slotOf(worker)?.key;
     return new DataTable(
       parent,
       [
         { name: "worker", title: "worker", value: ({ worker }) => this.#name(worker) },
         { name: "tasks", title: "tasks", value: ({ tasks }) => tasks },
         seconds("seconds", "time", "Computing time in the window", (share) => share.seconds),
-        seconds("mean", "mean", "Time of a task", (share) => (share.tasks ? share.seconds / share.tasks : null)),
+        seconds("mean", "mean", "Time of a task", (share) =>
+          share.tasks ? share.seconds / share.tasks : null,
+        ),
         seconds("longest", "longest", "Its longest task", ({ longest }) => longest),
       ],
       {

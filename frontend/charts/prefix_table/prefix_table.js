@@ -67,7 +67,11 @@ class PrefixTable {
     this.#data.addEventListener("change", () => this.#render());
     this.#now = new AtPlayhead(context);
     this.#now.addEventListener("change", () => this.#view && this.draw(this.#view));
-    this.#around = { axis: durationAxis([], { shortest: 1e-6, bins_of_octave: 4 }), progress: new Map(), now: this.#now };
+    this.#around = {
+      axis: durationAxis([], { shortest: 1e-6, bins_of_octave: 4 }),
+      progress: new Map(),
+      now: this.#now,
+    };
     const choice = kindChoice("Rows of the table", KINDS, this.#kind, (kind) => this.#choose(kind));
     choice.append(keySearch(context));
     this.#table = this.#makeTable();
@@ -95,7 +99,11 @@ class PrefixTable {
     }
     const { selection, model } = this.#context;
     const isMoved = this.#now.update(view);
-    if (!this.#shown.changes(view.state, selection.prefix, selection.key, selection.worker, model.version) && !isMoved) return;
+    if (
+      !this.#shown.changes(view.state, selection.prefix, selection.key, selection.worker, model.version) &&
+      !isMoved
+    )
+      return;
     this.#around.progress = new Map(view.state?.progress.map((row) => [row.name, row]));
     this.#render();
     for (const detail of this.#details.values()) detail.redraw();
@@ -124,11 +132,21 @@ class PrefixTable {
     const { info, source } = this.#context;
     const count = rowsOf(answer).length + answer.others;
     const noun = this.#kind === "groups" ? "group" : "prefix";
-    const texts = [`${formatCount(count)} ${count === 1 ? noun : this.#kind}.`, `The histograms go from ${formatDuration(secondsOf(axis, axis.first))} to ${formatDuration(secondsOf(axis, axis.last))}.`];
-    if (answer.others) texts.push(`${formatCount(answer.others)} of them are not listed; they took ${formatDuration(answer.others_seconds)} together.`);
-    if (this.#now.others) texts.push(`The states leave out the tasks of ${formatCount(this.#now.others)} groups that took little time.`);
+    const texts = [
+      `${formatCount(count)} ${count === 1 ? noun : this.#kind}.`,
+      `The histograms go from ${formatDuration(secondsOf(axis, axis.first))} to ${formatDuration(secondsOf(axis, axis.last))}.`,
+    ];
+    if (answer.others)
+      texts.push(
+        `${formatCount(answer.others)} of them are not listed; they took ${formatDuration(answer.others_seconds)} together.`,
+      );
+    if (this.#now.others)
+      texts.push(
+        `The states leave out the tasks of ${formatCount(this.#now.others)} groups that took little time.`,
+      );
     if (source.isFile) texts.push("A file has this of the whole run, not of the window.");
-    if (!info.has_agent && this.#kind === "prefixes") texts.push("Errors and retries of each prefix are recorded by the agent only.");
+    if (!info.has_agent && this.#kind === "prefixes")
+      texts.push("Errors and retries of each prefix are recorded by the agent only.");
     if (this.#data.message) texts.push(this.#data.message);
     return texts.join(" ");
   }
@@ -141,15 +159,25 @@ class PrefixTable {
       find: (/** @type {{name: string}} */ { name }) => name,
       sorted: "seconds",
       isChosen: (/** @type {{prefix: number}} */ { prefix }) => selection.prefix === prefix,
-      choose: (/** @type {{prefix: number}} */ { prefix }) => selection.set({ prefix: selection.prefix === prefix ? null : prefix, key: null }),
+      choose: (/** @type {{prefix: number}} */ { prefix }) =>
+        selection.set({ prefix: selection.prefix === prefix ? null : prefix, key: null }),
     };
     if (this.#kind === "groups") {
       const key = (/** @type {GroupFigures} */ { group }) => group;
-      return new DataTable(this.#holder, groupColumns(this.#context, this.#around), { ...options, label: "groups", key });
+      return new DataTable(this.#holder, groupColumns(this.#context, this.#around), {
+        ...options,
+        label: "groups",
+        key,
+      });
     }
     const key = (/** @type {PrefixFigures} */ { prefix }) => prefix;
     const open = (/** @type {PrefixFigures} */ row) => this.#open(row);
-    return new DataTable(this.#holder, prefixColumns(this.#context, this.#around), { ...options, label: "prefixes", key, open });
+    return new DataTable(this.#holder, prefixColumns(this.#context, this.#around), {
+      ...options,
+      label: "prefixes",
+      key,
+      open,
+    });
   }
 
   /** @param {PrefixFigures} row */

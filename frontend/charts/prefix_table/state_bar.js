@@ -20,7 +20,9 @@ export function tasksToDo(counts) {
  * @param {number[]} counts
  */
 export function describeStates(counts) {
-  const texts = ORDER.filter((state) => counts[state]).map((state) => `${formatCount(counts[state])} ${TASK_STATES[state]}`);
+  const texts = ORDER.filter((state) => counts[state]).map(
+    (state) => `${formatCount(counts[state])} ${TASK_STATES[state]}`,
+  );
   return texts.join(", ") || "no tasks";
 }
 

@@ -55,7 +55,8 @@ export class AlignedRuns extends EventTarget {
     }
     if (!this.lists) return;
     const wanted = `runs=${this.chosen.join(",")}&measure=${this.#context.runOptions.measure}`;
-    const canChange = this.#reasons.memory !== "" || this.memory?.runs.some(({ outcome }) => outcome === "running");
+    const canChange =
+      this.#reasons.memory !== "" || this.memory?.runs.some(({ outcome }) => outcome === "running");
     if (wanted === this.#wanted && !(canChange && now - this.#asked >= EVERY)) return;
     [this.#wanted, this.#asked] = [wanted, now];
     void this.#try("memory", () => this.#loadMemory(wanted));
@@ -82,7 +83,8 @@ export class AlignedRuns extends EventTarget {
       await load();
       this.#reasons[what] = "";
     } catch (error) {
-      this.#reasons[what] = `This can't be loaded: ${error instanceof Error ? error.message : error}. It is tried again.`;
+      this.#reasons[what] =
+        `This can't be loaded: ${error instanceof Error ? error.message : error}. It is tried again.`;
     }
     this.dispatchEvent(new Event("change"));
   }

@@ -34,11 +34,18 @@ export class RunChoice extends EventTarget {
    */
   show(lists, chosen, cluster, colorOf) {
     this.#chosen = chosen;
-    const content = JSON.stringify([lists.map(({ title, runs }) => [title, runs.map((run) => [run.id, run.name, whenOf(run)])]), chosen.map((id) => [id, colorOf(id)])]);
+    const content = JSON.stringify([
+      lists.map(({ title, runs }) => [title, runs.map((run) => [run.id, run.name, whenOf(run)])]),
+      chosen.map((id) => [id, colorOf(id)]),
+    ]);
     if (content === this.#shown) return;
     this.#shown = content;
-    const focused = this.element.contains(document.activeElement) ? /** @type {HTMLInputElement} */ (document.activeElement).value : "";
-    const groups = lists.filter(({ runs }) => runs.length).map(({ title, runs }) => this.#group(title, runs, cluster, colorOf));
+    const focused = this.element.contains(document.activeElement)
+      ? /** @type {HTMLInputElement} */ (document.activeElement).value
+      : "";
+    const groups = lists
+      .filter(({ runs }) => runs.length)
+      .map(({ title, runs }) => this.#group(title, runs, cluster, colorOf));
     const { scrollTop } = this.element;
     this.element.replaceChildren(...groups);
     this.element.scrollTop = scrollTop;
@@ -57,7 +64,9 @@ export class RunChoice extends EventTarget {
    * @param {(id: number) => string|undefined} colorOf
    */
   #group(title, runs, cluster, colorOf) {
-    const items = runs.map((run) => this.#item(run, run.cluster === cluster ? "" : run.cluster_name, colorOf(run.id)));
+    const items = runs.map((run) =>
+      this.#item(run, run.cluster === cluster ? "" : run.cluster_name, colorOf(run.id)),
+    );
     return element("fieldset", "", element("legend", "", title), ...items);
   }
 
@@ -76,7 +85,13 @@ export class RunChoice extends EventTarget {
     const swatch = element("i", "swatch");
     if (color) swatch.style.backgroundColor = color;
     const when = [whenOf(run), elsewhere && `on ${elsewhere}`].filter(Boolean).join(" · ");
-    return element("label", "", box, swatch, element("span", "", `${run.name} #${run.id}`, element("small", "", when)));
+    return element(
+      "label",
+      "",
+      box,
+      swatch,
+      element("span", "", `${run.name} #${run.id}`, element("small", "", when)),
+    );
   }
 
   /**

@@ -44,7 +44,9 @@ export function firstRuns(lists) {
  * @returns {Map<number, number>}
  */
 export function colorPlaces(before, ids) {
-  const places = new Map(ids.flatMap((id) => (before.has(id) ? [[id, /** @type {number} */ (before.get(id))]] : [])));
+  const places = new Map(
+    ids.flatMap((id) => (before.has(id) ? [[id, /** @type {number} */ (before.get(id))]] : [])),
+  );
   const taken = new Set(places.values());
   for (const id of ids) {
     if (places.has(id)) continue;

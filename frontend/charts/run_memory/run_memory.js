@@ -21,11 +21,13 @@ import { colorPlaces } from "./run_lists.js";
 
 const HEIGHT = 260; // px
 const NO_RUNS =
-  "This cluster has no runs yet. Mark one from code, with observatory.run(\"my run\") around it, or by hand: choose the window, then “Save as run” " +
+  'This cluster has no runs yet. Mark one from code, with observatory.run("my run") around it, or by hand: choose the window, then “Save as run” ' +
   "(key R). Activity becomes a run by itself a while after it ended.";
 const NO_MEMORY = "No memory was recorded in these runs.";
 const NONE_CHOSEN = `Tick up to ${MOST_RUNS} runs to see their memory.`;
-const MEASURES = /** @type {Record<Measure, string>} */ (Object.fromEntries(MEMORY_MEASURES.map((name) => [name, name])));
+const MEASURES = /** @type {Record<Measure, string>} */ (
+  Object.fromEntries(MEMORY_MEASURES.map((name) => [name, name]))
+);
 
 /** @type {Chart} */
 export const runMemory = {
@@ -66,12 +68,21 @@ class RunMemory {
     this.#context = context;
     this.#data = new AlignedRuns(context);
     const { runOptions } = context;
-    this.#measures = kindChoice("Memory", MEASURES, runOptions.measure, (measure) => runOptions.set({ measure }));
+    this.#measures = kindChoice("Memory", MEASURES, runOptions.measure, (measure) =>
+      runOptions.set({ measure }),
+    );
     this.#legend = new Legend(this.#stage, () => undefined);
     this.#stage.append(this.#note, this.#plot);
     this.#lines = new MemoryLines(this.#plot, HEIGHT);
     this.#axis = new ElapsedAxis(this.#plot);
-    parent.append(element("div", "run-memory", element("div", "run-memory-side", this.#measures, this.#choice.element), this.#stage));
+    parent.append(
+      element(
+        "div",
+        "run-memory",
+        element("div", "run-memory-side", this.#measures, this.#choice.element),
+        this.#stage,
+      ),
+    );
     this.#data.addEventListener("change", () => this.#render());
     this.#choice.addEventListener("change", () => runOptions.set({ runs: this.#choice.chosen }));
   }
@@ -89,7 +100,10 @@ class RunMemory {
     const runs = this.#runs;
     const width = this.#data.memory?.width ?? 0;
     const most = Math.max(0, ...runs.map(({ line }) => line.length));
-    const rows = Array.from({ length: most }, (_, bin) => [microseconds(bin * width), ...runs.map(({ line }) => line[bin] ?? null)]);
+    const rows = Array.from({ length: most }, (_, bin) => [
+      microseconds(bin * width),
+      ...runs.map(({ line }) => line[bin] ?? null),
+    ]);
     return { columns: ["since the start (s)", ...runs.map((run) => `${nameOf(run)} (bytes)`)], rows };
   }
 
@@ -102,7 +116,12 @@ class RunMemory {
   #render() {
     const { lists, chosen } = this.#data;
     this.#colors = colorPlaces(this.#colors, chosen);
-    this.#choice.show(lists ? [...lists, ...this.#unlisted()] : [], chosen, Number(this.#context.info.id), (id) => (chosen.includes(id) ? this.#colorOf(id) : undefined));
+    this.#choice.show(
+      lists ? [...lists, ...this.#unlisted()] : [],
+      chosen,
+      Number(this.#context.info.id),
+      (id) => (chosen.includes(id) ? this.#colorOf(id) : undefined),
+    );
     const runs = this.#runs;
     this.#stage.ariaBusy = String(!this.#data.isCurrent);
     this.#tell(runs);
@@ -113,7 +132,10 @@ class RunMemory {
     const shown = [memory, runs.length];
     if (shown.some((value, place) => value !== this.#shown[place])) {
       this.#shown = shown;
-      this.#lines.show({ width: memory?.width ?? 1, lines: runs.map((run) => ({ label: nameOf(run), color: this.#colorOf(run.id), values: run.line })) });
+      this.#lines.show({
+        width: memory?.width ?? 1,
+        lines: runs.map((run) => ({ label: nameOf(run), color: this.#colorOf(run.id), values: run.line })),
+      });
     }
     const longest = Math.max(...runs.map(({ seconds }) => seconds));
     this.#lines.draw(0, longest, width);
@@ -125,8 +147,16 @@ class RunMemory {
     const { lists, chosen, memory, message } = this.#data;
     this.#note.textContent = message || this.#reason(runs) || this.#missing();
     this.#note.hidden = !this.#note.textContent;
-    this.#measures.hidden = this.#choice.element.hidden = !lists?.some(({ runs }) => runs.length) && !chosen.length;
-    const entries = memory ? runs.map((run) => ({ label: `${nameOf(run)}: ${peakText(run)}`, color: this.#colorOf(run.id), series: [], slot: null })) : [];
+    this.#measures.hidden = this.#choice.element.hidden =
+      !lists?.some(({ runs }) => runs.length) && !chosen.length;
+    const entries = memory
+      ? runs.map((run) => ({
+          label: `${nameOf(run)}: ${peakText(run)}`,
+          color: this.#colorOf(run.id),
+          series: [],
+          slot: null,
+        }))
+      : [];
     this.#legend.show(entries, null);
   }
 
@@ -144,14 +174,24 @@ class RunMemory {
     const { chosen, memory } = this.#data;
     const loaded = this.#runs.map(({ id }) => id);
     const missing = memory?.runs.length === loaded.length ? chosen.filter((id) => !loaded.includes(id)) : [];
-    return missing.length ? `Not shown: ${missing.map((id) => `#${id}`).join(", ")}, which you can't see or which don't exist any more.` : "";
+    return missing.length
+      ? `Not shown: ${missing.map((id) => `#${id}`).join(", ")}, which you can't see or which don't exist any more.`
+      : "";
   }
 
   /** Runs that are shown and in no list: those of an address. */
   #unlisted() {
     const listed = new Set(this.#data.lists?.flatMap(({ runs }) => runs.map(({ id }) => id)));
     const runs = this.#runs.filter(({ id }) => !listed.has(id));
-    return [{ title: "Others", runs: runs.map((run) => ({ ...run, stop: run.outcome === "running" ? null : run.start + run.seconds })) }];
+    return [
+      {
+        title: "Others",
+        runs: runs.map((run) => ({
+          ...run,
+          stop: run.outcome === "running" ? null : run.start + run.seconds,
+        })),
+      },
+    ];
   }
 
   /** @param {number} id */

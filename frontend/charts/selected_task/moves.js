@@ -25,7 +25,10 @@ export function describeTransfer({ start, stop, nbytes, count, keys }) {
  * @param {NameOf} name
  * @returns {string} why: what the move cost and how much work waited on both workers
  */
-export function describeSteal({ victim, thief, cost, victim_occupancy: before, thief_occupancy: after }, name) {
+export function describeSteal(
+  { victim, thief, cost, victim_occupancy: before, thief_occupancy: after },
+  name,
+) {
   if (cost === null || before === null || after === null) return "its cost is unknown";
   const work = `${formatDuration(before)} of work waited on ${name(victim)}, ${formatDuration(after)} on ${name(thief)}`;
   return `${work}; the move was expected to take ${formatDuration(cost)}`;

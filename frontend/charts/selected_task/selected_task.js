@@ -26,7 +26,10 @@ const NOTES = {
   absent: "There are no dependencies of tasks here.",
   failed: "Its dependencies can't be loaded. Select the task again.",
 };
-const [NEEDS_AGENT, NONE] = ["Dependencies of tasks are recorded by the agent only.", "No dependencies and no dependents of it are recorded."];
+const [NEEDS_AGENT, NONE] = [
+  "Dependencies of tasks are recorded by the agent only.",
+  "No dependencies and no dependents of it are recorded.",
+];
 
 /** @type {Chart} */
 export const selectedTask = {
@@ -99,13 +102,31 @@ class SelectedTask {
 
   /** @param {Answer} answer */
   #sections({ key, prefix, spans, dependencies, dependents, transfers, steals }) {
-    const attempts = spans.map((span) => this.#item("computed", { key, prefix: prefix ?? -1, spans: [span] }));
+    const attempts = spans.map((span) =>
+      this.#item("computed", { key, prefix: prefix ?? -1, spans: [span] }),
+    );
     return [
       ...section(spans.length > 1 ? "Attempts" : "Computed", attempts, spans.length),
-      ...section("Stolen", steals.map((steal) => this.#steal(steal)), steals.length),
-      ...section("Transfers", transfers.map((transfer) => this.#transfer(transfer)), transfers.length),
-      ...section("Dependencies", dependencies.tasks.map((task) => this.#item(task.key, task)), dependencies.total),
-      ...section("Dependents", dependents.tasks.map((task) => this.#item(task.key, task)), dependents.total),
+      ...section(
+        "Stolen",
+        steals.map((steal) => this.#steal(steal)),
+        steals.length,
+      ),
+      ...section(
+        "Transfers",
+        transfers.map((transfer) => this.#transfer(transfer)),
+        transfers.length,
+      ),
+      ...section(
+        "Dependencies",
+        dependencies.tasks.map((task) => this.#item(task.key, task)),
+        dependencies.total,
+      ),
+      ...section(
+        "Dependents",
+        dependents.tasks.map((task) => this.#item(task.key, task)),
+        dependents.total,
+      ),
     ];
   }
 
@@ -121,14 +142,18 @@ class SelectedTask {
   #transfer(transfer) {
     const { timeline } = this.#context;
     const keys = transfer.keys.map(({ key }) => key).join("\n");
-    return listItem(`from ${this.#nameOf(transfer.peer)}`, keys, describeTransfer(transfer), () => timeline.jump(transfer.start));
+    return listItem(`from ${this.#nameOf(transfer.peer)}`, keys, describeTransfer(transfer), () =>
+      timeline.jump(transfer.start),
+    );
   }
 
   /** @param {Schemas["LineageSteal"]} steal */
   #steal(steal) {
     const name = (/** @type {number|null} */ worker) => this.#nameOf(worker);
     const text = `${formatTime(steal.time, 1)} · ${describeSteal(steal, name)}`;
-    return listItem(`from ${name(steal.victim)} to ${name(steal.thief)}`, "", text, () => this.#context.timeline.jump(steal.time));
+    return listItem(`from ${name(steal.victim)} to ${name(steal.thief)}`, "", text, () =>
+      this.#context.timeline.jump(steal.time),
+    );
   }
 
   /** @param {Task} task */
@@ -166,7 +191,10 @@ class SelectedTask {
 function section(title, items, total) {
   if (!total) return [];
   const list = element("ul", "side-list", ...items);
-  const more = items.length < total ? [element("p", "notes-empty muted", `the nearest ${items.length} of ${formatCount(total)}`)] : [];
+  const more =
+    items.length < total
+      ? [element("p", "notes-empty muted", `the nearest ${items.length} of ${formatCount(total)}`)]
+      : [];
   return [element("h3", "", `${title} (${formatCount(total)})`), list, ...more];
 }
 
@@ -182,7 +210,9 @@ export function rowsOf({ key, prefix, spans, dependencies, dependents }, worker)
     ["dependency", dependencies.tasks],
     ["dependent", dependents.tasks],
   ];
-  return relations.flatMap(([relation, tasks]) => tasks.flatMap((task) => rowsOfTask(relation, task, worker)));
+  return relations.flatMap(([relation, tasks]) =>
+    tasks.flatMap((task) => rowsOfTask(relation, task, worker)),
+  );
 }
 
 /**
@@ -193,5 +223,11 @@ export function rowsOf({ key, prefix, spans, dependencies, dependents }, worker)
  */
 function rowsOfTask(relation, { key, spans }, worker) {
   if (!spans.length) return [[relation, key, null, null, null]];
-  return spans.map(({ lane, start, stop }) => [relation, key, isoTime(start), worker(lane), microseconds(stop - start)]);
+  return spans.map(({ lane, start, stop }) => [
+    relation,
+    key,
+    isoTime(start),
+    worker(lane),
+    microseconds(stop - start),
+  ]);
 }

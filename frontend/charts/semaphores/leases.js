@@ -10,7 +10,9 @@ const METRICS = {
   pending: "dask_semaphore_pending_leases",
   waited: "dask_semaphore_average_pending_lease_time_s",
 };
-const FIGURES = new Map(Object.entries(METRICS).map(([figure, metric]) => [metric, /** @type {keyof typeof METRICS} */ (figure)]));
+const FIGURES = new Map(
+  Object.entries(METRICS).map(([figure, metric]) => [metric, /** @type {keyof typeof METRICS} */ (figure)]),
+);
 
 /** @typedef {{name: string} & Partial<Record<keyof typeof METRICS, Series>>} Semaphore */
 

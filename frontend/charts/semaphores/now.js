@@ -46,12 +46,42 @@ class SemaphoresNow {
       parent,
       [
         { name: "name", title: "name", value: ({ name }) => name },
-        { name: "leases", title: "leases", help: "Most leases at a time; a lock has one", value: ({ most }) => most, text: ({ most }) => formatCount(most ?? 0) },
-        { name: "active", title: "in use", value: ({ active }) => active, text: ({ active }) => formatCount(active ?? 0) },
-        { name: "pending", title: "waiting", help: "Requests that wait for a lease", value: ({ pending }) => pending, text: ({ pending }) => formatCount(pending ?? 0) },
-        { name: "waited", title: "waited", unit: "s", help: "Recent mean time until a lease was acquired", value: ({ waited }) => waited, text: ({ waited }) => formatDuration(waited ?? 0) },
+        {
+          name: "leases",
+          title: "leases",
+          help: "Most leases at a time; a lock has one",
+          value: ({ most }) => most,
+          text: ({ most }) => formatCount(most ?? 0),
+        },
+        {
+          name: "active",
+          title: "in use",
+          value: ({ active }) => active,
+          text: ({ active }) => formatCount(active ?? 0),
+        },
+        {
+          name: "pending",
+          title: "waiting",
+          help: "Requests that wait for a lease",
+          value: ({ pending }) => pending,
+          text: ({ pending }) => formatCount(pending ?? 0),
+        },
+        {
+          name: "waited",
+          title: "waited",
+          unit: "s",
+          help: "Recent mean time until a lease was acquired",
+          value: ({ waited }) => waited,
+          text: ({ waited }) => formatDuration(waited ?? 0),
+        },
       ],
-      { label: "semaphores", empty: "No semaphore was known at this time.", sorted: "pending", key: ({ name }) => name, find: ({ name }) => name },
+      {
+        label: "semaphores",
+        empty: "No semaphore was known at this time.",
+        sorted: "pending",
+        key: ({ name }) => name,
+        find: ({ name }) => name,
+      },
     );
   }
 
@@ -63,7 +93,9 @@ class SemaphoresNow {
   draw(view) {
     const found = semaphoresOf(this.#context.model);
     this.#takePoints(view, found);
-    const rows = found.map((semaphore) => this.#row(semaphore, view.playhead)).filter(({ active, pending }) => active !== null || pending !== null);
+    const rows = found
+      .map((semaphore) => this.#row(semaphore, view.playhead))
+      .filter(({ active, pending }) => active !== null || pending !== null);
     const shown = JSON.stringify(rows);
     if (shown === this.#shown) return;
     this.#shown = shown;
@@ -84,7 +116,9 @@ class SemaphoresNow {
     const content = `${contentOf(tiles)} ${found.length} ${JSON.stringify(gaps)}`;
     if (content === this.#content) return;
     this.#content = content;
-    const series = found.flatMap(({ most, active, pending, waited }) => [most, active, pending, waited].flatMap((one) => one ?? []));
+    const series = found.flatMap(({ most, active, pending, waited }) =>
+      [most, active, pending, waited].flatMap((one) => one ?? []),
+    );
     this.#points = pointsOf(tiles, new Map(series.map((one) => [one.id, one])), gaps);
   }
 
@@ -98,6 +132,12 @@ class SemaphoresNow {
       const points = this.#points.get(series?.id ?? -1);
       return points ? valueAt(points, at) : null;
     };
-    return { name, most: valueOf(most), active: valueOf(active), pending: valueOf(pending), waited: valueOf(waited) };
+    return {
+      name,
+      most: valueOf(most),
+      active: valueOf(active),
+      pending: valueOf(pending),
+      waited: valueOf(waited),
+    };
   }
 }

@@ -21,7 +21,11 @@ export const semaphores = seriesChart({
     semaphoresOf(model)
       .slice(0, MOST)
       .flatMap(({ name, active, pending }, place) => [
-        ...(active ? [{ series: [active], label: `${name}: in use`, color: workerColor(2 * place), slot: null }] : []),
-        ...(pending ? [{ series: [pending], label: `${name}: waiting`, color: workerColor(2 * place + 1), slot: null }] : []),
+        ...(active
+          ? [{ series: [active], label: `${name}: in use`, color: workerColor(2 * place), slot: null }]
+          : []),
+        ...(pending
+          ? [{ series: [pending], label: `${name}: waiting`, color: workerColor(2 * place + 1), slot: null }]
+          : []),
       ]),
 });

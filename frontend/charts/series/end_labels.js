@@ -26,7 +26,9 @@ export function placeLabels(labels, taken, height) {
     const isFree = (/** @type {number} */ middle) =>
       middle >= HEIGHT / 2 &&
       middle <= height - HEIGHT / 2 &&
-      places.every((other) => Math.abs(other.y - middle) >= HEIGHT || other.x >= x + width || other.x + other.width <= x);
+      places.every(
+        (other) => Math.abs(other.y - middle) >= HEIGHT || other.x >= x + width || other.x + other.width <= x,
+      );
     for (let distance = 0; distance <= height; distance++) {
       const middle = [y - distance, y + distance].find(isFree);
       if (middle === undefined) continue;

@@ -10,7 +10,10 @@ const LAYER = "gpu";
 const SOURCE = "From the workers' heartbeats, where pynvml is installed beside a GPU";
 
 /** @param {string} metric */
-const reported = (metric) => (/** @type {Context} */ { model }) => model.seriesOf(LAYER).some((one) => one.metric === metric);
+const reported =
+  (metric) =>
+  (/** @type {Context} */ { model }) =>
+    model.seriesOf(LAYER).some((one) => one.metric === metric);
 
 export const gpuMemory = seriesChart({
   name: "gpu-memory",
@@ -31,7 +34,13 @@ export const gpuUtilization = seriesChart({
   unit: units.percent,
   empty: "No worker has reported how busy its GPU is in this window.",
   isThere: reported("observatory_worker_gpu_utilization_percent"),
-  lines: (context, view) => workerLines(context, view, LAYER, ({ metric }) => metric === "observatory_worker_gpu_utilization_percent"),
+  lines: (context, view) =>
+    workerLines(
+      context,
+      view,
+      LAYER,
+      ({ metric }) => metric === "observatory_worker_gpu_utilization_percent",
+    ),
 });
 
 export const rmmMemory = seriesChart({
@@ -47,5 +56,6 @@ export const rmmMemory = seriesChart({
 
 /** @param {string} metric */
 function isUsed(metric) {
-  return (/** @type {import("../../types.js").Series} */ one) => one.metric === metric && one.labels.type === "used";
+  return (/** @type {import("../../types.js").Series} */ one) =>
+    one.metric === metric && one.labels.type === "used";
 }

@@ -35,7 +35,8 @@ export const diskFull = seriesChart({
   help: "Share of the disk in use to which a worker spills. The agent reports it (observatory_worker_disk_ratio).",
   unit: units.percent,
   empty: "How full the disks are is unknown in this window. The agent reports it (docs/agent.md).",
-  lines: (context, view) => workerLines(context, view, "disk", ({ metric }) => metric === "observatory_worker_disk_ratio", 100),
+  lines: (context, view) =>
+    workerLines(context, view, "disk", ({ metric }) => metric === "observatory_worker_disk_ratio", 100),
 });
 
 export const schedulerCpu = seriesChart({
@@ -99,7 +100,8 @@ function traffic(name, title, layer, metric, direction) {
       "Traffic of each worker's machine, all of its processes together: workers on one machine have the same. " +
       `From the workers' heartbeats (${metric}).`,
     unit: units.bytesPerSecond,
-    empty: "The traffic of the workers' machines is unknown in this window. The agent reports it (docs/agent.md).",
+    empty:
+      "The traffic of the workers' machines is unknown in this window. The agent reports it (docs/agent.md).",
     lines: (context, view) =>
       workerLines(context, view, layer, (one) => one.metric === metric && one.labels.direction === direction),
   });

@@ -27,9 +27,13 @@ export const clusterMemory = seriesChart({
   empty: EMPTY,
   lines: (context) => kinds(context, "cluster-memory", "observatory_cluster_memory_bytes", [null]),
   references: (context, view) => {
-    const limits = context.model.workersBetween(view.playhead, view.playhead + 1e-3).map((worker) => worker.memory_limit);
+    const limits = context.model
+      .workersBetween(view.playhead, view.playhead + 1e-3)
+      .map((worker) => worker.memory_limit);
     const limit = limits.reduce((sum, one) => sum + one, 0);
-    return limit && limits.every(Boolean) ? [{ value: limit, label: "limit of all workers", color: "muted" }] : [];
+    return limit && limits.every(Boolean)
+      ? [{ value: limit, label: "limit of all workers", color: "muted" }]
+      : [];
   },
 });
 
@@ -43,7 +47,8 @@ export const workerMemory = seriesChart({
     "From the workers' heartbeats (observatory_worker_memory_bytes).",
   unit: units.bytes,
   empty: EMPTY,
-  lines: (context, view) => workerLines(context, view, "memory", (series) => series.labels.type === "process"),
+  lines: (context, view) =>
+    workerLines(context, view, "memory", (series) => series.labels.type === "process"),
   references: (context, view) => thresholds(context, view),
 });
 
@@ -61,7 +66,12 @@ export const selectedMemory = seriesChart({
     const slot = model.slotOf(selection.worker);
     if (!slot) return [];
     const context = /** @type {Context} */ ({ model, selection, ...rest });
-    const lines = kinds(context, "memory", "observatory_worker_memory_bytes", model.lifetimesOf(selection.worker));
+    const lines = kinds(
+      context,
+      "memory",
+      "observatory_worker_memory_bytes",
+      model.lifetimesOf(selection.worker),
+    );
     return lines.map((line) => ({ ...line, label: `${slotLabel(slot)} ${line.label}` }));
   },
   references: (context, view) => thresholds(context, view),
@@ -75,9 +85,13 @@ export const selectedMemory = seriesChart({
  * @returns {Line[]}
  */
 function kinds(context, layer, metric, workers) {
-  const all = context.model.seriesOf(layer).filter((one) => one.metric === metric && workers.includes(one.worker));
+  const all = context.model
+    .seriesOf(layer)
+    .filter((one) => one.metric === metric && workers.includes(one.worker));
   return KINDS.flatMap((kind) => {
-    const series = workers.flatMap((worker) => all.find((one) => one.labels.type === kind && one.worker === worker) ?? []);
+    const series = workers.flatMap(
+      (worker) => all.find((one) => one.labels.type === kind && one.worker === worker) ?? [],
+    );
     return series.length ? [{ series, label: kind, color: memoryColors[kind], slot: null }] : [];
   });
 }
@@ -89,7 +103,9 @@ function kinds(context, layer, metric, workers) {
  * @returns {Reference[]}
  */
 function thresholds(context, view) {
-  const limits = new Set(context.model.workersBetween(view.start, view.stop).map((worker) => worker.memory_limit));
+  const limits = new Set(
+    context.model.workersBetween(view.start, view.stop).map((worker) => worker.memory_limit),
+  );
   const [limit] = limits;
   if (limits.size !== 1 || !limit) return [];
   const { pause, terminate } = context.info.thresholds;

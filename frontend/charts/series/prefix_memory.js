@@ -36,7 +36,16 @@ export const prefixMemory = seriesChart({
       return { series: [one], label: prefix, color: context.model.color(ids.get(prefix) ?? -1), slot: null };
     });
     if (!others.length) return lines;
-    return [...lines, { series: others, label: `${formatCount(others.length)} others`, color: theme().muted, slot: null, isSum: true }];
+    return [
+      ...lines,
+      {
+        series: others,
+        label: `${formatCount(others.length)} others`,
+        color: theme().muted,
+        slot: null,
+        isSum: true,
+      },
+    ];
   },
 });
 

@@ -19,7 +19,9 @@ export const cpu = seriesChart({
   empty: "No worker has reported its CPU in this window.",
   lines: (context, view) => workerLines(context, view, "cpu", () => true),
   references: (context, view) => {
-    const threads = new Set(context.model.workersBetween(view.start, view.stop).map((worker) => worker.nthreads));
+    const threads = new Set(
+      context.model.workersBetween(view.start, view.stop).map((worker) => worker.nthreads),
+    );
     const [count] = threads;
     return threads.size === 1 ? [{ value: count * 100, label: `${count} threads`, color: "muted" }] : [];
   },
@@ -40,7 +42,11 @@ export const gil = seriesChart({
     "(distributed.admin.system-monitor.gil.enabled is on by default).",
   lines: (context, view) => {
     const series = context.model.seriesOf("gil");
-    const has = new Set(series.filter((one) => one.metric === "dask_worker_gil_contention_seconds_total").map((one) => one.worker));
+    const has = new Set(
+      series
+        .filter((one) => one.metric === "dask_worker_gil_contention_seconds_total")
+        .map((one) => one.worker),
+    );
     const workers = workerLines(
       context,
       view,
@@ -48,7 +54,16 @@ export const gil = seriesChart({
       (one) => one.metric === "dask_worker_gil_contention_seconds_total" || !has.has(one.worker),
       100,
     );
-    return [...workers, ...scheduler(context, view, "gil", ["dask_scheduler_gil_contention_seconds_total", "observatory_scheduler_gil_contention_ratio"], 100)];
+    return [
+      ...workers,
+      ...scheduler(
+        context,
+        view,
+        "gil",
+        ["dask_scheduler_gil_contention_seconds_total", "observatory_scheduler_gil_contention_ratio"],
+        100,
+      ),
+    ];
   },
 });
 
@@ -64,8 +79,19 @@ export const eventLoop = seriesChart({
   unit: units.seconds,
   empty: "There is no data on the event loops in this window.",
   lines: (context, view) => [
-    ...workerLines(context, view, "event-loop", (one) => one.metric === "observatory_worker_event_loop_interval_seconds"),
-    ...scheduler(context, view, "event-loop", ["dask_scheduler_tick_duration_maximum_seconds", "observatory_scheduler_event_loop_interval_seconds"], 1),
+    ...workerLines(
+      context,
+      view,
+      "event-loop",
+      (one) => one.metric === "observatory_worker_event_loop_interval_seconds",
+    ),
+    ...scheduler(
+      context,
+      view,
+      "event-loop",
+      ["dask_scheduler_tick_duration_maximum_seconds", "observatory_scheduler_event_loop_interval_seconds"],
+      1,
+    ),
   ],
 });
 

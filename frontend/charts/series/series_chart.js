@@ -6,7 +6,16 @@ import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { Legend } from "./legend.js";
 import { seriesTable } from "./series_table.js";
-import { joinPoints, placeAt, pointsOf, runsOf, stack, sumPoints, valueAt, visibleRuns } from "./series_points.js";
+import {
+  joinPoints,
+  placeAt,
+  pointsOf,
+  runsOf,
+  stack,
+  sumPoints,
+  valueAt,
+  visibleRuns,
+} from "./series_points.js";
 import { PointedValues } from "../drawing/pointed_values.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
@@ -118,7 +127,13 @@ class SeriesChart {
     this.#version = model.version;
     this.#selected = selected;
     const top = this.#surface.canvas.offsetTop;
-    this.#pointed.show(view, (time) => this.#x(time), top, (time) => this.#valuesAt(time), { inTooltip: firstOf });
+    this.#pointed.show(
+      view,
+      (time) => this.#x(time),
+      top,
+      (time) => this.#valuesAt(time),
+      { inTooltip: firstOf },
+    );
   }
 
   /** @param {View} view */
@@ -146,7 +161,9 @@ class SeriesChart {
     const missing = unloadedWithin(unloaded, view.start, view.stop);
     const isUnselected = this.#definition.ofSelection && this.#context.selection.worker === null;
     this.#empty.textContent =
-      missing && !isUnselected ? missing.message : emptyText(this.#definition.empty, isUnselected ? [] : gaps);
+      missing && !isUnselected
+        ? missing.message
+        : emptyText(this.#definition.empty, isUnselected ? [] : gaps);
     this.#legend.show(this.#lines, model.slotOf(selection.worker)?.key ?? null);
     const references = this.#definition.references?.(this.#context, view) ?? [];
     const marks = this.#axis(references, left);
@@ -177,7 +194,9 @@ class SeriesChart {
       if (!parts.length) continue;
       const points = line.isSum ? sumPoints(parts, this.#gaps) : joinPoints(parts);
       const { scale = 1 } = line;
-      if (scale !== 1) for (const values of [points.mean, points.min, points.max]) values.forEach((_, at) => (values[at] *= scale));
+      if (scale !== 1)
+        for (const values of [points.mean, points.min, points.max])
+          values.forEach((_, at) => (values[at] *= scale));
       this.#points.set(nameOf(line), points);
     }
   }
@@ -215,7 +234,8 @@ class SeriesChart {
     const marks = ticks(highest, this.#definition.unit);
     this.#highest = marks[marks.length - 1];
     const range = /** @type {[number, number]} */ ([left, left + view.width]);
-    if (this.#lines.length) drawAxis(this.#surface.context, marks, this.#definition.unit, (value) => this.#y(value), range, TOP);
+    if (this.#lines.length)
+      drawAxis(this.#surface.context, marks, this.#definition.unit, (value) => this.#y(value), range, TOP);
     return marks;
   }
 
@@ -242,7 +262,10 @@ class SeriesChart {
     const own = lifetimes.map(({ id }) => id);
     const gaps = this.#gaps.filter(({ worker }) => worker === null || own.includes(worker));
     const pauses = pausesOf(lifetimes).map((pause) => ({ ...pause, worker: own[0] }));
-    return stack(this.#lines.map((line) => this.#pointsOf(line)), [...gaps, ...pauses]);
+    return stack(
+      this.#lines.map((line) => this.#pointsOf(line)),
+      [...gaps, ...pauses],
+    );
   }
 
   #areas() {
@@ -285,7 +308,9 @@ class SeriesChart {
    * @param {View} view
    */
   #ends(view) {
-    const named = this.#lines.some(({ isAll }) => isAll) ? this.#lines.filter(({ slot }) => slot !== null) : [];
+    const named = this.#lines.some(({ isAll }) => isAll)
+      ? this.#lines.filter(({ slot }) => slot !== null)
+      : [];
     return named.reverse().flatMap(({ label, color, ...line }) => {
       const points = this.#pointsOf({ label, color, ...line });
       const last = placeAt(points, view.stop);
@@ -343,7 +368,9 @@ class SeriesChart {
       const place = placeAt(points, view.playhead);
       return `${line.label} ${place < 0 ? "unknown" : unit.write(points.mean[place])}`;
     });
-    return values.length ? `${title} at the playhead: ${values.join(", ")}` : `${title}: ${this.#empty.textContent}`;
+    return values.length
+      ? `${title} at the playhead: ${values.join(", ")}`
+      : `${title}: ${this.#empty.textContent}`;
   }
 
   /** @param {number} time */

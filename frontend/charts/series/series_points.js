@@ -117,8 +117,14 @@ export function visibleRuns(points, start, stop) {
 function add(found, series) {
   /** @type {Points} */
   const points = {
-    time: [], mean: [], min: [], max: [], reach: REACH_INTERVALS * series.interval, due: DUE_INTERVALS * series.interval,
-    breaks: new Set(), hasBand: false,
+    time: [],
+    mean: [],
+    min: [],
+    max: [],
+    reach: REACH_INTERVALS * series.interval,
+    due: DUE_INTERVALS * series.interval,
+    breaks: new Set(),
+    hasBand: false,
   };
   found.set(series.id, points);
   return points;
@@ -192,7 +198,10 @@ export function stack(layers, gaps) {
 export function sumPoints(parts, gaps) {
   const { time, tops, breaks } = stack(parts, gaps);
   const sum = tops[tops.length - 1];
-  const [reach, due] = [Math.max(...parts.map((part) => part.reach)), Math.max(...parts.map((part) => part.due))];
+  const [reach, due] = [
+    Math.max(...parts.map((part) => part.reach)),
+    Math.max(...parts.map((part) => part.due)),
+  ];
   return { time, mean: sum, min: [...sum], max: [...sum], reach, due, breaks, hasBand: false };
 }
 
@@ -205,7 +214,15 @@ export function sumPoints(parts, gaps) {
 export function joinPoints(parts) {
   if (parts.length === 1) return parts[0];
   /** @type {Points} */
-  const joined = { ...parts[0], time: [], mean: [], min: [], max: [], breaks: new Set(), hasBand: parts.some((part) => part.hasBand) };
+  const joined = {
+    ...parts[0],
+    time: [],
+    mean: [],
+    min: [],
+    max: [],
+    breaks: new Set(),
+    hasBand: parts.some((part) => part.hasBand),
+  };
   parts.forEach(({ time, mean, min, max, breaks, reach, due }, number) => {
     const next = parts[number + 1]?.time[0] ?? Infinity;
     const count = time.findIndex((at) => at >= next);

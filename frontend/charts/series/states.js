@@ -24,7 +24,9 @@ export const states = seriesChart({
     const series = model.seriesOf("states");
     return Object.entries(stateColors).flatMap(([state, color]) => {
       const found = best(series, state);
-      return found ? [{ series: [found], label: state, color: state === "erred" ? theme().text : color, slot: null }] : [];
+      return found
+        ? [{ series: [found], label: state, color: state === "erred" ? theme().text : color, slot: null }]
+        : [];
     });
   },
 });

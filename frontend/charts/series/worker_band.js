@@ -32,8 +32,17 @@ export function summarise(lines, points, window, chosen, color) {
   const band = bandOf(known, times);
   const outliers = outliersOf(known, times, band).map((place) => workers[place]);
   /** @type {Line} */
-  const all = { series: [], label: `${formatCount(workers.length)} workers: median, 5 % to 95 %`, color, slot: null, isAll: true };
-  const named = [...outliers.filter(({ slot }) => slot !== chosen), ...workers.filter(({ slot }) => slot === chosen)];
+  const all = {
+    series: [],
+    label: `${formatCount(workers.length)} workers: median, 5 % to 95 %`,
+    color,
+    slot: null,
+    isAll: true,
+  };
+  const named = [
+    ...outliers.filter(({ slot }) => slot !== chosen),
+    ...workers.filter(({ slot }) => slot === chosen),
+  ];
   return { band, lines: [all, ...lines.filter(({ slot }) => slot === null), ...named] };
 }
 
@@ -99,7 +108,16 @@ export function sampled(points, times) {
  */
 export function bandOf(lines, times) {
   /** @type {Points} */
-  const band = { time: [], mean: [], min: [], max: [], reach: times[1] - times[0], due: 0, breaks: new Set(), hasBand: true };
+  const band = {
+    time: [],
+    mean: [],
+    min: [],
+    max: [],
+    reach: times[1] - times[0],
+    due: 0,
+    breaks: new Set(),
+    hasBand: true,
+  };
   const buffer = new Float64Array(lines.length);
   times.forEach((time, place) => {
     let count = 0;

@@ -23,7 +23,8 @@ const MOST_BANDS = 2; // with a line for each of their workers
 export function workerLayers(layer) {
   return (context) => {
     const { model, timeline } = context;
-    if (haveLines(context, timeline)) return model.bandsBetween(timeline.start, timeline.stop).map((band) => bandLayer(layer, band));
+    if (haveLines(context, timeline))
+      return model.bandsBetween(timeline.start, timeline.stop).map((band) => bandLayer(layer, band));
     return [togetherLayer(layer), ...selectedLayers(layer)(context)];
   };
 }
@@ -67,10 +68,19 @@ export function workerLines(context, view, layer, isWanted, scale = 1) {
   const selected = there.filter((slot) => slot.key === chosen);
   const label = `${formatCount(there.length)} workers: mean, least and most`;
   const kinds = new Set(series.map(kindOf));
-  const firsts = [...new Map(all.map((one) => /** @type {const} */ ([kindOf(one), one])).reverse()).entries()];
+  const firsts = [
+    ...new Map(all.map((one) => /** @type {const} */ ([kindOf(one), one])).reverse()).entries(),
+  ];
   const lines = firsts
     .filter(([kind]) => kinds.has(kind))
-    .map(([, one]) => ({ series: [together(one)], label, color: theme().accent, slot: null, isAll: true, scale }));
+    .map(([, one]) => ({
+      series: [together(one)],
+      label,
+      color: theme().accent,
+      slot: null,
+      isAll: true,
+      scale,
+    }));
   return [...lines, ...linesOf(context, selected, series, scale)];
 }
 

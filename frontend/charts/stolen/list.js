@@ -68,7 +68,13 @@ class StolenList {
 
   table() {
     const rows = this.#found.map(({ time, key, prefix, victim, thief }) => {
-      return [isoTime(time), key, this.#context.model.prefixName(prefix), this.#worker(victim), this.#worker(thief)];
+      return [
+        isoTime(time),
+        key,
+        this.#context.model.prefixName(prefix),
+        this.#worker(victim),
+        this.#worker(thief),
+      ];
     });
     return { columns: ["time (UTC)", "key", "prefix", "from", "to"], rows };
   }
@@ -77,7 +83,9 @@ class StolenList {
     const { stolen, info } = this.#context;
     if (!info.has_agent) return "Steals are recorded by the agent only.";
     const more = this.#found.length - MOST;
-    const cut = stolen.isCut ? ` Only the first ${formatCount(stolen.list.length)} of ${formatCount(stolen.total)} are known: zoom in.` : "";
+    const cut = stolen.isCut
+      ? ` Only the first ${formatCount(stolen.list.length)} of ${formatCount(stolen.total)} are known: zoom in.`
+      : "";
     return `${more > 0 ? `and ${formatCount(more)} more` : this.#found.length ? "" : "None."}${cut}`.trim();
   }
 

@@ -13,7 +13,8 @@ import { goToTask, listItem } from "../side_list/items.js";
 
 const MOST = 8;
 
-const SUMMED = "Rows of this many workers sum up their tasks. The outliers name the longest ones; an unfolded worker shows each task.";
+const SUMMED =
+  "Rows of this many workers sum up their tasks. The outliers name the longest ones; an unfolded worker shows each task.";
 
 /** @type {Chart} */
 export const stragglersList = {
@@ -56,14 +57,22 @@ class StragglersList {
     this.#shown = list;
     this.#areSummed = areSummed;
     this.#list.replaceChildren(...list.slice(0, MOST).map((straggler) => this.#item(straggler)));
-    this.#note.textContent = list.length > MOST ? `and ${list.length - MOST} more` : list.length ? "" : areSummed ? SUMMED : "None.";
+    this.#note.textContent =
+      list.length > MOST ? `and ${list.length - MOST} more` : list.length ? "" : areSummed ? SUMMED : "None.";
   }
 
   table() {
     const { model } = this.#context;
     const rows = (this.#shown ?? []).map(({ key, prefix, lane, start, stop, factor }) => {
       const worker = model.workerOf(lane);
-      return [isoTime(start), key, model.prefixName(prefix), worker ? workerLabel(worker) : "", microseconds(stop - start), factor];
+      return [
+        isoTime(start),
+        key,
+        model.prefixName(prefix),
+        worker ? workerLabel(worker) : "",
+        microseconds(stop - start),
+        factor,
+      ];
     });
     return { columns: ["begin (UTC)", "key", "prefix", "worker", "seconds", "times the median"], rows };
   }
@@ -74,6 +83,8 @@ class StragglersList {
     const worker = model.workerOf(lane);
     const where = worker ? ` · ${workerLabel(worker)}` : "";
     const text = `${formatDuration(stop - start)} · ${factorText(factor)}${where}`;
-    return listItem(key || model.prefixName(prefix), key, text, () => goToTask(this.#context, { key, prefix }, start));
+    return listItem(key || model.prefixName(prefix), key, text, () =>
+      goToTask(this.#context, { key, prefix }, start),
+    );
   }
 }

@@ -49,16 +49,27 @@ class EnvironmentTable {
       [
         { name: "name", title: "what", value: ({ name }) => name },
         { name: "kind", title: "kind", value: ({ kind }) => kind },
-        { name: "differs", title: "differs", value: ({ differs }) => (differs ? "differs" : ""), help: "Whether the processes have different values" },
+        {
+          name: "differs",
+          title: "differs",
+          value: ({ differs }) => (differs ? "differs" : ""),
+          help: "Whether the processes have different values",
+        },
         { name: "scheduler", title: "scheduler", value: ({ scheduler }) => scheduler ?? "" },
-        { name: "client", title: "client", value: ({ client }) => client ?? "", help: "The last client that opened a run" },
+        {
+          name: "client",
+          title: "client",
+          value: ({ client }) => client ?? "",
+          help: "The last client that opened a run",
+        },
         { name: "workers", title: "workers", value: textOf },
       ],
       {
         label: "facts",
         empty: "Nothing is known of the processes of this window.",
         key: ({ kind, name }) => `${kind} ${name}`,
-        find: (fact) => `${fact.name} ${fact.kind} ${fact.differs ? "differs" : ""} ${fact.scheduler ?? ""} ${fact.client ?? ""} ${textOf(fact)}`,
+        find: (fact) =>
+          `${fact.name} ${fact.kind} ${fact.differs ? "differs" : ""} ${fact.scheduler ?? ""} ${fact.client ?? ""} ${textOf(fact)}`,
         open: (fact) => this.#details(fact),
       },
     );
@@ -88,16 +99,25 @@ class EnvironmentTable {
     const { answer, message } = this.#data;
     const facts = answer?.facts ?? [];
     const order = (/** @type {Fact} */ { differs }) => (differs ? 0 : 1);
-    this.#table.show([...facts].sort((one, other) => order(one) - order(other)), message);
+    this.#table.show(
+      [...facts].sort((one, other) => order(one) - order(other)),
+      message,
+    );
     const count = facts.filter(({ differs }) => differs).length;
-    const differences = count ? `${formatCountOf(count, "difference")} between the processes.` : "All processes are alike.";
-    this.#note.textContent = facts.length ? `${differences} ${this.#missing(answer?.is_hidden ?? false)}` : "";
+    const differences = count
+      ? `${formatCountOf(count, "difference")} between the processes.`
+      : "All processes are alike.";
+    this.#note.textContent = facts.length
+      ? `${differences} ${this.#missing(answer?.is_hidden ?? false)}`
+      : "";
   }
 
   /** @param {boolean} isHidden; what is not told, and why */
   #missing(isHidden) {
     if (isHidden) return "A link tells no more of the workers' machines.";
-    return this.#context.info.has_agent ? "" : "The agent adds machines, packages, configuration and environment (docs/agent.md).";
+    return this.#context.info.has_agent
+      ? ""
+      : "The agent adds machines, packages, configuration and environment (docs/agent.md).";
   }
 
   /** @param {Fact} fact */
@@ -110,14 +130,24 @@ class EnvironmentTable {
         const button = element("button", "worker-link", workerLabel(worker));
         button.type = "button";
         button.title = "Select the worker";
-        button.addEventListener("click", () => selection.set({ worker: selection.worker === id ? null : id }));
+        button.addEventListener("click", () =>
+          selection.set({ worker: selection.worker === id ? null : id }),
+        );
         return [button, " "];
       });
       const rest = count - workers.length;
       const more = rest > 0 ? [`and ${formatCount(rest)} more`] : [];
-      return element("li", "", element("b", "", value || "none"), ` ${formatCountOf(count, "worker")}: `, ...buttons, ...more);
+      return element(
+        "li",
+        "",
+        element("b", "", value || "none"),
+        ` ${formatCountOf(count, "worker")}: `,
+        ...buttons,
+        ...more,
+      );
     });
-    if (fact.more_values) items.push(element("li", "", `and ${formatCountOf(fact.more_values, "other value")}`));
+    if (fact.more_values)
+      items.push(element("li", "", `and ${formatCountOf(fact.more_values, "other value")}`));
     return element("ul", "fact-values", ...items);
   }
 }
@@ -126,7 +156,9 @@ class EnvironmentTable {
 function textOf({ values, more_values }) {
   if (!values.length) return "";
   if (values.length === 1 && !more_values) return values[0].value || "none";
-  const shown = values.slice(0, MOST_SHOWN).map(({ value, count }) => `${value || "none"} (${formatCount(count)})`);
+  const shown = values
+    .slice(0, MOST_SHOWN)
+    .map(({ value, count }) => `${value || "none"} (${formatCount(count)})`);
   const rest = values.length - shown.length + more_values;
   return [...shown, ...(rest > 0 ? [`${formatCount(rest)} more`] : [])].join(", ");
 }

@@ -49,9 +49,19 @@ class EventList {
     this.#table = new DataTable(
       parent,
       [
-        { name: "time", title: "time (UTC)", value: ({ time }) => isoTime(time), cell: ({ time }) => formatTime(time, 3) },
+        {
+          name: "time",
+          title: "time (UTC)",
+          value: ({ time }) => isoTime(time),
+          cell: ({ time }) => formatTime(time, 3),
+        },
         { name: "kind", title: "event", value: ({ kind }) => markOf(kind).label },
-        { name: "topic", title: "topic", value: topicOf, help: "Of a message that was logged to a topic of Dask" },
+        {
+          name: "topic",
+          title: "topic",
+          value: topicOf,
+          help: "Of a message that was logged to a topic of Dask",
+        },
         { name: "worker", title: "worker", value: ({ worker }) => this.#nameOf(worker) },
         { name: "message", title: "message", value: ({ message }) => message },
       ],
@@ -59,12 +69,14 @@ class EventList {
         label: "events",
         empty: "Nothing happened in this window.",
         key: (event) => `${event.time} ${event.kind} ${event.worker} ${event.message}`,
-        find: (event) => `${event.kind} ${markOf(event.kind).label} ${topicOf(event)} ${this.#nameOf(event.worker)} ${event.message}`,
+        find: (event) =>
+          `${event.kind} ${markOf(event.kind).label} ${topicOf(event)} ${this.#nameOf(event.worker)} ${event.message}`,
         choose: ({ time, worker }) => {
           if (worker !== null) context.selection.set({ worker });
           context.timeline.jump(time);
         },
-        open: ({ detail }) => Object.assign(element("pre", "event-detail", JSON.stringify(detail, null, 1)), { tabIndex: 0 }),
+        open: ({ detail }) =>
+          Object.assign(element("pre", "event-detail", JSON.stringify(detail, null, 1)), { tabIndex: 0 }),
       },
     );
     parent.append(this.#note);
@@ -94,8 +106,14 @@ class EventList {
     const { answer, message } = this.#data;
     const { start, stop } = this.#view ?? { start: 0, stop: Infinity };
     // a file answers with those of the whole run
-    this.#table.show((answer ?? []).filter(({ time }) => time >= start && time < stop), message);
-    this.#note.textContent = (answer?.length ?? 0) < MOST ? "" : `These are the first ${MOST} events of the window: zoom in to see the others.`;
+    this.#table.show(
+      (answer ?? []).filter(({ time }) => time >= start && time < stop),
+      message,
+    );
+    this.#note.textContent =
+      (answer?.length ?? 0) < MOST
+        ? ""
+        : `These are the first ${MOST} events of the window: zoom in to see the others.`;
   }
 
   /** @param {number|null} id */

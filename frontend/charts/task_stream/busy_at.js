@@ -33,7 +33,9 @@ export function busyAt(lanes, tiles, model, time, pixel) {
       visitBusy(tile, model, lane, start, stop, (_, __, slot, ___, ____, seconds) => add(slot, seconds));
     }
   }
-  const prefixes = [...bySlot].filter(([, threads]) => threads >= LEAST).sort((one, other) => other[1] - one[1]);
+  const prefixes = [...bySlot]
+    .filter(([, threads]) => threads >= LEAST)
+    .sort((one, other) => other[1] - one[1]);
   return { threads: lanes.length, computing, prefixes };
 }
 

@@ -58,7 +58,12 @@ function outline(context, { lane, start, stop }, { x, row }, ...strokes) {
   for (const [width, color] of strokes) {
     context.strokeStyle = color;
     context.lineWidth = width;
-    context.strokeRect(left, place.top + 0.5, Math.max(right - left, NARROWEST), Math.max(place.height - 2, 1));
+    context.strokeRect(
+      left,
+      place.top + 0.5,
+      Math.max(right - left, NARROWEST),
+      Math.max(place.height - 2, 1),
+    );
   }
 }
 
@@ -70,7 +75,10 @@ function outline(context, { lane, start, stop }, { x, row }, ...strokes) {
  * @param {string} color
  */
 function arrows(context, lines, places, below, color) {
-  for (const [width, of] of /** @type {[number, string][]} */ ([[4, below], [1.5, color]])) {
+  for (const [width, of] of /** @type {[number, string][]} */ ([
+    [4, below],
+    [1.5, color],
+  ])) {
     context.strokeStyle = context.fillStyle = of;
     context.lineWidth = width;
     for (const line of lines) arrow(context, line, places);

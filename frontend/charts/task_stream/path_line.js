@@ -18,7 +18,10 @@ const COMPUTING = ["computing", "recomputing", "failed"];
 export function drawPath(context, pieces, { rows, height }, x, scroll) {
   const numbers = new Map(rows.flatMap(({ lanes }, number) => lanes.map((lane) => [lane, number])));
   const { text, plot } = theme();
-  for (const [width, color] of /** @type {[number, string][]} */ ([[5, plot], [2, text]])) {
+  for (const [width, color] of /** @type {[number, string][]} */ ([
+    [5, plot],
+    [2, text],
+  ])) {
     context.lineWidth = width;
     context.strokeStyle = color;
     /** @type {{x: number, y: number}|null} the end of the piece before */

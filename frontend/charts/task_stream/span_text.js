@@ -60,7 +60,8 @@ function lifetimeOf(model, lanes) {
  */
 function describeSpan(span, model, stragglers, where) {
   const erred = span.status === ERROR;
-  const color = span.action !== COMPUTE ? ACTION_COLORS[span.action] : erred ? ERRED_COLOR : model.color(span.prefix);
+  const color =
+    span.action !== COMPUTE ? ACTION_COLORS[span.action] : erred ? ERRED_COLOR : model.color(span.prefix);
   /** @type {Line[]} */
   const lines = [
     [ACTIONS[span.action] ?? "?", model.prefixName(span.prefix), color],
@@ -91,7 +92,12 @@ function describeShares(hit, model, where, threads) {
   for (const { prefix, action, seconds, count } of hit.shares.slice(0, MOST_SHARES)) {
     const computed = nameOfPrefix(prefix, model);
     const name = action === COMPUTE ? computed : `${computed}, ${ACTIONS[action]}`;
-    const color = action !== COMPUTE ? ACTION_COLORS[action] : prefix === OTHER_PREFIXES ? undefined : model.color(prefix);
+    const color =
+      action !== COMPUTE
+        ? ACTION_COLORS[action]
+        : prefix === OTHER_PREFIXES
+          ? undefined
+          : model.color(prefix);
     const times = count ? `, ${count}×` : "";
     lines.push([name, `${formatDuration(seconds)}${times}`, color]);
   }

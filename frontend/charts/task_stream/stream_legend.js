@@ -14,7 +14,8 @@ const HINT = "Click to highlight, click again to hide. Ctrl + click hides and sh
 /** @type {Record<string, string>} */
 const MEANINGS = {
   straggler: "It computed over five times as long as the median of its prefix",
-  retried: "The task was computed before: it is retried after an error, or the worker with its result was lost",
+  retried:
+    "The task was computed before: it is retried after an error, or the worker with its result was lost",
   stolen: "Dask moved the task from a worker with much work to this one",
 };
 const OTHERS = ["transfer", "disk", "serialization", "erred", "straggler", "retried", "stolen"];
@@ -54,7 +55,12 @@ export class StreamLegend {
       entry.title = MEANINGS[name] ?? "";
       return entry;
     });
-    this.#others = [element("li", "", this.#rest, this.#found), element("li", "", this.#search), ...others, element("li", "legend-choice", choice)];
+    this.#others = [
+      element("li", "", this.#rest, this.#found),
+      element("li", "", this.#search),
+      ...others,
+      element("li", "legend-choice", choice),
+    ];
     this.draw();
   }
 
@@ -66,16 +72,29 @@ export class StreamLegend {
     const drawn = `${model.version} ${selection.prefix} ${[...selection.hidden]} ${most} ${hasExactColors()} ${query}`;
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
-    const all = [...model.prefixes.values()].sort((one, other) => (other.seconds ?? 0) - (one.seconds ?? 0) || one.id - other.id);
+    const all = [...model.prefixes.values()].sort(
+      (one, other) => (other.seconds ?? 0) - (one.seconds ?? 0) || one.id - other.id,
+    );
     const found = query ? all.filter(({ name }) => name.toLowerCase().includes(query)) : all;
     const entries = found.slice(0, most).map((prefix) => this.#entry(prefix));
     const left = found.length - entries.length;
-    this.#drawRest(found.slice(most).map(({ id }) => id), query !== "");
-    this.#found.textContent = !query ? "" : found.length ? (left ? `and ${formatCount(left)} more` : "") : "no prefix has that in its name";
+    this.#drawRest(
+      found.slice(most).map(({ id }) => id),
+      query !== "",
+    );
+    this.#found.textContent = !query
+      ? ""
+      : found.length
+        ? left
+          ? `and ${formatCount(left)} more`
+          : ""
+        : "no prefix has that in its name";
     this.#search.hidden = all.length <= most && !query;
     this.#exact.checked = hasExactColors();
     const items = [...entries, ...this.#others];
-    const isSame = items.length === this.list.children.length && items.every((item, place) => item === this.list.children[place]);
+    const isSame =
+      items.length === this.list.children.length &&
+      items.every((item, place) => item === this.list.children[place]);
     if (!isSame) this.list.replaceChildren(...items);
   }
 

@@ -14,8 +14,21 @@ import { visitBusy, visitSpans } from "./lanes/index.js";
 /** @typedef {import("../chart_menu/table.js").Cell} Cell */
 
 const MOST = 100_000; // rows
-const COLUMNS = ["begin (UTC)", "worker", "thread", "prefix", "key", "action", "seconds", "tasks", "size (bytes)", "type", "status"];
-const SUMMED = "Rows without a key sum up the tasks of one prefix in a bin: zoom in for single tasks, or export the run.";
+const COLUMNS = [
+  "begin (UTC)",
+  "worker",
+  "thread",
+  "prefix",
+  "key",
+  "action",
+  "seconds",
+  "tasks",
+  "size (bytes)",
+  "type",
+  "status",
+];
+const SUMMED =
+  "Rows without a key sum up the tasks of one prefix in a bin: zoom in for single tasks, or export the run.";
 
 /**
  * @param {Tile[]} tiles
@@ -36,18 +49,37 @@ export function streamTable(tiles, model, lanes, view, label = null) {
         const start = block.numbers("start")[row];
         if (Math.max(start, view.start) < tile.start) return; // the tile before has it
         const duration = microseconds(block.numbers("stop")[row] - start);
-        const texts = [block.numbers("nbytes")[row], block.texts("typename").at(row), STATUSES[block.numbers("status")[row]] ?? ""];
-        rows.push({ start, cells: [...where, ...kind(model, block, row, block.texts("key").at(row)), duration, 1, ...texts] });
+        const texts = [
+          block.numbers("nbytes")[row],
+          block.texts("typename").at(row),
+          STATUSES[block.numbers("status")[row]] ?? "",
+        ];
+        rows.push({
+          start,
+          cells: [...where, ...kind(model, block, row, block.texts("key").at(row)), duration, 1, ...texts],
+        });
       });
       visitBusy(tile, model, lane, view.start, view.stop, (block, row, _, from, __, seconds) => {
         hasSums = true;
-        rows.push({ start: from, cells: [...where, ...kind(model, block, row, ""), microseconds(seconds), block.numbers("count")[row], null, "", ""] });
+        rows.push({
+          start: from,
+          cells: [
+            ...where,
+            ...kind(model, block, row, ""),
+            microseconds(seconds),
+            block.numbers("count")[row],
+            null,
+            "",
+            "",
+          ],
+        });
       });
       if (rows.length > MOST) break;
     }
   }
   rows.sort((one, other) => one.start - other.start);
-  const left = rows.length > MOST ? `Only ${formatCount(MOST)} rows are included: zoom in, or export the run.` : "";
+  const left =
+    rows.length > MOST ? `Only ${formatCount(MOST)} rows are included: zoom in, or export the run.` : "";
   const note = [left, hasSums ? SUMMED : ""].filter(Boolean).join(" ");
   const columns = label === null ? COLUMNS : [...COLUMNS.slice(0, 2), label, ...COLUMNS.slice(2)];
   return { columns, rows: rows.slice(0, MOST).map(({ start, cells }) => [isoTime(start), ...cells]), note };
@@ -73,5 +105,9 @@ function place(model, lane, label) {
  * @returns {Cell[]} prefix, key and action
  */
 function kind(model, block, row, key) {
-  return [nameOfPrefix(block.numbers("prefix")[row], model), key, ACTIONS[block.numbers("action")[row]] ?? ""];
+  return [
+    nameOfPrefix(block.numbers("prefix")[row], model),
+    key,
+    ACTIONS[block.numbers("action")[row]] ?? "",
+  ];
 }

@@ -136,8 +136,18 @@ class TaskStream {
     const before = this.#view;
     this.#view = view;
     if (this.#isPointed) this.#readout.hide();
-    else this.#readout.show(view, this.#rowsInSight().flatMap((row) => row.lanes), this.#tiles.all);
-    if (before?.tiles === view.tiles && !this.isPartial && (before.state === view.state || !this.#controls.needsState)) return;
+    else
+      this.#readout.show(
+        view,
+        this.#rowsInSight().flatMap((row) => row.lanes),
+        this.#tiles.all,
+      );
+    if (
+      before?.tiles === view.tiles &&
+      !this.isPartial &&
+      (before.state === view.state || !this.#controls.needsState)
+    )
+      return;
     this.cover(view); // what has come decides which rows there are
     if (!this.#isChanged(view)) return this.#goOn(view);
     this.#layOut(view);
@@ -184,8 +194,19 @@ class TaskStream {
    * @param {View} view
    */
   #isChanged({ start, stop, width, revision, state }) {
-    const [content, unloaded] = [contentOf(this.#tiles.all), JSON.stringify(this.#tiles.unloaded(this.#tiles.layers))];
-    return this.#shown.changes(start, stop, width, revision, this.#controls.needsState ? state : null, content, unloaded);
+    const [content, unloaded] = [
+      contentOf(this.#tiles.all),
+      JSON.stringify(this.#tiles.unloaded(this.#tiles.layers)),
+    ];
+    return this.#shown.changes(
+      start,
+      stop,
+      width,
+      revision,
+      this.#controls.needsState ? state : null,
+      content,
+      unloaded,
+    );
   }
 
   /** @param {View} view */
@@ -218,7 +239,9 @@ class TaskStream {
     this.#surface.clear(left + view.width + RIGHT_GUTTER, this.#height);
     if (!this.#layout.rows.length) {
       this.#painter.forget();
-      const kept = this.#controls.labels.keep ? "no workers with this label in this window" : "no workers in this window";
+      const kept = this.#controls.labels.keep
+        ? "no workers with this label in this window"
+        : "no workers in this window";
       return label(context, kept, left, left + view.width, this.#height / 2, colors.muted);
     }
     this.#paintLanes(view, left);
@@ -229,7 +252,8 @@ class TaskStream {
     this.#drawGaps(view, left);
     this.#drawUnloaded(view, left);
     const { labelled } = this.#painter;
-    if (this.#layout.height >= LABEL_HEIGHT) drawBarLabels(context, labelled, this.#context.model, left, this.#surface.ratio);
+    if (this.#layout.height >= LABEL_HEIGHT)
+      drawBarLabels(context, labelled, this.#context.model, left, this.#surface.ratio);
     for (const group of this.#layout.groups) this.#drawLifetimes(group, view, left);
     drawPath(context, this.#context.criticalPath.pieces, this.#layout, this.#x, this.#scroll);
     drawLineage(context, this.#context.lineage, this.#layout, this.#x, this.#scroll);
@@ -254,13 +278,22 @@ class TaskStream {
   /** "3 workers (7 lifetimes)": those that have rows. */
   get summary() {
     const slots = new Set(this.#layout.groups.flatMap((group) => group.slots));
-    return formatWorkers(slots.size, [...slots].reduce((sum, { lifetimes }) => sum + lifetimes.length, 0));
+    return formatWorkers(
+      slots.size,
+      [...slots].reduce((sum, { lifetimes }) => sum + lifetimes.length, 0),
+    );
   }
 
   /** Of the rows in sight. */
   table() {
     const lanes = new Set(this.#rowsInSight().flatMap((row) => row.lanes));
-    return streamTable(this.#tiles.all, this.#context.model, [...lanes], this.#view ?? { start: 0, stop: 0 }, this.#controls.labels.chosen);
+    return streamTable(
+      this.#tiles.all,
+      this.#context.model,
+      [...lanes],
+      this.#view ?? { start: 0, stop: 0 },
+      this.#controls.labels.chosen,
+    );
   }
 
   #rowsInSight() {
@@ -304,7 +337,15 @@ class TaskStream {
     const colors = theme();
     const { events, timeline } = this.#context;
     const gaps = events.gapsBetween(view.start, view.stop, "tasks");
-    for (const [gap, from, to] of drawGaps(context, gaps, this.#x, [left, left + view.width], 0, this.#height, timeline.end)) {
+    for (const [gap, from, to] of drawGaps(
+      context,
+      gaps,
+      this.#x,
+      [left, left + view.width],
+      0,
+      this.#height,
+      timeline.end,
+    )) {
       label(context, gap.label, from, to, this.#height / 2, colors.warning);
     }
   }
@@ -316,10 +357,18 @@ class TaskStream {
    */
   #drawUnloaded(view, left) {
     const step = this.#layout.height;
-    const draw = (/** @type {string[]} */ layers, /** @type {number} */ first, /** @type {number} */ last) => {
+    const draw = (
+      /** @type {string[]} */ layers,
+      /** @type {number} */ first,
+      /** @type {number} */ last,
+    ) => {
       const parts = this.#tiles.unloaded(layers);
-      const [top, bottom] = [Math.max(first * step - this.#scroll, 0), Math.min(last * step - this.#scroll, this.#height)];
-      if (bottom > top) drawUnloaded(this.#surface.context, parts, this.#x, [left, left + view.width], top, bottom - top);
+      const [top, bottom] = [
+        Math.max(first * step - this.#scroll, 0),
+        Math.min(last * step - this.#scroll, this.#height),
+      ];
+      if (bottom > top)
+        drawUnloaded(this.#surface.context, parts, this.#x, [left, left + view.width], top, bottom - top);
     };
     const { rows } = this.#layout;
     const { layers } = this.#tiles;
@@ -373,13 +422,17 @@ class TaskStream {
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const number = Math.floor((y + this.#scroll) / this.#layout.height);
     const row = this.#layout.rows[number] ?? null;
-    const group = this.#layout.groups.find(({ first, count }) => number >= first && number < first + count) ?? null;
+    const group =
+      this.#layout.groups.find(({ first, count }) => number >= first && number < first + count) ?? null;
     const view = this.#view;
     const left = leftGutter();
-    if (!view || !row || x < left || x > left + view.width) return { x, y, row, group, hit: null, ended: null };
+    if (!view || !row || x < left || x > left + view.width)
+      return { x, y, row, group, hit: null, ended: null };
     const pixel = (view.stop - view.start) / view.width;
     const time = view.start + (x - left) * pixel;
-    const hit = row.lanes.length ? hitLanes(this.#tiles.all, this.#context.model, row, time, pixel, this.#context.selection.hidden) : null;
+    const hit = row.lanes.length
+      ? hitLanes(this.#tiles.all, this.#context.model, row, time, pixel, this.#context.selection.hidden)
+      : null;
     const ended = group?.slots.length === 1 ? endNear(group.slots[0].lifetimes, time, REACH * pixel) : null;
     return { x, y, row, group, hit, ended };
   }
@@ -393,8 +446,10 @@ class TaskStream {
     this.#surface.canvas.style.cursor = isName || hit ? "pointer" : "";
     this.#asked = "";
     if (isDragging || !group || !row) return this.#tooltip.hide();
-    const lifetimes = group.slots.length === 1 ? (this.#context.model.slots.get(group.slots[0].key)?.lifetimes ?? []) : [];
-    const about = isName && lifetimes.length ? describeWorker(lifetimes) : ended ? describeEnd(ended, lifetimes) : null;
+    const lifetimes =
+      group.slots.length === 1 ? (this.#context.model.slots.get(group.slots[0].key)?.lifetimes ?? []) : [];
+    const about =
+      isName && lifetimes.length ? describeWorker(lifetimes) : ended ? describeEnd(ended, lifetimes) : null;
     if (about) return this.#tooltip.show(x, y, about.title, about.lines);
     if (!hit) return this.#tooltip.hide();
     const { title, lines } = describeHit(hit, this.#context, group.label, row);

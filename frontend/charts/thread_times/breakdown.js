@@ -63,7 +63,16 @@ class Breakdown {
   draw(view) {
     const { threadTimes, selection, model } = this.#context;
     threadTimes.update(view);
-    if (!this.#shown.changes(threadTimes.answer, threadTimes.message, selection.worker, selection.prefix, model.version)) return;
+    if (
+      !this.#shown.changes(
+        threadTimes.answer,
+        threadTimes.message,
+        selection.worker,
+        selection.prefix,
+        model.version,
+      )
+    )
+      return;
     this.#render();
   }
 
@@ -71,8 +80,13 @@ class Breakdown {
     const { answer } = this.#context.threadTimes;
     const missing = missingText(this.#context);
     this.#all.replaceChildren(...(answer && !missing ? [stackedBar(partsOf(answer))] : []));
-    this.#table.show(answer && !missing ? rowsOf(answer, this.#rows, (worker) => workerName(this.#context, worker)) : [], missing);
-    this.#computing.replaceChildren(...(answer && !missing ? computingPart(answer.computing, this.#context.model) : []));
+    this.#table.show(
+      answer && !missing ? rowsOf(answer, this.#rows, (worker) => workerName(this.#context, worker)) : [],
+      missing,
+    );
+    this.#computing.replaceChildren(
+      ...(answer && !missing ? computingPart(answer.computing, this.#context.model) : []),
+    );
     this.#note.textContent = [partText(this.#context), this.#leftOut()].filter(Boolean).join(" ");
     this.#note.hidden = !this.#note.textContent;
   }
@@ -84,8 +98,15 @@ class Breakdown {
 
   #leftOut() {
     const { answer } = this.#context.threadTimes;
-    const count = this.#rows === "workers" ? answer?.other_workers : this.#rows === "prefixes" ? answer?.other_prefixes : 0;
-    return count ? `${count} more ${ROWS[this.#rows].title} are left out: those that were idle or took least.` : "";
+    const count =
+      this.#rows === "workers"
+        ? answer?.other_workers
+        : this.#rows === "prefixes"
+          ? answer?.other_prefixes
+          : 0;
+    return count
+      ? `${count} more ${ROWS[this.#rows].title} are left out: those that were idle or took least.`
+      : "";
   }
 
   /** @param {RowsName} name */
@@ -99,7 +120,8 @@ class Breakdown {
   #go({ kind, worker, prefix }) {
     const { selection, timeline, threadTimes } = this.#context;
     if (worker !== null) return selection.set({ worker: selection.worker === worker ? null : worker });
-    if (prefix !== null) return selection.set({ prefix: selection.prefix === prefix ? null : prefix, key: null });
+    if (prefix !== null)
+      return selection.set({ prefix: selection.prefix === prefix ? null : prefix, key: null });
     const { answer } = threadTimes;
     if (!answer) return;
     const { start, width, seconds } = answer.over_time;
@@ -114,12 +136,41 @@ class Breakdown {
     const isOfKinds = this.#rows === "kinds";
     /** @type {import("../data_table/data_table.js").Column<Row>[]} */
     const columns = [
-      { name: "name", title: ROWS[this.#rows].heading, value: ({ name }) => name, cell: (row) => this.#nameCell(row) },
-      { name: "seconds", title: "time of threads", unit: "s", value: ({ seconds }) => seconds, text: ({ seconds }) => formatDuration(seconds) },
-      { name: "share", title: "share", help: "Of the time of all threads", value: ({ share }) => share, text: ({ share }) => formatPercent(share) },
+      {
+        name: "name",
+        title: ROWS[this.#rows].heading,
+        value: ({ name }) => name,
+        cell: (row) => this.#nameCell(row),
+      },
+      {
+        name: "seconds",
+        title: "time of threads",
+        unit: "s",
+        value: ({ seconds }) => seconds,
+        text: ({ seconds }) => formatDuration(seconds),
+      },
+      {
+        name: "share",
+        title: "share",
+        help: "Of the time of all threads",
+        value: ({ share }) => share,
+        text: ({ share }) => formatPercent(share),
+      },
     ];
-    if (isOfKinds) columns.push({ name: "meaning", title: "meaning", value: ({ help }) => help, cell: ({ help }) => element("span", "time-meaning", help) });
-    else columns.push({ name: "parts", title: "parts", value: partsText, cell: ({ parts }) => stackedBar(parts) });
+    if (isOfKinds)
+      columns.push({
+        name: "meaning",
+        title: "meaning",
+        value: ({ help }) => help,
+        cell: ({ help }) => element("span", "time-meaning", help),
+      });
+    else
+      columns.push({
+        name: "parts",
+        title: "parts",
+        value: partsText,
+        cell: ({ parts }) => stackedBar(parts),
+      });
     if (this.#rows === "prefixes") {
       columns.push({
         name: "blamed",
@@ -139,7 +190,8 @@ class Breakdown {
       hint: ({ help, name }) => help || name,
       choose: (row) => this.#go(row),
       isChosen: ({ worker, prefix }) =>
-        (worker !== null && model.slotOf(worker)?.key === model.slotOf(selection.worker)?.key) || (prefix !== null && prefix === selection.prefix),
+        (worker !== null && model.slotOf(worker)?.key === model.slotOf(selection.worker)?.key) ||
+        (prefix !== null && prefix === selection.prefix),
     });
   }
 

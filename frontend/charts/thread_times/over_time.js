@@ -66,8 +66,15 @@ class OverTime {
 
   table() {
     const { start = 0, width = 0 } = this.#over ?? {};
-    const rows = this.#tops.map((_, bin) => [isoTime(start + bin * width), ...this.#layers.map(({ threads }) => threads[bin])]);
-    return { columns: ["time (UTC)", ...this.#layers.map(({ label }) => `${label} (threads)`)], rows, note: partText(this.#context) };
+    const rows = this.#tops.map((_, bin) => [
+      isoTime(start + bin * width),
+      ...this.#layers.map(({ threads }) => threads[bin]),
+    ]);
+    return {
+      columns: ["time (UTC)", ...this.#layers.map(({ label }) => `${label} (threads)`)],
+      rows,
+      note: partText(this.#context),
+    };
   }
 
   get #over() {

@@ -30,9 +30,23 @@ export function rowsOf(found, name, workerName) {
     })); // prettier-ignore
   }
   if (name === "workers") {
-    return found.workers.map(({ worker, seconds }) => ({ ...row(found, seconds, all), key: String(worker), name: workerName(worker), worker, prefix: null, blamed: null }));
+    return found.workers.map(({ worker, seconds }) => ({
+      ...row(found, seconds, all),
+      key: String(worker),
+      name: workerName(worker),
+      worker,
+      prefix: null,
+      blamed: null,
+    }));
   }
-  return found.prefixes.map(({ prefix, name, seconds, blamed }) => ({ ...row(found, seconds, all), key: String(prefix), name, worker: null, prefix, blamed }));
+  return found.prefixes.map(({ prefix, name, seconds, blamed }) => ({
+    ...row(found, seconds, all),
+    key: String(prefix),
+    name,
+    worker: null,
+    prefix,
+    blamed,
+  }));
 }
 
 /**
@@ -63,6 +77,11 @@ function row(found, seconds, all) {
  */
 function parts({ kinds }, seconds) {
   const sum = seconds.reduce((one, other) => one + other, 0);
-  const every = kinds.map(({ kind, title }, place) => ({ kind, title, seconds: seconds[place], share: sum ? seconds[place] / sum : 0 }));
+  const every = kinds.map(({ kind, title }, place) => ({
+    kind,
+    title,
+    seconds: seconds[place],
+    share: sum ? seconds[place] / sum : 0,
+  }));
   return every.filter((part) => part.seconds > 0);
 }

@@ -15,6 +15,9 @@ export function stackedBar(parts) {
   });
   const bar = element("span", "time-bar", ...pieces);
   bar.setAttribute("role", "img");
-  bar.setAttribute("aria-label", parts.map(({ title, share }) => `${title} ${formatPercent(share)}`).join(", "));
+  bar.setAttribute(
+    "aria-label",
+    parts.map(({ title, share }) => `${title} ${formatPercent(share)}`).join(", "),
+  );
   return bar;
 }

@@ -44,10 +44,21 @@ class WaitedForTable {
     /** @type {import("../data_table/data_table.js").Column<Task>[]} */
     const columns = [
       { name: "key", title: "task", value: ({ key }) => key },
-      { name: "seconds", title: "others waited", unit: "s", value: ({ seconds }) => microseconds(seconds), text: ({ seconds }) => formatDuration(seconds) },
+      {
+        name: "seconds",
+        title: "others waited",
+        unit: "s",
+        value: ({ seconds }) => microseconds(seconds),
+        text: ({ seconds }) => formatDuration(seconds),
+      },
       { name: "took", title: "took", unit: "s", value: took, text: (task) => formatDuration(took(task)) },
       { name: "worker", title: "worker", value: ({ worker }) => workerName(context, worker) },
-      { name: "start", title: "began", value: ({ start }) => isoTime(start), text: ({ start }) => formatTime(start, 3) },
+      {
+        name: "start",
+        title: "began",
+        value: ({ start }) => isoTime(start),
+        text: ({ start }) => formatTime(start, 3),
+      },
     ];
     this.#table = new DataTable(parent, columns, {
       label: "tasks that others waited for",

@@ -70,7 +70,10 @@ function stepFor(first, last, width, write) {
   const fits = (/** @type {number} */ step) => {
     const room = (step * pixels - APART) / CHARACTER;
     if (room < 1) return false;
-    return write(last, step).length <= room && multiples(first, last, step).every((time) => write(time, step).length <= room);
+    return (
+      write(last, step).length <= room &&
+      multiples(first, last, step).every((time) => write(time, step).length <= room)
+    );
   };
   return STEPS.find(fits) ?? STEPS[STEPS.length - 1];
 }
@@ -107,5 +110,7 @@ function elapsedText(elapsed) {
 
 /** @param {number} elapsed a round number: without decimals that say nothing */
 function short(elapsed) {
-  return formatDuration(elapsed).replace(/(\.\d*?)0+(?= )/, "$1").replace(/\.(?= )/, "");
+  return formatDuration(elapsed)
+    .replace(/(\.\d*?)0+(?= )/, "$1")
+    .replace(/\.(?= )/, "");
 }

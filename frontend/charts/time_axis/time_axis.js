@@ -72,7 +72,10 @@ export class TimeAxis {
     this.#drawTexts(clock, x, CLOCK_LINE, colors.text);
     this.#drawTexts(elapsed, x, ELAPSED_LINE, colors.muted);
     this.#drawNames(left);
-    canvas.setAttribute("aria-label", `Time axis: ${instantText(start, stop, stop)} to ${instantText(stop, start, stop)} ${this.#zone}`);
+    canvas.setAttribute(
+      "aria-label",
+      `Time axis: ${instantText(start, stop, stop)} to ${instantText(stop, start, stop)} ${this.#zone}`,
+    );
   }
 
   /**
@@ -88,7 +91,8 @@ export class TimeAxis {
     context.textAlign = "center";
     for (const { time, text } of ticks) {
       const [middle, half] = [x(time), context.measureText(text).width / 2];
-      const isFree = line !== CLOCK_LINE || middle + half <= this.#taken[0] || middle - half >= this.#taken[1];
+      const isFree =
+        line !== CLOCK_LINE || middle + half <= this.#taken[0] || middle - half >= this.#taken[1];
       if (middle + half <= width && isFree) context.fillText(text, middle, line);
     }
   }

@@ -18,7 +18,14 @@ export const bandwidthTypes = seriesChart({
   empty:
     "No bandwidth by type was reported in this window. The agent reports it, for transfers of over 1 MB (docs/agent.md).",
   lines: ({ model }) => {
-    const series = [...model.seriesOf(LAYER)].sort((one, other) => one.labels.type.localeCompare(other.labels.type));
-    return series.slice(0, MOST).map((one, place) => ({ series: [one], label: one.labels.type, color: workerColor(place), slot: null }));
+    const series = [...model.seriesOf(LAYER)].sort((one, other) =>
+      one.labels.type.localeCompare(other.labels.type),
+    );
+    return series.slice(0, MOST).map((one, place) => ({
+      series: [one],
+      label: one.labels.type,
+      color: workerColor(place),
+      slot: null,
+    }));
   },
 });

@@ -46,7 +46,12 @@ class LargestTransfers {
       empty: "The selected worker has none of the largest transfers.",
       key: ({ start, sender, receiver, keys }) => `${start} ${sender} ${receiver} ${keys[0]?.key}`,
       find: ({ keys, waiting, sender, receiver }) =>
-        [...keys.map(({ key }) => key), waiting, workerName(context, sender), workerName(context, receiver)].join(" "),
+        [
+          ...keys.map(({ key }) => key),
+          waiting,
+          workerName(context, sender),
+          workerName(context, receiver),
+        ].join(" "),
       sorted: "nbytes",
       choose: (transfer) => this.#go(transfer),
       isChosen: ({ waiting }) => waiting !== null && waiting === context.selection.key,
@@ -62,7 +67,16 @@ class LargestTransfers {
   draw(view) {
     const { transfers, selection, model } = this.#context;
     transfers.show(view, selection.worker);
-    if (!this.#shown.changes(transfers.answer, transfers.message, selection.worker, selection.key, model.version)) return;
+    if (
+      !this.#shown.changes(
+        transfers.answer,
+        transfers.message,
+        selection.worker,
+        selection.key,
+        model.version,
+      )
+    )
+      return;
     const all = transfers.answer?.largest ?? [];
     const rows = all.filter(({ sender, receiver }) => isOfSelection(this.#context, sender, receiver));
     this.#table.show(rows, missingText(this.#context));
@@ -114,8 +128,11 @@ function nameOf({ keys, count }) {
 function keysOf({ keys, count }) {
   const list = element("ul", "transfer-keys");
   for (const { key, nbytes } of keys) {
-    list.append(element("li", "", key, element("span", "muted", nbytes === null ? "" : ` ${formatBytes(nbytes)}`)));
+    list.append(
+      element("li", "", key, element("span", "muted", nbytes === null ? "" : ` ${formatBytes(nbytes)}`)),
+    );
   }
-  if (count > keys.length) list.append(element("li", "muted", `and ${formatCount(count - keys.length)} more`));
+  if (count > keys.length)
+    list.append(element("li", "muted", `and ${formatCount(count - keys.length)} more`));
   return list;
 }

@@ -84,7 +84,10 @@ class TransferMatrix {
     this.#text.setAttribute("aria-live", "polite");
     this.#stage.tabIndex = 0;
     this.#stage.setAttribute("role", "application");
-    this.#stage.setAttribute("aria-label", "Matrix of transfers: the arrow keys go from pair to pair, Enter selects the receiver, with Shift the sender");
+    this.#stage.setAttribute(
+      "aria-label",
+      "Matrix of transfers: the arrow keys go from pair to pair, Enter selects the receiver, with Shift the sender",
+    );
     this.#stage.addEventListener("pointermove", (event) => this.#point(this.#cellOf(event)));
     this.#stage.addEventListener("pointerleave", () => this.#point(null));
     this.#stage.addEventListener("blur", () => this.#point(null));
@@ -100,14 +103,31 @@ class TransferMatrix {
   draw(view) {
     const { transfers, selection, model } = this.#context;
     transfers.show(view, selection.worker);
-    if (!this.#shown.changes(transfers.answer, transfers.message, selection.worker, model.version, this.#parent.clientWidth, isDarkTheme())) return;
+    if (
+      !this.#shown.changes(
+        transfers.answer,
+        transfers.message,
+        selection.worker,
+        model.version,
+        this.#parent.clientWidth,
+        isDarkTheme(),
+      )
+    )
+      return;
     this.#paint();
   }
 
   table() {
     const places = this.#places.map((_, place) => place);
-    const rows = places.map((row) => [this.#names[row], ...places.map((column) => this.#valueAt(row, column) ?? null)]);
-    return { columns: [`sender (${QUANTITIES[this.#quantity].label})`, ...this.#names], rows, note: partText(this.#context) };
+    const rows = places.map((row) => [
+      this.#names[row],
+      ...places.map((column) => this.#valueAt(row, column) ?? null),
+    ]);
+    return {
+      columns: [`sender (${QUANTITIES[this.#quantity].label})`, ...this.#names],
+      rows,
+      note: partText(this.#context),
+    };
   }
 
   /** @returns {Answer|null} */
@@ -121,7 +141,8 @@ class TransferMatrix {
     for (const part of [this.#bar, this.#stage, this.#text]) part.hidden = answer === null;
     this.#note.textContent = missing || partText(this.#context);
     this.#note.hidden = !this.#note.textContent;
-    const nameOf = (/** @type {import("../../types.js").Schemas["TransferPlace"]} */ place) => placeName(this.#context, place);
+    const nameOf = (/** @type {import("../../types.js").Schemas["TransferPlace"]} */ place) =>
+      placeName(this.#context, place);
     const { places, cells } = bySlot(answer ?? { places: [], cells: [] }, this.#context.model, nameOf);
     this.#places = places;
     this.#cells = new Map(cells.map((cell) => [`${cell.sender} ${cell.receiver}`, cell]));
@@ -138,7 +159,9 @@ class TransferMatrix {
     this.#drawCells();
     this.#drawNames(names);
     this.#drawFrame();
-    const texts = [...this.#cells.values()].map((cell) => this.#describe(cell.sender, cell.receiver)).slice(0, 5);
+    const texts = [...this.#cells.values()]
+      .map((cell) => this.#describe(cell.sender, cell.receiver))
+      .slice(0, 5);
     this.#surface.canvas.setAttribute("aria-label", `${transferMatrix.title}: ${texts.join("; ")}`);
     this.#text.textContent = this.#at ? this.#describe(this.#at.row, this.#at.column) : totalText(answer);
   }
@@ -150,8 +173,13 @@ class TransferMatrix {
     const { text, value } = QUANTITIES[this.#quantity];
     const values = [...this.#cells.values()].flatMap((cell) => value(cell) ?? []).filter((one) => one > 0);
     const [least, most] = [Math.min(...values), Math.max(...values)];
-    this.#scale.textContent = !values.length ? "" : least === most ? text(most) : `from ${text(least)} (light) to ${text(most)}, logarithmic`;
-    if (isDarkTheme() && values.length && least !== most) this.#scale.textContent = `from ${text(least)} (dark) to ${text(most)}, logarithmic`;
+    this.#scale.textContent = !values.length
+      ? ""
+      : least === most
+        ? text(most)
+        : `from ${text(least)} (light) to ${text(most)}, logarithmic`;
+    if (isDarkTheme() && values.length && least !== most)
+      this.#scale.textContent = `from ${text(least)} (dark) to ${text(most)}, logarithmic`;
     context.fillStyle = theme().plot;
     const { left, top, side } = this.#layout;
     context.fillRect(left, top, side, side);
@@ -251,7 +279,12 @@ class TransferMatrix {
     if (!at) return this.#tooltip.hide();
     const [x, y] = this.#layout.corner(at.row, at.column);
     const lines = this.#lines(at.row, at.column);
-    this.#tooltip.show(x + this.#layout.size, y, `${this.#names[at.row]} → ${this.#names[at.column]}`, lines.length ? lines : [["nothing moved", ""]]);
+    this.#tooltip.show(
+      x + this.#layout.size,
+      y,
+      `${this.#names[at.row]} → ${this.#names[at.column]}`,
+      lines.length ? lines : [["nothing moved", ""]],
+    );
   }
 
   /**
@@ -274,7 +307,9 @@ class TransferMatrix {
       const { row, column } = this.#at ?? { row: 0, column: 0 };
       const last = this.#names.length - 1;
       const within = (/** @type {number} */ place) => Math.min(Math.max(place, 0), last);
-      this.#point(this.#at ? { row: within(row + step[0]), column: within(column + step[1]) } : { row, column });
+      this.#point(
+        this.#at ? { row: within(row + step[0]), column: within(column + step[1]) } : { row, column },
+      );
     } else if (event.key === "Enter") this.#select(this.#at, event.shiftKey);
     else return;
     event.preventDefault();

@@ -25,7 +25,10 @@ export class MatrixLayout {
   constructor(places, room, longest) {
     const names = Math.min(longest + GAP, room * SHARE);
     this.left = this.top = Math.max(Math.ceil(names), 80);
-    this.size = Math.min(Math.max(Math.floor((room - this.left - 4) / Math.max(places, 1)), SMALLEST), LARGEST);
+    this.size = Math.min(
+      Math.max(Math.floor((room - this.left - 4) / Math.max(places, 1)), SMALLEST),
+      LARGEST,
+    );
     this.isNamed = this.size >= NAMED;
     this.side = this.size * places;
     this.width = this.left + this.side + 2;

@@ -59,14 +59,22 @@ class TransfersOverTime {
     transfers.show(view, selection.worker);
     this.#steps = this.#stepsOf(this.#over);
     const missing = missingText(this.#context);
-    this.#plot.begin(view, this.#steps, missing || transfers.message || partText(this.#context), missing === "");
+    this.#plot.begin(
+      view,
+      this.#steps,
+      missing || transfers.message || partText(this.#context),
+      missing === "",
+    );
     if (!missing) {
       const peak = Math.max(0, ...this.#steps.flatMap(({ rates }) => rates));
       this.#plot.paint(peak, UNIT, (context) => this.#steps.forEach((step) => this.#draw(context, step)));
       this.#plot.describe(this.#valuesAt(view.playhead));
     }
     this.#plot.point((time) => this.#valuesAt(time), {
-      inTooltip: (values, time) => [...values, ["began", formatCountOf(this.#over?.count[this.#binAt(time)] ?? 0, "transfer")]],
+      inTooltip: (values, time) => [
+        ...values,
+        ["began", formatCountOf(this.#over?.count[this.#binAt(time)] ?? 0, "transfer")],
+      ],
     });
   }
 
@@ -75,7 +83,11 @@ class TransfersOverTime {
     const rows = (this.#over?.count ?? []).map((count, bin) => [
       isoTime(start + bin * width), count, ...this.#steps.map(({ rates }) => Math.round(rates[bin] * width)),
     ]); // prettier-ignore
-    return { columns: ["time (UTC)", "transfers", ...this.#steps.map(({ label }) => `${label} (bytes)`)], rows, note: partText(this.#context) };
+    return {
+      columns: ["time (UTC)", "transfers", ...this.#steps.map(({ label }) => `${label} (bytes)`)],
+      rows,
+      note: partText(this.#context),
+    };
   }
 
   get #over() {
@@ -88,8 +100,15 @@ class TransfersOverTime {
     const rates = (/** @type {number[]} */ bytes) => bytes.map((amount) => amount / over.width);
     const steps = [{ label: "all workers", color: theme().accent, rates: rates(over.nbytes), isArea: true }];
     const name = workerName(this.#context, this.#context.selection.worker);
-    if (over.received) steps.push({ label: `received by ${name}`, color: RECEIVED, rates: rates(over.received), isArea: false });
-    if (over.sent) steps.push({ label: `sent by ${name}`, color: SENT, rates: rates(over.sent), isArea: false });
+    if (over.received)
+      steps.push({
+        label: `received by ${name}`,
+        color: RECEIVED,
+        rates: rates(over.received),
+        isArea: false,
+      });
+    if (over.sent)
+      steps.push({ label: `sent by ${name}`, color: SENT, rates: rates(over.sent), isArea: false });
     return steps;
   }
 
@@ -116,7 +135,9 @@ class TransfersOverTime {
   /** @param {number} time @returns {import("../drawing/readout.js").Value[]} */
   #valuesAt(time) {
     const bin = this.#binAt(time);
-    return this.#steps.flatMap(({ label, color, rates }) => (bin in rates ? [[label, formatRate(rates[bin]), color]] : []));
+    return this.#steps.flatMap(({ label, color, rates }) =>
+      bin in rates ? [[label, formatRate(rates[bin]), color]] : [],
+    );
   }
 
   /** @param {number} time */

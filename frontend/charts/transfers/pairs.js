@@ -46,7 +46,10 @@ class TransferPairs {
       find: ({ from, to }) => `${from} ${to}`,
       sorted: "nbytes",
       choose: ({ receiver, sender }) => context.selection.set({ worker: receiver.worker ?? sender.worker }),
-      isChosen: ({ receiver }) => receiver.worker !== null && isOfSelection(context, receiver.worker) && context.selection.worker !== null,
+      isChosen: ({ receiver }) =>
+        receiver.worker !== null &&
+        isOfSelection(context, receiver.worker) &&
+        context.selection.worker !== null,
     });
   }
 
@@ -77,7 +80,9 @@ class TransferPairs {
       return { cell, sender, receiver, from: nameOf(sender), to: nameOf(receiver) };
     });
     const isByHost = places.some(({ kind }) => kind === "host");
-    return isByHost ? pairs : pairs.filter(({ sender, receiver }) => isOfSelection(this.#context, sender.worker, receiver.worker));
+    return isByHost
+      ? pairs
+      : pairs.filter(({ sender, receiver }) => isOfSelection(this.#context, sender.worker, receiver.worker));
   }
 }
 
@@ -91,8 +96,20 @@ const COLUMNS = [
     value: ({ cell }) => (cell.unsized === cell.count ? null : cell.nbytes),
     text: ({ cell }) => formatBytes(cell.nbytes),
   },
-  { name: "count", title: "transfers", value: ({ cell }) => cell.count, text: ({ cell }) => formatCount(cell.count) },
-  { name: "seconds", title: "took", unit: "s", help: "The time of all transfers of the pair together", value: ({ cell }) => cell.seconds, text: ({ cell }) => formatDuration(cell.seconds) },
+  {
+    name: "count",
+    title: "transfers",
+    value: ({ cell }) => cell.count,
+    text: ({ cell }) => formatCount(cell.count),
+  },
+  {
+    name: "seconds",
+    title: "took",
+    unit: "s",
+    help: "The time of all transfers of the pair together",
+    value: ({ cell }) => cell.seconds,
+    text: ({ cell }) => formatDuration(cell.seconds),
+  },
   {
     name: "bandwidth",
     title: "bandwidth",

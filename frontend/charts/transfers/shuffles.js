@@ -62,7 +62,10 @@ class Shuffles {
     const { transfers, selection, info } = this.#context;
     transfers.show(view, selection.worker);
     const found = (transfers.answer?.shuffles ?? []).map((shuffle) => movedBy(shuffle, view.playhead));
-    const shown = JSON.stringify([found.map(({ shuffle, ...amounts }) => [shuffle.shuffle, shuffle.last, amounts]), transfers.message]);
+    const shown = JSON.stringify([
+      found.map(({ shuffle, ...amounts }) => [shuffle.shuffle, shuffle.last, amounts]),
+      transfers.message,
+    ]);
     if (shown === this.#shown) return;
     this.#shown = shown;
     this.#table.show(found, transfers.answer ? (info.has_agent ? "" : STOCK) : transfers.message);
@@ -88,7 +91,15 @@ export function movedBy(shuffle, time) {
   const received = at("comm", "read");
   const moved = amount("comm", "read")?.nbytes ?? null;
   const share = received === null || !moved ? null : Math.min(received / moved, 1);
-  return { shuffle, sent: at("comm", "written"), received, written: at("disk", "written"), read: at("disk", "read"), moved, share };
+  return {
+    shuffle,
+    sent: at("comm", "written"),
+    received,
+    written: at("disk", "written"),
+    read: at("disk", "read"),
+    moved,
+    share,
+  };
 }
 
 /** @param {Moved} moved */
@@ -108,19 +119,37 @@ function progressOf({ share, shuffle }) {
  * @returns {import("../data_table/data_table.js").Column<Moved>}
  */
 function bytes(name, title, help) {
-  return { name, title, help, unit: "bytes", value: (moved) => moved[name], text: (moved) => formatBytes(moved[name] ?? 0) };
+  return {
+    name,
+    title,
+    help,
+    unit: "bytes",
+    value: (moved) => moved[name],
+    text: (moved) => formatBytes(moved[name] ?? 0),
+  };
 }
 
 /** @type {import("../data_table/data_table.js").Column<Moved>[]} */
 const COLUMNS = [
   { name: "shuffle", title: "shuffle", value: ({ shuffle }) => shuffle.shuffle },
-  { name: "share", title: "at the playhead", help: "Received by the playhead, of what was received by the window's end", value: ({ share }) => share, cell: progressOf },
+  {
+    name: "share",
+    title: "at the playhead",
+    help: "Received by the playhead, of what was received by the window's end",
+    value: ({ share }) => share,
+    cell: progressOf,
+  },
   bytes("sent", "sent", "Sent by workers by the playhead"),
   bytes("received", "received", "Received by workers by the playhead"),
   bytes("written", "to disk", "Written to the workers' disks by the playhead"),
   bytes("read", "from disk", "Read from the workers' disks by the playhead"),
   bytes("moved", "in all", "Received by the window's end"),
-  { name: "first", title: "from", value: ({ shuffle }) => isoTime(shuffle.first), text: ({ shuffle }) => formatTime(shuffle.first, 1) },
+  {
+    name: "first",
+    title: "from",
+    value: ({ shuffle }) => isoTime(shuffle.first),
+    text: ({ shuffle }) => formatTime(shuffle.first, 1),
+  },
   {
     name: "seconds",
     title: "reported for",

@@ -26,7 +26,9 @@ export function bySlot({ places, cells }, model, nameOf) {
     return key;
   });
   const rank = (/** @type {[string, Place]} */ [, { kind }]) => KINDS.indexOf(kind);
-  const ordered = sortedByName(found, ([, place]) => nameOf(place)).sort((one, other) => rank(one) - rank(other));
+  const ordered = sortedByName(found, ([, place]) => nameOf(place)).sort(
+    (one, other) => rank(one) - rank(other),
+  );
   const numbers = new Map(ordered.map(([key], number) => [key, number]));
   /** @type {Map<string, Cell>} */
   const sums = new Map();
@@ -34,7 +36,9 @@ export function bySlot({ places, cells }, model, nameOf) {
     const [sender, receiver] = [cell.sender, cell.receiver].map((place) => numbers.get(keys[place]) ?? 0);
     const sum = sums.get(`${sender} ${receiver}`);
     if (!sum) sums.set(`${sender} ${receiver}`, { ...cell, sender, receiver });
-    else for (const name of /** @type {const} */ (["count", "nbytes", "seconds", "unsized"])) sum[name] += cell[name];
+    else
+      for (const name of /** @type {const} */ (["count", "nbytes", "seconds", "unsized"]))
+        sum[name] += cell[name];
   }
   return { places: ordered.map(([, place]) => place), cells: [...sums.values()] };
 }

@@ -48,7 +48,8 @@ class Steals {
       label: "stolen tasks",
       empty: "Nothing was stolen.",
       key: ({ key, time }) => `${time} ${key}`,
-      find: ({ key, victim, thief }) => [key, workerName(context, victim), workerName(context, thief)].join(" "),
+      find: ({ key, victim, thief }) =>
+        [key, workerName(context, victim), workerName(context, thief)].join(" "),
       choose: ({ key, prefix, time }) => goToTask(context, { key, prefix }, time),
       isChosen: ({ key }) => key === context.selection.key,
     });
@@ -62,9 +63,19 @@ class Steals {
   draw(view) {
     const { stolen, transfers, selection, model, info } = this.#context;
     transfers.show(view, selection.worker);
-    const rows = stolen.between(view.start, view.stop).filter(({ victim, thief }) => isOfSelection(this.#context, victim, thief));
+    const rows = stolen
+      .between(view.start, view.stop)
+      .filter(({ victim, thief }) => isOfSelection(this.#context, victim, thief));
     const note = this.#noteText();
-    const shown = JSON.stringify([rows.length, rows[0], rows.at(-1), note, model.version, selection.key, selection.worker]);
+    const shown = JSON.stringify([
+      rows.length,
+      rows[0],
+      rows.at(-1),
+      note,
+      model.version,
+      selection.key,
+      selection.worker,
+    ]);
     if (shown === this.#shown) return;
     this.#shown = shown;
     this.#note.textContent = note;
@@ -80,10 +91,14 @@ class Steals {
   #noteText() {
     const { stolen, transfers } = this.#context;
     const words = Object.keys(OUTCOMES);
-    const outcomes = Object.entries(transfers.answer?.outcomes ?? {}).sort(([one], [other]) => words.indexOf(one) - words.indexOf(other));
+    const outcomes = Object.entries(transfers.answer?.outcomes ?? {}).sort(
+      ([one], [other]) => words.indexOf(one) - words.indexOf(other),
+    );
     const texts = outcomes.map(([outcome, count]) => `${formatCount(count)} ${OUTCOMES[outcome] ?? outcome}`);
     const requests = texts.length ? `Requests to steal: ${texts.join(", ")}.` : "";
-    const cut = stolen.isCut ? `The list has the first ${formatCount(stolen.list.length)} of ${formatCount(stolen.total)}: zoom in.` : "";
+    const cut = stolen.isCut
+      ? `The list has the first ${formatCount(stolen.list.length)} of ${formatCount(stolen.total)}: zoom in.`
+      : "";
     return [requests, cut].filter(Boolean).join(" ");
   }
 }
@@ -107,6 +122,11 @@ function columns(context) {
     { name: "prefix", title: "prefix", value: ({ prefix }) => context.model.prefixName(prefix) },
     { name: "victim", title: "from", value: ({ victim }) => workerName(context, victim) },
     { name: "thief", title: "to", value: ({ thief }) => workerName(context, thief) },
-    { name: "time", title: "when", value: ({ time }) => isoTime(time), text: ({ time }) => formatTime(time, 3) },
+    {
+      name: "time",
+      title: "when",
+      value: ({ time }) => isoTime(time),
+      text: ({ time }) => formatTime(time, 3),
+    },
   ];
 }

@@ -44,7 +44,8 @@ export function measuresOf({ total }) {
   const costs = total.costs.map(({ currency }) => ({
     name: total.costs.length > 1 ? `Cost (${currency})` : "Cost",
     unit: currency,
-    value: (/** @type {UsageOfDay} */ row) => row.costs.find((cost) => cost.currency === currency)?.amount ?? 0,
+    value: (/** @type {UsageOfDay} */ row) =>
+      row.costs.find((cost) => cost.currency === currency)?.amount ?? 0,
     write: (/** @type {number} */ value) => `${value.toFixed(2)} ${currency}`,
   }));
   return [...costs, ...MEASURES];
@@ -72,7 +73,9 @@ export function stacksOf(usage, measure) {
   const days = daysOf(usage);
   return usage.groups.map(({ key, kind, name }) => {
     const rows = new Map(
-      usage.days.filter((row) => row.key === key && row.kind === kind).map((row) => [row.day, measure.value(row)]),
+      usage.days
+        .filter((row) => row.key === key && row.kind === kind)
+        .map((row) => [row.day, measure.value(row)]),
     );
     const values = days.map((day) => rows.get(day) ?? 0);
     return { name, kind, values, texts: values.map(measure.write) };
@@ -98,7 +101,9 @@ export class UsageBars {
     this.#plot = /** @type {HTMLElement} */ (place.querySelector("[data-plot]"));
     // the table of days has the same
     this.#plot.setAttribute("aria-hidden", "true");
-    place.querySelector("[data-measures]")?.replaceChildren(...this.#measures.map((measure) => this.#button(measure)));
+    place
+      .querySelector("[data-measures]")
+      ?.replaceChildren(...this.#measures.map((measure) => this.#button(measure)));
     window.addEventListener("themechange", () => void this.#paint());
     new ResizeObserver(() => void this.#paint()).observe(place);
   }
@@ -115,7 +120,8 @@ export class UsageBars {
     button.setAttribute("aria-pressed", String(measure === this.#measure));
     button.addEventListener("click", () => {
       this.#measure = measure;
-      for (const each of button.parentElement?.children ?? []) each.setAttribute("aria-pressed", String(each === button));
+      for (const each of button.parentElement?.children ?? [])
+        each.setAttribute("aria-pressed", String(each === button));
       void this.#paint();
     });
     return button;
@@ -138,8 +144,19 @@ export class UsageBars {
     const more = {
       barmode: "stack",
       margin: { l: 64, r: 16, t: 8, b: 40 },
-      xaxis: { type: "date", gridcolor: colors.border, fixedrange: true, tickformat: "%Y-%m-%d", nticks: Math.max(2, Math.floor(width / 110)) },
-      yaxis: { title: { text: plain(this.#measure.unit) }, gridcolor: colors.border, rangemode: "tozero", fixedrange: true },
+      xaxis: {
+        type: "date",
+        gridcolor: colors.border,
+        fixedrange: true,
+        tickformat: "%Y-%m-%d",
+        nticks: Math.max(2, Math.floor(width / 110)),
+      },
+      yaxis: {
+        title: { text: plain(this.#measure.unit) },
+        gridcolor: colors.border,
+        rangemode: "tozero",
+        fixedrange: true,
+      },
       showlegend: true,
       legend: { orientation: "h", y: -0.18 },
     };

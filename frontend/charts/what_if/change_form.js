@@ -64,7 +64,8 @@ export class ChangeForm {
     this.#prefix.replaceChildren(new Option("no prefix", ""), ...options);
     if (options.some(({ value }) => value === chosen)) this.#prefix.value = chosen;
     this.#writeValues();
-    if (before && (before.start !== answer.start || before.stop !== answer.stop) && !this.#isAsItWas()) this.#predict();
+    if (before && (before.start !== answer.start || before.stop !== answer.stop) && !this.#isAsItWas())
+      this.#predict();
   }
 
   #writeValues() {
@@ -74,7 +75,8 @@ export class ChangeForm {
 
   #change() {
     const { workers = 0, threads = 0 } = this.#answer ?? {};
-    const other = (/** @type {HTMLInputElement} */ input, /** @type {number} */ was) => (Number(input.value) === was ? null : Number(input.value));
+    const other = (/** @type {HTMLInputElement} */ input, /** @type {number} */ was) =>
+      Number(input.value) === was ? null : Number(input.value);
     return {
       workers: other(this.#workers.input, workers),
       threads: other(this.#threads.input, threads),

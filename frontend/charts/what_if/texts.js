@@ -5,14 +5,18 @@ import { formatCount, formatDuration, formatPercent } from "../../formatting.js"
 /** @typedef {import("../../types.js").Schemas["WhatIf"]} Answer */
 /** @typedef {import("../../types.js").Schemas["HelpfulChange"]} HelpfulChange */
 
-export const NEEDS_AGENT = "Predictions need the agent: without it, what tasks needed and when they were submitted is not recorded.";
+export const NEEDS_AGENT =
+  "Predictions need the agent: without it, what tasks needed and when they were submitted is not recorded.";
 export const NOTHING = "No task computed in this window.";
 
 /**
  * @param {Pick<HelpfulChange, "workers"|"threads"|"prefix"|"times_as_fast"|"no_transfers"|"unlimited_memory">} change
  * @param {(prefix: number) => string} nameOf
  */
-export function changeText({ workers, threads, prefix, times_as_fast: times, no_transfers: isLocal, unlimited_memory: isUnlimited }, nameOf) {
+export function changeText(
+  { workers, threads, prefix, times_as_fast: times, no_transfers: isLocal, unlimited_memory: isUnlimited },
+  nameOf,
+) {
   const parts = [];
   if (workers !== null) parts.push(`with ${countText(workers, "worker")}`);
   if (threads !== null) parts.push(`with ${countText(threads, "thread")} in each worker`);

@@ -48,7 +48,11 @@ class WhatIf {
     const table = element("div", "what-if-sizes");
     this.#form = new ChangeForm(context);
     parent.append(this.#note, this.#took, this.#doubts, this.#changes, table, this.#form.element);
-    this.#sizes = new DataTable(table, this.#columns(), { label: "numbers of workers", empty: "", key: ({ workers }) => workers });
+    this.#sizes = new DataTable(table, this.#columns(), {
+      label: "numbers of workers",
+      empty: "",
+      key: ({ workers }) => workers,
+    });
   }
 
   destroy() {
@@ -70,7 +74,13 @@ class WhatIf {
 
   #render() {
     const { answer, message } = this.#context.whatIf;
-    const missing = !answer ? message : !answer.has_agent ? NEEDS_AGENT : answer.simulated === null ? NOTHING : "";
+    const missing = !answer
+      ? message
+      : !answer.has_agent
+        ? NEEDS_AGENT
+        : answer.simulated === null
+          ? NOTHING
+          : "";
     const known = missing ? null : answer;
     this.#note.textContent = missing || message;
     this.#note.hidden = !this.#note.textContent;
@@ -89,16 +99,28 @@ class WhatIf {
     const nameOf = (/** @type {number} */ prefix) => this.#context.model.prefixName(prefix);
     return changes.map((change) => {
       const text = changeText(change, nameOf);
-      return element("li", "", element("strong", "", text[0].toUpperCase() + text.slice(1)), `: ${savingText(change.seconds, seconds)}`);
+      return element(
+        "li",
+        "",
+        element("strong", "", text[0].toUpperCase() + text.slice(1)),
+        `: ${savingText(change.seconds, seconds)}`,
+      );
     });
   }
 
   /** @returns {import("../data_table/data_table.js").Column<Size>[]} */
   #columns() {
-    const longest = () => Math.max(...(this.#context.whatIf.answer?.sizes ?? []).map(({ seconds }) => seconds));
+    const longest = () =>
+      Math.max(...(this.#context.whatIf.answer?.sizes ?? []).map(({ seconds }) => seconds));
     return [
       { name: "workers", title: "with", value: ({ workers }) => countText(workers, "worker") },
-      { name: "seconds", title: "predicted", unit: "s", value: ({ seconds }) => microseconds(seconds), cell: ({ seconds }) => bar(seconds, longest()) },
+      {
+        name: "seconds",
+        title: "predicted",
+        unit: "s",
+        value: ({ seconds }) => microseconds(seconds),
+        cell: ({ seconds }) => bar(seconds, longest()),
+      },
       {
         name: "naive",
         title: "work ÷ threads",
@@ -116,5 +138,10 @@ function bar(seconds, longest) {
   const share = longest > 0 ? seconds / longest : 0;
   const filled = element("i", "what-if-bar");
   filled.style.width = formatPercent(share).replace(" ", "");
-  return element("span", "what-if-length", element("span", "", formatDuration(seconds)), element("span", "what-if-track", filled));
+  return element(
+    "span",
+    "what-if-length",
+    element("span", "", formatDuration(seconds)),
+    element("span", "what-if-track", filled),
+  );
 }

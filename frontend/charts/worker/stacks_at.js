@@ -14,9 +14,13 @@ const AROUND = 2.5; // seconds before and after the instant
  * @returns {{start: number, stop: number}}
  */
 export function stretchAround(tiles, at) {
-  const bins = tiles.filter((tile) => tile.start <= at && at < tile.stop).flatMap((tile) =>
-    (tile.blocks.get("profile") ?? []).map(({ meta }) => (meta.bins ? (tile.stop - tile.start) / meta.bins : 0)),
-  );
+  const bins = tiles
+    .filter((tile) => tile.start <= at && at < tile.stop)
+    .flatMap((tile) =>
+      (tile.blocks.get("profile") ?? []).map(({ meta }) =>
+        meta.bins ? (tile.stop - tile.start) / meta.bins : 0,
+      ),
+    );
   const around = Math.max(AROUND, ...bins);
   return { start: at - around, stop: at + around };
 }
@@ -29,5 +33,7 @@ export function stretchAround(tiles, at) {
  */
 export function stacksAt(tiles, stretch, slot) {
   const sums = sumStacks(tiles, stretch, { source: "tasks", slot, prefix: null });
-  return [...sums].map(([stack, count]) => ({ stack, count })).sort((one, other) => other.count - one.count || one.stack - other.stack);
+  return [...sums]
+    .map(([stack, count]) => ({ stack, count }))
+    .sort((one, other) => other.count - one.count || one.stack - other.stack);
 }

@@ -88,7 +88,11 @@ class WorkerDetail {
       choose: ({ key, prefix }) => context.selection.set({ key, prefix }),
       isChosen: ({ key }) => context.selection.key === key,
     });
-    this.#content.append(element("h3", "", "Call stacks around the playhead"), this.#profileNote, this.#stacks);
+    this.#content.append(
+      element("h3", "", "Call stacks around the playhead"),
+      this.#profileNote,
+      this.#stacks,
+    );
     parent.append(this.#note, this.#content);
   }
 
@@ -117,7 +121,9 @@ class WorkerDetail {
     this.#view = view;
     const slot = this.#slot;
     this.#content.hidden = !slot;
-    this.#note.textContent = slot ? "" : "Select a worker, in a table, a legend or the task stream, to see all of it.";
+    this.#note.textContent = slot
+      ? ""
+      : "Select a worker, in a table, a legend or the task stream, to see all of it.";
     if (!slot) return this.#data.stop();
     const worker = lifetimeAt(slot, view.playhead) ?? newest(slot);
     this.#showFacts(slot, worker, view);
@@ -142,7 +148,9 @@ class WorkerDetail {
       ...(now.memory === null ? [] : [`memory ${formatBytes(now.memory)}`]),
       ...(now.cpu === null ? [] : [`CPU ${formatPercent(now.cpu / 100)}`]),
       now.running === null ? "busy threads unknown" : formatCountOf(now.running, "busy thread"),
-      ...(now.is_silent ? [`silent, last heard of ${formatDuration(heardAgo(view.state, now) ?? 0)} ago`] : []),
+      ...(now.is_silent
+        ? [`silent, last heard of ${formatDuration(heardAgo(view.state, now) ?? 0)} ago`]
+        : []),
     ];
     const facts = [
       worker.address,
@@ -152,7 +160,9 @@ class WorkerDetail {
       writtenLabels(worker),
       worker.memory_limit ? `limit ${formatBytes(worker.memory_limit)}` : "no memory limit",
       ...(figures ?? ["not there at the playhead"]),
-    ].filter(Boolean).join(" · ");
+    ]
+      .filter(Boolean)
+      .join(" · ");
     const shown = `${facts} ${this.#context.model.version} ${slot.key}`;
     if (shown === this.#shownFacts) return;
     this.#shownFacts = shown;
@@ -185,10 +195,20 @@ class WorkerDetail {
     const tiles = view.tiles.profile ?? [];
     const stretch = stretchAround(tiles, view.playhead);
     const found = stacksAt(tiles, stretch, slot);
-    void stacks.want(found.slice(0, MOST_STACKS).map(({ stack }) => stack).filter((stack) => !stacks.get(stack)));
+    void stacks.want(
+      found
+        .slice(0, MOST_STACKS)
+        .map(({ stack }) => stack)
+        .filter((stack) => !stacks.get(stack)),
+    );
     const total = found.reduce((sum, { count }) => sum + count, 0);
     const first = found.slice(0, MOST_STACKS);
-    const shown = JSON.stringify([first, total, stretch, first.map(({ stack }) => Boolean(stacks.get(stack)))]);
+    const shown = JSON.stringify([
+      first,
+      total,
+      stretch,
+      first.map(({ stack }) => Boolean(stacks.get(stack))),
+    ]);
     if (shown === this.#shownStacks) return;
     this.#shownStacks = shown;
     this.#profileNote.textContent = total
@@ -205,8 +225,12 @@ class WorkerDetail {
    */
   #stack(id, share) {
     const frames = this.#context.stacks.get(id) ?? [];
-    const lines = frames.slice(-MOST_FRAMES).reverse().map(({ of, line }) => `${of.name}  ${of.file}:${line}`);
-    if (frames.length > MOST_FRAMES) lines.push(`… called by ${formatCount(frames.length - MOST_FRAMES)} more`);
+    const lines = frames
+      .slice(-MOST_FRAMES)
+      .reverse()
+      .map(({ of, line }) => `${of.name}  ${of.file}:${line}`);
+    if (frames.length > MOST_FRAMES)
+      lines.push(`… called by ${formatCount(frames.length - MOST_FRAMES)} more`);
     const text = element("pre", "worker-stack", lines.join("\n") || "loading …");
     text.tabIndex = 0;
     text.setAttribute("role", "group");
@@ -216,13 +240,34 @@ class WorkerDetail {
 
   /** @returns {import("../data_table/data_table.js").Column<Worker>[]} */
   #lifetimeColumns() {
-    const length = (/** @type {Worker} */ { started, ended }) => (ended ?? this.#view?.playhead ?? started) - started;
+    const length = (/** @type {Worker} */ { started, ended }) =>
+      (ended ?? this.#view?.playhead ?? started) - started;
     return [
       { name: "address", title: "address", value: ({ address }) => address },
-      { name: "started", title: "started (UTC)", value: ({ started }) => isoTime(started), cell: ({ started }) => formatTime(started, 1) },
-      { name: "ended", title: "ended (UTC)", value: ({ ended }) => (ended === null ? "" : isoTime(ended)), cell: ({ ended }) => (ended === null ? "–" : formatTime(ended, 1)) },
-      { name: "length", title: "length", unit: "s", value: length, text: (worker) => formatDuration(Math.max(length(worker), 0)) },
-      { name: "end", title: "how it ended", value: ({ ended, end_reason, status }) => (ended === null ? status : end_reason || "unknown") },
+      {
+        name: "started",
+        title: "started (UTC)",
+        value: ({ started }) => isoTime(started),
+        cell: ({ started }) => formatTime(started, 1),
+      },
+      {
+        name: "ended",
+        title: "ended (UTC)",
+        value: ({ ended }) => (ended === null ? "" : isoTime(ended)),
+        cell: ({ ended }) => (ended === null ? "–" : formatTime(ended, 1)),
+      },
+      {
+        name: "length",
+        title: "length",
+        unit: "s",
+        value: length,
+        text: (worker) => formatDuration(Math.max(length(worker), 0)),
+      },
+      {
+        name: "end",
+        title: "how it ended",
+        value: ({ ended, end_reason, status }) => (ended === null ? status : end_reason || "unknown"),
+      },
     ];
   }
 
@@ -233,10 +278,21 @@ class WorkerDetail {
     return [
       { name: "key", title: "task", value: ({ key }) => key },
       { name: "thread", title: "thread", value: ({ lane }) => model.lanes.get(lane)?.position ?? null },
-      { name: "prefix", title: "prefix", value: ({ prefix }) => model.prefixName(prefix), cell: ({ prefix }) => prefixCell(model.prefixName(prefix), prefix, model) },
+      {
+        name: "prefix",
+        title: "prefix",
+        value: ({ prefix }) => model.prefixName(prefix),
+        cell: ({ prefix }) => prefixCell(model.prefixName(prefix), prefix, model),
+      },
       { name: "action", title: "action", value: ({ action }) => action },
       { name: "sofar", title: "so far", unit: "s", value: sofar, text: (row) => formatDuration(sofar(row)) },
-      { name: "seconds", title: "in all", unit: "s", value: ({ start, stop }) => stop - start, text: ({ start, stop }) => formatDuration(stop - start) },
+      {
+        name: "seconds",
+        title: "in all",
+        unit: "s",
+        value: ({ start, stop }) => stop - start,
+        text: ({ start, stop }) => formatDuration(stop - start),
+      },
     ];
   }
 }
@@ -247,8 +303,12 @@ class WorkerDetail {
  * @returns {string} "" if it has a process of its own
  */
 function sharing(worker, others) {
-  const together = others.filter(({ id, process }) => id !== worker.id && process !== null && process === worker.process).length;
-  return together ? `shares its process, with its memory and CPU, with ${formatCountOf(together, "other worker")}` : "";
+  const together = others.filter(
+    ({ id, process }) => id !== worker.id && process !== null && process === worker.process,
+  ).length;
+  return together
+    ? `shares its process, with its memory and CPU, with ${formatCountOf(together, "other worker")}`
+    : "";
 }
 
 /** @param {Context} context */

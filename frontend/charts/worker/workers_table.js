@@ -55,7 +55,8 @@ class WorkersTable {
       placeholder: "name, address, host, label",
       empty: "There were no workers at this time.",
       key: ({ id }) => id,
-      find: ({ id, status }) => `${this.#name(id)} ${this.#known(id)?.address ?? ""} ${this.#known(id)?.host ?? ""} ${status} ${this.#labels(id)}`,
+      find: ({ id, status }) =>
+        `${this.#name(id)} ${this.#known(id)?.address ?? ""} ${this.#known(id)?.host ?? ""} ${status} ${this.#labels(id)}`,
       isChosen: ({ id }) => this.#isSelected(id),
       choose: ({ id }) => context.selection.set({ worker: this.#isSelected(id) ? null : id }),
     });
@@ -74,10 +75,20 @@ class WorkersTable {
   draw(view) {
     this.#data.update(view);
     if (!view.state) return;
-    if (!this.#shown.changes(view.state, this.#data.answer, this.#context.selection.worker, this.#context.model.version)) return;
+    if (
+      !this.#shown.changes(
+        view.state,
+        this.#data.answer,
+        this.#context.selection.worker,
+        this.#context.model.version,
+      )
+    )
+      return;
     this.#state = view.state;
     const figures = new Map((this.#data.answer ?? []).map((one) => [one.id, one]));
-    this.#table.show(view.state.workers.map((worker) => ({ ...worker, figures: figures.get(worker.id) ?? null })));
+    this.#table.show(
+      view.state.workers.map((worker) => ({ ...worker, figures: figures.get(worker.id) ?? null })),
+    );
   }
 
   table() {
@@ -86,12 +97,15 @@ class WorkersTable {
 
   /** @returns {Column[]} */
   #columns() {
-    const figure = (/** @type {Exclude<keyof Figures, "id" | "custom">} */ name) => (/** @type {Row} */ row) => row.figures?.[name] ?? null;
+    const figure =
+      (/** @type {Exclude<keyof Figures, "id" | "custom">} */ name) => (/** @type {Row} */ row) =>
+        row.figures?.[name] ?? null;
     const old = (/** @type {Row} */ row) => {
       const recent = row.figures?.unmanaged_recent ?? null;
       return recent === null || row.unmanaged === null ? null : Math.max(row.unmanaged - recent, 0);
     };
-    const share = (/** @type {Row} */ { memory, limit }) => (memory === null || !limit ? null : memory / limit);
+    const share = (/** @type {Row} */ { memory, limit }) =>
+      memory === null || !limit ? null : memory / limit;
     return [
       { name: "worker", title: "worker", value: ({ id }) => this.#name(id) },
       { name: "address", title: "address", value: ({ id }) => this.#known(id)?.address ?? "" },
@@ -160,7 +174,9 @@ class WorkersTable {
 
 /** @param {Figures|null} figures */
 function customText(figures) {
-  return Object.entries(figures?.custom ?? {}).map(([name, value]) => `${name} ${Number(value.toPrecision(6))}`).join(", ");
+  return Object.entries(figures?.custom ?? {})
+    .map(([name, value]) => `${name} ${Number(value.toPrecision(6))}`)
+    .join(", ");
 }
 
 /**

@@ -33,7 +33,9 @@ export class Banners {
     const text = JSON.stringify(banners);
     if (text === this.#shown) return;
     this.#shown = text;
-    this.#element.replaceChildren(...banners.map((banner) => element("p", `banner ${banner.kind}`, banner.text)));
+    this.#element.replaceChildren(
+      ...banners.map((banner) => element("p", `banner ${banner.kind}`, banner.text)),
+    );
   }
 
   /** @returns {Banner[]} */
@@ -44,12 +46,18 @@ export class Banners {
     const banners = [];
     if (!live && info.is_whole) {
       const when = `${formatDate(info.ended ?? 0)} ${zoneName()}`;
-      banners.push({ kind: "info", text: `This cluster ended at ${when}. Everything that was recorded can be replayed.` });
+      banners.push({
+        kind: "info",
+        text: `This cluster ended at ${when}. Everything that was recorded can be replayed.`,
+      });
     }
     if (live && freshness.refused) {
       banners.push({ kind: "danger", text: `Live updates were refused: ${freshness.refused}` });
     } else if (live && freshness.connected === false) {
-      banners.push({ kind: "warning", text: "The connection to Observatory is lost; reconnecting. The page is not live." });
+      banners.push({
+        kind: "warning",
+        text: "The connection to Observatory is lost; reconnecting. The page is not live.",
+      });
     }
     if (live && info.target && STREAM[info.target.stream]) {
       banners.push({ kind: "warning", text: STREAM[info.target.stream] });
@@ -57,8 +65,11 @@ export class Banners {
     if (live && info.target?.last_error) {
       banners.push({ kind: "warning", text: `The scheduler could not be read: ${info.target.last_error}` });
     }
-    for (const message of info.not_recorded) banners.push({ kind: "warning", text: `Not all metrics are recorded: ${message}.` });
-    banners.push(...leftOut(this.#context.model.leftOut).map((text) => ({ kind: /** @type {const} */ ("info"), text })));
+    for (const message of info.not_recorded)
+      banners.push({ kind: "warning", text: `Not all metrics are recorded: ${message}.` });
+    banners.push(
+      ...leftOut(this.#context.model.leftOut).map((text) => ({ kind: /** @type {const} */ ("info"), text })),
+    );
     if (tiles.problem) banners.push({ kind: "danger", text: tiles.problem });
     if (info.task_count === 0) banners.push({ kind: "info", text: this.#empty(live) });
     return banners;
@@ -80,11 +91,19 @@ export class Banners {
  * @returns {string[]}
  */
 export function leftOut({ prefixes, ...others }) {
-  const said = Object.entries(others).filter(([, count]) => count).map(([what, count]) => `${formatCount(count)} ${what}`);
+  const said = Object.entries(others)
+    .filter(([, count]) => count)
+    .map(([what, count]) => `${formatCount(count)} ${what}`);
   return [
     ...(prefixes
-      ? [`There are ${formatCount(prefixes)} more prefixes than those that computed longest: they are grey, and have their names where they are pointed at.`]
+      ? [
+          `There are ${formatCount(prefixes)} more prefixes than those that computed longest: they are grey, and have their names where they are pointed at.`,
+        ]
       : []),
-    ...(said.length ? [`There are more workers than a page can show: ${said.join(", ")} are left out, those of the newest workers are not.`] : []),
+    ...(said.length
+      ? [
+          `There are more workers than a page can show: ${said.join(", ")} are left out, those of the newest workers are not.`,
+        ]
+      : []),
   ];
 }

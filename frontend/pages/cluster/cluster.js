@@ -93,7 +93,8 @@ function requestFirstRows(context, address, width) {
   const { timeline, tiles } = context;
   timeline.width = width;
   tiles.holdUntilDrawn();
-  if (!charts[address.tab].includes(taskStream) || !(address.charts?.includes(taskStream.name) ?? true)) return;
+  if (!charts[address.tab].includes(taskStream) || !(address.charts?.includes(taskStream.name) ?? true))
+    return;
   const { start, stop } = timeline;
   new LaneTiles(context).cover({ start, stop, width, tiles: {} }, [], false);
   tiles.sendDue();
@@ -157,7 +158,11 @@ class Page {
     this.banners = new Banners(layout.banners, this.context);
     const writing = mayWrite ? createWriting(layout.header, this.context) : {};
     const searching = document.querySelector(".site-search") ? SEARCH_KEYS : [];
-    const openKeys = createKeysDialog(layout.header, [...KEYS, ...(mayWrite ? WRITING_KEYS : []), ...searching]);
+    const openKeys = createKeysDialog(layout.header, [
+      ...KEYS,
+      ...(mayWrite ? WRITING_KEYS : []),
+      ...searching,
+    ]);
     const path = { "[": () => followPath(this.context, -1), "]": () => followPath(this.context, 1) };
     const dialogs = { "?": openKeys, ...path, ...writing };
     this.keys = new Keys(timeline, this.context.events, this.context.selection, dialogs);
@@ -178,7 +183,8 @@ class Page {
     notes.addEventListener("change", () => events.setNotes(notes.list));
     for (const what of ["change", "select"]) alerts.addEventListener(what, () => this.#mark("data"));
     lineage.follow(timeline);
-    for (const source of [model, selection, events, alerts, freshness]) source.addEventListener("change", () => this.#mark("overview"));
+    for (const source of [model, selection, events, alerts, freshness])
+      source.addEventListener("change", () => this.#mark("overview"));
     if (info.ended === null) window.setInterval(() => this.#mark("status"), STATUS_INTERVAL);
     selection.addEventListener("hover", () => this.#mark("hover"));
     for (const what of ["resize", "themechange"]) {
@@ -358,7 +364,17 @@ class Page {
     }
     const { state, isCurrent } = playheadState;
     const pointed = { hover: selection.hover, state, isStateCurrent: isCurrent };
-    return { start, stop, playhead, live, width, revision: this.#revision, tiles: found, unloaded, ...pointed };
+    return {
+      start,
+      stop,
+      playhead,
+      live,
+      width,
+      revision: this.#revision,
+      tiles: found,
+      unloaded,
+      ...pointed,
+    };
   }
 }
 

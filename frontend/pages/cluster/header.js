@@ -44,7 +44,9 @@ export function createHeader(parent, context) {
     const kind = freshness.status(timeline.live ? playheadState.state : null);
     const state = ended
       ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
-      : [isLive ? "live" : "not connected", kind === "idle" ? "idle" : freshness.text].filter(Boolean).join(" · ");
+      : [isLive ? "live" : "not connected", kind === "idle" ? "idle" : freshness.text]
+          .filter(Boolean)
+          .join(" · ");
     const text = JSON.stringify([info.name, kind, state, texts, info.error_count, alerts.flags]);
     if (text === shown) return;
     shown = text;
@@ -80,7 +82,12 @@ function showErrorCount(count) {
  */
 function flagChips(flags) {
   const chips = flags.slice(0, MOST_FLAGS).map(({ name, severity, count: alerts, isFiring }) => {
-    const chip = element("span", `flag ${severity}${isFiring ? " is-firing" : ""}`, element("span", "hidden", `${severity}: `), name);
+    const chip = element(
+      "span",
+      `flag ${severity}${isFiring ? " is-firing" : ""}`,
+      element("span", "hidden", `${severity}: `),
+      name,
+    );
     chip.title = `${name}: ${severity}, ${formatCountOf(alerts, "alert")}${isFiring ? ", firing now" : ""}`;
     return chip;
   });

@@ -9,7 +9,16 @@ import { getJson } from "../../timeline/sources/source.js";
 const ASK_EVERY = 5000; // ms
 const LONGEST_CONNECTING = 1500; // ms: then what the socket would bring is requested
 /** Of the extent, what a cluster's info has as well. A window has no counts. */
-const BOUNDS = /** @type {const} */ (["committed", "first", "last", "version", "sequence", "ended", "end_reason", "stream"]);
+const BOUNDS = /** @type {const} */ ([
+  "committed",
+  "first",
+  "last",
+  "version",
+  "sequence",
+  "ended",
+  "end_reason",
+  "stream",
+]);
 const COUNTS = /** @type {const} */ (["task_count", "error_count", "worker_count"]);
 
 /**
@@ -30,7 +39,9 @@ export function followLive(live, context) {
   live.addEventListener("begin", (event) => {
     const extent = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
     // the first connection begins before the page is loaded: its frames bring what came meanwhile
-    const isBehind = hasBegun ? Number(extent.sequence) !== info.sequence : Number(extent.sequence) > info.sequence;
+    const isBehind = hasBegun
+      ? Number(extent.sequence) !== info.sequence
+      : Number(extent.sequence) > info.sequence;
     hasBegun = true;
     const hasLanes = extent.lanes_version === model.lanesVersion;
     if (isBehind) takeExtent(context, extent);
@@ -108,7 +119,10 @@ export function followByAsking(context) {
  */
 async function learn(context, withLanes = true) {
   const { source, model, playheadState, timeline } = context;
-  const [info, lanes] = await Promise.all([getJson(source, ""), withLanes ? getJson(source, "/lanes") : null]);
+  const [info, lanes] = await Promise.all([
+    getJson(source, ""),
+    withLanes ? getJson(source, "/lanes") : null,
+  ]);
   timeline.setClock(info.now);
   Object.assign(context.info, info);
   if (lanes) model.load(lanes);

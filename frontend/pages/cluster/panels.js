@@ -84,7 +84,8 @@ export class Panels {
    * @param {View} view
    */
   cover(view) {
-    for (const { inSight, failed, instance } of this.#panels.values()) if (inSight && !failed) instance.cover?.(view);
+    for (const { inSight, failed, instance } of this.#panels.values())
+      if (inSight && !failed) instance.cover?.(view);
   }
 
   /**
@@ -100,7 +101,9 @@ export class Panels {
     this.#view = view;
     let hasDrawn = false;
     // all that show the state are of one instant, in sight or not
-    const due = [...this.#panels.values()].filter(({ failed, inSight, chart }) => !failed && (inSight || chart.showsState));
+    const due = [...this.#panels.values()].filter(
+      ({ failed, inSight, chart }) => !failed && (inSight || chart.showsState),
+    );
     const waiting = due.filter(({ waits }) => waits);
     for (const panel of isRest ? waiting : [...waiting, ...due.filter(({ waits }) => !waits)]) {
       const mayWait = isOpening || !panel.drawn;
@@ -142,7 +145,9 @@ export class Panels {
 
   /** @returns {Panel[]} those that were drawn in part */
   get #partial() {
-    return [...this.#panels.values()].filter(({ inSight, failed, drawn, instance }) => inSight && !failed && drawn && instance.isPartial);
+    return [...this.#panels.values()].filter(
+      ({ inSight, failed, drawn, instance }) => inSight && !failed && drawn && instance.isPartial,
+    );
   }
 
   get #shown() {
@@ -184,7 +189,16 @@ export class Panels {
     header.append(chartMenu(chart, instance, body, () => this.#view));
     // what is below the others is out of sight before they are drawn: its tiles would slow theirs
     const inSight = chart.place !== "below";
-    const panel = { chart, panel: section, instant, instance, inSight, drawn: false, waits: false, failed: false };
+    const panel = {
+      chart,
+      panel: section,
+      instant,
+      instance,
+      inSight,
+      drawn: false,
+      waits: false,
+      failed: false,
+    };
     this.#panels.set(chart.name, panel);
     this.#observer.observe(section);
     return panel;

@@ -19,7 +19,9 @@ export class Tabs {
   constructor(address, onChange) {
     this.#address = address;
     this.#onChange = onChange;
-    this.#links = [...document.querySelectorAll("a[data-tab]")].map((link) => /** @type {HTMLAnchorElement} */ (link));
+    this.#links = [...document.querySelectorAll("a[data-tab]")].map(
+      (link) => /** @type {HTMLAnchorElement} */ (link),
+    );
     for (const link of this.#links) {
       link.addEventListener("click", (event) => this.#click(event, nameOf(link)));
       // another browser tab shows the same view

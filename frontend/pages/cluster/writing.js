@@ -13,7 +13,6 @@ import { FormDialog } from "./form_dialog.js";
 /** @typedef {import("../../timeline/timeline.js").Timeline} Timeline */
 /** @typedef {{start: number, stop: number}} Stretch */
 
-
 /**
  * The buttons and dialogs of those who may write.
  * @param {HTMLElement} header
@@ -24,7 +23,10 @@ export function createWriting(header, context) {
   const cut = createRunDialog(header, context);
   const write = createNoteDialog(header, context);
   const buttons = element("div", "writing-buttons");
-  buttons.append(button("Save as run", "Save the window as a run (R)", cut), button("Note", "Write a note (M)", write));
+  buttons.append(
+    button("Save as run", "Save the window as a run (R)", cut),
+    button("Note", "Write a note (M)", write),
+  );
   header.append(buttons);
   return { r: cut, m: write };
 }
@@ -83,7 +85,8 @@ function createNoteDialog(parent, { notes, timeline }) {
   ];
   const dialog = new FormDialog(parent, fields, async () => {
     if (changed) await notes.change(changed, text.value);
-    else if (place.value === "window") await notes.write({ time: window.start, stop: window.stop, text: text.value });
+    else if (place.value === "window")
+      await notes.write({ time: window.start, stop: window.stop, text: text.value });
     else await notes.write({ time: playhead, stop: null, text: text.value });
     text.value = "";
     dialog.close();

@@ -21,7 +21,9 @@ void load(place, `/runs/${place.dataset.run}/compare-workers?${place.dataset.que
 function show(place, found) {
   const { run, label, a, b, test, memory } = found;
   const streams = element("section", "");
-  const causes = found.differ.filter(({ kind, name }) => !SIZES.includes(name) && !(kind === "label" && name === label));
+  const causes = found.differ.filter(
+    ({ kind, name }) => !SIZES.includes(name) && !(kind === "label" && name === label),
+  );
   const usual = "B's computing time, in proportion to the threads' time of A and B";
   place.replaceChildren(
     finding(sizes(found), found.prefixes, causes),
@@ -31,7 +33,12 @@ function show(place, found) {
     section("Over time", "streams", streams),
   );
   const sides = [a, b].map(({ value }) => ({ run, title: `${label} ${value}`, lanes: { label, value } }));
-  new Streams(streams, sides, { title: "Memory of a worker, mean", ...memory }, colorsOf(place, found.prefixes));
+  new Streams(
+    streams,
+    sides,
+    { title: "Memory of a worker, mean", ...memory },
+    colorsOf(place, found.prefixes),
+  );
 }
 
 /** @param {WorkersComparison} found */

@@ -40,7 +40,9 @@ function item({ verdict, a: ofA, b: ofB }, a, b) {
   made.dataset.verdict = verdict;
   if (ofA) made.append(linked(ofA.sentence, a));
   else if (ofB) made.append(linked(ofB.sentence, b));
-  const costs = [ofA, ofB].map((side, place) => (side ? `${"AB"[place]}: ${formatDuration(side.thread_seconds)} of threads` : ""));
+  const costs = [ofA, ofB].map((side, place) =>
+    side ? `${"AB"[place]}: ${formatDuration(side.thread_seconds)} of threads` : "",
+  );
   made.append(element("span", "muted", ` ${costs.filter(Boolean).join(", ")}`));
   if (ofA && ofB) made.append(" ", linked("B's finding", b));
   return made;

@@ -45,7 +45,9 @@ export async function load(place, path, what, show) {
 export function colorsOf(place, prefixes) {
   const colors = new PrefixColors();
   const seconds = (/** @type {Prefix} */ { a, b }) => (a?.seconds ?? 0) + (b?.seconds ?? 0);
-  colors.add(prefixes.map((prefix, id) => ({ id, name: prefix.name, color: prefix.color, seconds: seconds(prefix) })));
+  colors.add(
+    prefixes.map((prefix, id) => ({ id, name: prefix.name, color: prefix.color, seconds: seconds(prefix) })),
+  );
   followColorChoice((backgrounds, isExact) => {
     colors.setBackgrounds(backgrounds);
     colors.isExact = isExact;

@@ -55,14 +55,22 @@ export class Streams {
     const all = element("button", "", "Show all");
     all.type = "button";
     all.addEventListener("click", () => this.#timeline.fit());
-    const hint = element("p", "muted", "Zoom with Ctrl (⌘) + wheel, a pinch or a double click; drag to move. ", all);
+    const hint = element(
+      "p",
+      "muted",
+      "Zoom with Ctrl (⌘) + wheel, a pinch or a double click; drag to move. ",
+      all,
+    );
     place.append(hint, this.#plots);
     const panels = [this.#panel(""), this.#panel("a", a), this.#panel("b", b), this.#panel(memory.title)];
     this.#axis = new ElapsedAxis(panels[0]);
     const draw = () => this.#mark();
     this.#streams = [new Stream(panels[1], a, colors, draw), new Stream(panels[2], b, colors, draw)];
     this.#memory = new MemoryLines(panels[3], MEMORY_HEIGHT);
-    this.#memory.show({ width: memory.width, lines: memory.lines.map((values, at) => ({ ...SIDES[at], values })) });
+    this.#memory.show({
+      width: memory.width,
+      lines: memory.lines.map((values, at) => ({ ...SIDES[at], values })),
+    });
     if (!memory.lines.flat().some((value) => value !== null)) {
       panels[3].replaceChildren(element("p", "muted chart-none", "No memory was recorded of A or B."));
     }
@@ -187,7 +195,15 @@ class Stream {
     this.#revision += 1;
     const pointed = { hover: null, state: null, isStateCurrent: true };
     const { chart } = this.#loaded;
-    chart.draw({ ...window, live: false, width, revision: this.#revision, tiles: {}, unloaded: {}, ...pointed });
+    chart.draw({
+      ...window,
+      live: false,
+      width,
+      revision: this.#revision,
+      tiles: {},
+      unloaded: {},
+      ...pointed,
+    });
     if (chart.isPartial) this.#onChange();
   }
 }

@@ -17,8 +17,15 @@ const NOTABLE = 0.05; // share: a ratio farther from 1 is in bold letters
  * @param {HTMLTableRowElement[]} rows
  */
 function table(heads, rows) {
-  const cells = heads.map((head) => element("th", head.startsWith("#") ? "number" : "", head.replace("#", "")));
-  return element("table", "list", element("thead", "", element("tr", "", ...cells)), element("tbody", "", ...rows));
+  const cells = heads.map((head) =>
+    element("th", head.startsWith("#") ? "number" : "", head.replace("#", "")),
+  );
+  return element(
+    "table",
+    "list",
+    element("thead", "", element("tr", "", ...cells)),
+    element("tbody", "", ...rows),
+  );
 }
 
 /**
@@ -40,7 +47,11 @@ export function figures(found, median) {
   const other = median > 1 ? `B, the median of ${median}` : "B";
   const rows = found.figures.map(({ name, unit, a, b, difference, ratio }) => {
     const row = element("tr", "", element("td", "name", name));
-    row.append(cell("A", formatValue(a, unit)), cell(other, formatValue(b, unit)), cell("A − B", formatDifference(difference, unit)));
+    row.append(
+      cell("A", formatValue(a, unit)),
+      cell(other, formatValue(b, unit)),
+      cell("A − B", formatDifference(difference, unit)),
+    );
     row.append(cell("A / B", formatRatio(ratio), isNotable(ratio) ? "number notable" : "number"));
     row.dataset.figure = name;
     return row;
@@ -60,7 +71,16 @@ export function prefixes(found) {
   if (!found.prefixes.length) return element("p", "muted", "No computed tasks in A or B.");
   const rows = found.prefixes.map((prefix) => prefixRow(prefix, found.test));
   for (const row of rows.slice(FIRST_PREFIXES)) row.hidden = true;
-  const heads = ["Prefix", "Durations of tasks: A above, B below", "#Median", "#Tasks", "#Computing", "#Results", "#Transfers", "#p"];
+  const heads = [
+    "Prefix",
+    "Durations of tasks: A above, B below",
+    "#Median",
+    "#Tasks",
+    "#Computing",
+    "#Results",
+    "#Transfers",
+    "#p",
+  ];
   const made = element("div", "", table(heads, rows));
   if (rows.length > FIRST_PREFIXES) {
     const button = element("button", "", `Show ${formatCount(rows.length - FIRST_PREFIXES)} more prefixes`);

@@ -43,7 +43,10 @@ export function finding(head, prefixes, differ) {
 export function durations({ a, figures }) {
   const { b, ratio } = figures[0];
   const words = element("p", "finding-duration");
-  words.append(element("strong", "", `A took ${formatValue(a.seconds, "seconds")}`), `, B ${formatValue(b, "seconds")}`);
+  words.append(
+    element("strong", "", `A took ${formatValue(a.seconds, "seconds")}`),
+    `, B ${formatValue(b, "seconds")}`,
+  );
   if (ratio !== null) words.append(`: ${formatRatio(ratio)}`);
   return words;
 }
@@ -59,7 +62,8 @@ function list(named) {
     item.dataset.prefix = prefix.name;
     return item;
   });
-  if (named.length > MOST_NAMED) items.push(element("li", "muted", `and ${named.length - MOST_NAMED} more below`));
+  if (named.length > MOST_NAMED)
+    items.push(element("li", "muted", `and ${named.length - MOST_NAMED} more below`));
   return element("ul", "finding-prefixes", ...items);
 }
 
@@ -68,14 +72,17 @@ function common(prefixes) {
   const known = prefixes.map(({ ratio }) => ratio ?? NaN).filter((ratio) => !Number.isNaN(ratio));
   if (!known.length) return "There are too few tasks for more details.";
   const middle = known.sort((one, other) => one - other)[Math.floor(known.length / 2)];
-  if (Math.abs(middle - 1) < 0.1 || known.length < 2) return "The differences are within the usual variation.";
+  if (Math.abs(middle - 1) < 0.1 || known.length < 2)
+    return "The differences are within the usual variation.";
   return `All prefixes together are ${shift(middle)}, so the environment is a more likely cause than the code.`;
 }
 
 /** @param {Fact[]} facts */
 function changed(facts) {
   const shown = facts.slice(0, MOST_FACTS);
-  const found = shown.map(({ name, a, b }) => element("span", "tag", `${name}: ${b || "none"} → ${a || "none"}`));
+  const found = shown.map(({ name, a, b }) =>
+    element("span", "tag", `${name}: ${b || "none"} → ${a || "none"}`),
+  );
   const rest = facts.length > MOST_FACTS ? [`and ${facts.length - MOST_FACTS} more`] : [];
   return [...found, ...rest].flatMap((part) => [part, " "]);
 }

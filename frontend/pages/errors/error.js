@@ -5,5 +5,6 @@ import "../site/copying.js";
 
 for (const element of document.querySelectorAll("[data-chart]")) {
   const table = element.parentElement?.querySelector("table[data-memory]");
-  if (table) new LastMinute(/** @type {HTMLElement} */ (element), readMinute(/** @type {HTMLTableElement} */ (table)));
+  if (table)
+    new LastMinute(/** @type {HTMLElement} */ (element), readMinute(/** @type {HTMLTableElement} */ (table)));
 }

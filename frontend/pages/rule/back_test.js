@@ -131,7 +131,9 @@ function firings({ firings, more_firings, unit, is_event, stop }) {
     link.href = firing.url;
     link.target = "_blank";
     const value = is_event || firing.value === null ? "" : formatAmount(firing.value, unit);
-    const lasted = formatDuration((firing.resolved ?? stop) - firing.fired) + (firing.resolved === null ? ", still firing" : "");
+    const lasted =
+      formatDuration((firing.resolved ?? stop) - firing.fired) +
+      (firing.resolved === null ? ", still firing" : "");
     const pending = firing.fired > firing.pending ? formatDuration(firing.fired - firing.pending) : "";
     const cells = [firing.cluster, firing.subject, link, pending, lasted];
     return element("tr", "", ...[...cells, firing.text || value].map((cell) => element("td", "", cell)));

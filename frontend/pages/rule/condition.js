@@ -126,14 +126,16 @@ export class ConditionFields {
   #fillIn(chosen) {
     const quantity = this.#quantities[this.value("quantity")];
     if (!quantity) return;
-    for (const [name, text] of Object.entries({ ...quantity.measured, ...quantity.limits })) this.field(name).value = text;
+    for (const [name, text] of Object.entries({ ...quantity.measured, ...quantity.limits }))
+      this.field(name).value = text;
     chosen(this.words("quantity"), quantity.hold);
   }
 
   /** A threshold to clear at that came with the quantity suits only the threshold that came with it. */
   #dropSuggestedClear() {
     const limits = this.#quantities[this.value("quantity")]?.limits;
-    if (limits && this.value("clear_threshold") === limits.clear_threshold) this.field("clear_threshold").value = "";
+    if (limits && this.value("clear_threshold") === limits.clear_threshold)
+      this.field("clear_threshold").value = "";
   }
 
   /** A condition on runs stays true for longer than events are counted. */
@@ -204,7 +206,12 @@ export class ConditionFields {
     input.placeholder = "metric …";
     this.field(name.replace("metric", "labels")).setAttribute("placeholder", 'any, or name="value"');
     input.parentElement?.append(list);
-    new Choices(input, list, (text) => this.#fitting(text), ({ text }) => this.set(name, text));
+    new Choices(
+      input,
+      list,
+      (text) => this.#fitting(text),
+      ({ text }) => this.set(name, text),
+    );
   }
 
   /** Metrics whose name or help has all words. @param {string} text */
@@ -236,6 +243,7 @@ function namesOf(names) {
 /** @param {Metric} metric */
 function groupOf(metric) {
   const [source, of] = metric.name.split("_");
-  if (source === "observatory" || source === "dask") return `${source === "dask" ? "Dask" : "Observatory"}: ${of}`;
+  if (source === "observatory" || source === "dask")
+    return `${source === "dask" ? "Dask" : "Observatory"}: ${of}`;
   return "others";
 }

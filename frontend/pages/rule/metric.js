@@ -48,7 +48,10 @@ export class MetricInfo {
     if (query === this.#query) return;
     this.#query = query;
     clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => void this.#load(metric, query), this.#values.childElementCount ? PAUSE : 0);
+    this.#timer = window.setTimeout(
+      () => void this.#load(metric, query),
+      this.#values.childElementCount ? PAUSE : 0,
+    );
   }
 
   /** @param {Metric} metric */
@@ -78,7 +81,11 @@ export class MetricInfo {
 
   /** @param {Metric} metric @param {string} query */
   async #load(metric, query) {
-    const { bins, series, is_rate } = await this.#recent().catch(() => ({ bins: [], series: 0, is_rate: false }));
+    const { bins, series, is_rate } = await this.#recent().catch(() => ({
+      bins: [],
+      series: 0,
+      is_rate: false,
+    }));
     if (query !== this.#query) return;
     if (!bins.length) {
       this.#values.replaceChildren(element("p", "muted", "No recent values in this rule's scope."));
@@ -91,7 +98,10 @@ export class MetricInfo {
     const now = bins[bins.length - 1].mean;
     const words = `${write(least)} to ${write(most)}, now ${write(now)}`;
     const of = `${is_rate ? "per second, " : ""}of ${series} series in the last hour of data`;
-    this.#values.replaceChildren(sparkline(bins, words), element("p", "muted", element("b", "", words), ` ${of}`));
+    this.#values.replaceChildren(
+      sparkline(bins, words),
+      element("p", "muted", element("b", "", words), ` ${of}`),
+    );
     if (!is_rate && this.#condition.value("threshold") === "" && this.#condition.value("other") === "") {
       // a first threshold: its line in the chart can be dragged
       this.#condition.set("threshold", formatAmount(most, unit));

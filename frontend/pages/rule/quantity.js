@@ -17,5 +17,7 @@ export function readQuantities() {
  * @param {(name: string) => string} value the value of a field
  */
 export function measures(quantity, value) {
-  return quantity !== undefined && Object.entries(quantity.measured).every(([name, text]) => value(name) === text);
+  return (
+    quantity !== undefined && Object.entries(quantity.measured).every(([name, text]) => value(name) === text)
+  );
 }

@@ -20,12 +20,16 @@ export function resultInWords(result) {
   const sentences = [];
   if (!clusters.length) sentences.push("No cluster of this rule existed in the window.");
   else if (runs && !runs.ended) sentences.push("No run with such a name ended in the window.");
-  else if (!lines.length && !result.is_event && !runs) sentences.push("No data of this metric in the window.");
+  else if (!lines.length && !result.is_event && !runs)
+    sentences.push("No data of this metric in the window.");
   else if (!lasted) sentences.push("The rule would not have fired.");
   else sentences.push(`The rule would have fired ${times(lasted.count)}.`, `${howLong(lasted)}.`);
   if (runs?.unjudged) sentences.push(tooFew(runs));
   sentences.push(...tooShort(result));
-  if (clusters.length) sentences.push(`Evaluated on ${named(clusters)}${more_clusters ? `, not on ${more_clusters} more` : ""}.`);
+  if (clusters.length)
+    sentences.push(
+      `Evaluated on ${named(clusters)}${more_clusters ? `, not on ${more_clusters} more` : ""}.`,
+    );
   if (more_lines) sentences.push(`${lines.length} of ${lines.length + more_lines} lines are drawn.`);
   return sentences.join(" ");
 }
@@ -47,7 +51,12 @@ function howLong({ count, median, shortest }) {
 
 /** @param {RunCounts} runs */
 function tooFew({ ended, unjudged, fewest }) {
-  const those = unjudged === ended ? (ended === 1 ? "The run that ended was" : `All ${ended} runs were`) : `${unjudged} of ${ended} runs were`;
+  const those =
+    unjudged === ended
+      ? ended === 1
+        ? "The run that ended was"
+        : `All ${ended} runs were`
+      : `${unjudged} of ${ended} runs were`;
   return `${those} not judged: fewer than ${fewest} earlier runs of the name are known.`;
 }
 
@@ -66,5 +75,7 @@ function times(count) {
 
 /** @param {string[]} clusters */
 function named(clusters) {
-  return clusters.length > 3 ? `${clusters.slice(0, 3).join(", ")} and ${clusters.length - 3} more` : clusters.join(", ");
+  return clusters.length > 3
+    ? `${clusters.slice(0, 3).join(", ")} and ${clusters.length - 3} more`
+    : clusters.join(", ");
 }

@@ -16,7 +16,9 @@ class RulePage {
   #backTest;
 
   constructor() {
-    const fieldsets = /** @type {HTMLFieldSetElement[]} */ ([...this.#rule.querySelectorAll("fieldset.condition")]);
+    const fieldsets = /** @type {HTMLFieldSetElement[]} */ ([
+      ...this.#rule.querySelectorAll("fieldset.condition"),
+    ]);
     this.#conditions = fieldsets.map(
       (fieldset) =>
         new ConditionFields(
@@ -31,10 +33,12 @@ class RulePage {
       find("#back-test"),
       (limit, text) => this.#written()[0]?.set(limit, text),
       (problems) => this.#showProblems(problems),
-      (warnings) => showWarnings(find("#rule-warnings"), warnings, (warning, fix) => this.#mend(warning, fix)),
+      (warnings) =>
+        showWarnings(find("#rule-warnings"), warnings, (warning, fix) => this.#mend(warning, fix)),
     );
     this.#add();
-    for (const kind of ["input", "change"]) this.#form.addEventListener(kind, (event) => this.#changed(event));
+    for (const kind of ["input", "change"])
+      this.#form.addEventListener(kind, (event) => this.#changed(event));
     this.#update();
     // it fills in the name, too
     if (!this.#written().length && !find("#id_name")?.value) this.#conditions[0].field("quantity").focus();
@@ -54,7 +58,8 @@ class RulePage {
   #choose(/** @type {string} */ quantity) {
     const [first] = this.#conditions;
     const choice = /** @type {HTMLSelectElement} */ (first.field("quantity"));
-    if (first.isWritten || ![...choice.options].some((option) => option.value && option.value === quantity)) return;
+    if (first.isWritten || ![...choice.options].some((option) => option.value && option.value === quantity))
+      return;
     choice.value = quantity;
     choice.dispatchEvent(new Event("input", { bubbles: true }));
   }

@@ -11,7 +11,12 @@
 export function ruleInWords(conditions, severity, hold) {
   if (!conditions.length) return "";
   const [first, ...others] = conditions.map(inWords);
-  const each = { run: "each name of runs", worker: "each worker", cluster: "the cluster", series: "each series" };
+  const each = {
+    run: "each name of runs",
+    worker: "each worker",
+    cluster: "the cluster",
+    series: "each series",
+  };
   const by = conditions[0].isRun ? "run" : conditions[0].value("by");
   const of = each[/** @type {keyof typeof each} */ (by)] ?? "";
   const more = others.map((other) => `, and ${other}`).join("");
@@ -30,7 +35,8 @@ function run(condition) {
   const name = condition.value("run_name");
   const [what, earlier] = [condition.words("measure"), condition.value("earlier_runs")];
   const runs = name ? `a run named “${name}”` : "a run";
-  if (!condition.isCompared) return `${runs} had errors that the last ${earlier} runs of its name didn't have`;
+  if (!condition.isCompared)
+    return `${runs} had errors that the last ${earlier} runs of its name didn't have`;
   return `the ${what} of ${runs} is ${condition.words("comparison")} the median of the last ${earlier} of its name by ${condition.value("threshold") || "…"}`;
 }
 

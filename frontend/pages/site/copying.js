@@ -2,7 +2,8 @@
 
 const SHOWN = 1500; // ms
 
-for (const button of document.querySelectorAll("button[data-copy]")) bind(/** @type {HTMLButtonElement} */ (button));
+for (const button of document.querySelectorAll("button[data-copy]"))
+  bind(/** @type {HTMLButtonElement} */ (button));
 
 /** @param {HTMLButtonElement} button */
 function bind(button) {

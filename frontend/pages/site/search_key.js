@@ -5,7 +5,9 @@ const FIELDS = 'input, textarea, select, [contenteditable]:not([contenteditable=
 addEventListener("keydown", (event) => {
   const target = event.target instanceof Element ? event.target : document.body;
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || target.closest(FIELDS)) return;
-  const field = /** @type {HTMLInputElement|null} */ (document.querySelector('[role="search"] input[name="q"]'));
+  const field = /** @type {HTMLInputElement|null} */ (
+    document.querySelector('[role="search"] input[name="q"]')
+  );
   if (!field) return;
   event.preventDefault();
   field.focus();

@@ -72,7 +72,10 @@ export class PrefixColors {
   #place(name, color) {
     if (!this.#backgrounds.length) return;
     const place = this.#spaced.size;
-    this.#spaced.set(name, place < MOST ? this.#kept(color, place < MOST_SPACED ? APART : CLOSER) : this.#sharedBy(color));
+    this.#spaced.set(
+      name,
+      place < MOST ? this.#kept(color, place < MOST_SPACED ? APART : CLOSER) : this.#sharedBy(color),
+    );
   }
 
   /**
@@ -102,7 +105,9 @@ export class PrefixColors {
  */
 function inOrder(prefixes) {
   const byId = [...prefixes].sort((one, other) => one.id - other.id);
-  const busiest = new Set([...byId].sort((one, other) => (other.seconds ?? 0) - (one.seconds ?? 0)).slice(0, MOST_SPACED));
+  const busiest = new Set(
+    [...byId].sort((one, other) => (other.seconds ?? 0) - (one.seconds ?? 0)).slice(0, MOST_SPACED),
+  );
   return [...byId.filter((prefix) => busiest.has(prefix)), ...byId.filter((prefix) => !busiest.has(prefix))];
 }
 

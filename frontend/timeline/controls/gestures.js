@@ -50,7 +50,8 @@ const hint = new WheelHint();
  * @param {() => Plot} plot
  */
 export function attachPointer(element, timeline, selection, plot) {
-  const positionOf = (/** @type {MouseEvent} */ event) => event.clientX - element.getBoundingClientRect().left;
+  const positionOf = (/** @type {MouseEvent} */ event) =>
+    event.clientX - element.getBoundingClientRect().left;
   const timeAt = (/** @type {number} */ x) => {
     const { left, width } = plot();
     return timeline.start + ((x - left) / width) * timeline.length;
@@ -183,7 +184,8 @@ export class Keys {
 
   /** @param {KeyboardEvent} event */
   #down(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target))
+      return;
     if (document.querySelector("dialog[open]")) return;
     const motion = motionOf(event.key);
     if (motion) {

@@ -18,11 +18,15 @@ export function createTransport(element, { source, timeline, events, selection, 
   element.setAttribute("role", "toolbar");
   element.setAttribute("aria-label", "Time");
   const pixel = () => timeline.length / timeline.width;
-  const before = button(icon("previous"), "Previous event (P)", () => jumpTo(timeline, events.before(timeline.playhead)));
+  const before = button(icon("previous"), "Previous event (P)", () =>
+    jumpTo(timeline, events.before(timeline.playhead)),
+  );
   const back = button(icon("back"), "Step back (,)", () => timeline.step(-pixel()));
   const play = button(icon("play"), "Play (space)", () => timeline.toggle());
   const forward = button(icon("forward"), "Step forward (.)", () => timeline.step(pixel()));
-  const after = button(icon("next"), "Next event (N)", () => jumpTo(timeline, events.after(timeline.playhead)));
+  const after = button(icon("next"), "Next event (N)", () =>
+    jumpTo(timeline, events.after(timeline.playhead)),
+  );
   const live = button("", "Follow live (L)", () => timeline.goLive());
   const behind = span("transport-behind");
   behind.setAttribute("role", "status");
@@ -55,7 +59,8 @@ export function createTransport(element, { source, timeline, events, selection, 
     chosen.hidden = selection.empty;
     setText(chosen, `✕ ${describeSelection(selection, model)}`);
     taskHistory.hidden = selection.key === null || source.pages === null;
-    if (selection.key !== null) taskHistory.href = `${source.pages}tasks/?${new URLSearchParams({ key: selection.key })}`;
+    if (selection.key !== null)
+      taskHistory.href = `${source.pages}tasks/?${new URLSearchParams({ key: selection.key })}`;
     before.disabled = !events.before(timeline.playhead);
     after.disabled = !events.after(timeline.playhead);
     speed.value = String(timeline.speed);

@@ -101,7 +101,9 @@ export function stateOf(alert) {
 /** Its subject: the worker, and other labels as name=value. @param {Alert} alert */
 export function subjectOf({ labels = {} }) {
   const { worker = "", ...others } = labels;
-  return [worker, ...Object.entries(others).map(([name, value]) => `${name}=${value}`)].filter(Boolean).join(" ");
+  return [worker, ...Object.entries(others).map(([name, value]) => `${name}=${value}`)]
+    .filter(Boolean)
+    .join(" ");
 }
 
 /** @param {Alert} one @param {Alert} other */
@@ -120,9 +122,17 @@ function flagsOf(alerts) {
   const flags = new Map();
   for (const alert of alerts.filter(({ fired }) => fired !== null).sort(bySeverity)) {
     const { count = 0, isFiring = false } = flags.get(alert.rule) ?? {};
-    const flag = { name: alert.rule, severity: alert.severity, count: count + 1, isFiring: isFiring || alert.resolved === null };
+    const flag = {
+      name: alert.rule,
+      severity: alert.severity,
+      count: count + 1,
+      isFiring: isFiring || alert.resolved === null,
+    };
     flags.set(alert.rule, flag);
   }
-  const rank = (/** @type {Flag} */ flag) => SEVERITIES.indexOf(flag.severity) + (flag.isFiring ? SEVERITIES.length : 0);
-  return [...flags.values()].sort((one, other) => rank(other) - rank(one) || one.name.localeCompare(other.name));
+  const rank = (/** @type {Flag} */ flag) =>
+    SEVERITIES.indexOf(flag.severity) + (flag.isFiring ? SEVERITIES.length : 0);
+  return [...flags.values()].sort(
+    (one, other) => rank(other) - rank(one) || one.name.localeCompare(other.name),
+  );
 }

@@ -16,7 +16,10 @@ const NOTHING = "/tiles"; // a tile that has nothing in it
 const OF_INSTANTS = {
   "/state": { entry: "/states", answer: ({ states }, place) => states[place] },
   "/workers": { entry: "/workers", answer: ({ workers }, place) => figuresAt(workers, place) },
-  "/results": { entry: "/results", answer: ({ answers }, place, query) => findResults(answers[place], query) },
+  "/results": {
+    entry: "/results",
+    answer: ({ answers }, place, query) => findResults(answers[place], query),
+  },
 };
 const BYTES_OF_A_ROW = 54; // of a span in memory
 
@@ -25,7 +28,16 @@ const BYTES_OF_A_ROW = 54; // of a span in memory
  * @returns {Source}
  */
 export function embeddedSource(main) {
-  return { url: "", live: null, pages: null, notes: main.dataset.notes ?? null, isFile: true, tile: tileOfSpans, worker: workerUrl, fetch: readScript };
+  return {
+    url: "",
+    live: null,
+    pages: null,
+    notes: main.dataset.notes ?? null,
+    isFile: true,
+    tile: tileOfSpans,
+    worker: workerUrl,
+    fetch: readScript,
+  };
 }
 
 /** @type {Promise<Block[]|null>|null} the extent, and the spans of each band */
@@ -102,7 +114,11 @@ const ofInstants = new Map();
  */
 async function ofInstant(path, query) {
   const { entry, answer } = OF_INSTANTS[path];
-  if (!ofInstants.has(path)) ofInstants.set(path, find(entry).then((content) => content && new Response(unpack(content)).json()));
+  if (!ofInstants.has(path))
+    ofInstants.set(
+      path,
+      find(entry).then((content) => content && new Response(unpack(content)).json()),
+    );
   const known = await ofInstants.get(path);
   if (!known) return new Response(null, { status: 404 });
   return Response.json(answer(known, placeAt(known.instants, Number(query.get("at"))), query));

@@ -20,7 +20,10 @@ export function placeAt(instants, at) {
  * @returns {Partial<Figures>[]} of the workers that had reported any by then
  */
 export function figuresAt(workers, place) {
-  const rows = workers.map(({ id, figures }) => ({ id, ...Object.fromEntries(Object.entries(figures).map(([name, values]) => [name, values[place]])) }));
+  const rows = workers.map(({ id, figures }) => ({
+    id,
+    ...Object.fromEntries(Object.entries(figures).map(([name, values]) => [name, values[place]])),
+  }));
   return rows.filter(({ id, ...figures }) => Object.values(figures).some((value) => value !== null));
 }
 
@@ -33,8 +36,14 @@ export function figuresAt(workers, place) {
 export function findResults(answer, query) {
   const [text, worker] = [(query.get("text") ?? "").toLowerCase(), query.get("worker")];
   if (!text && worker === null) return answer;
-  const results = answer.results.filter((one) => one.key.toLowerCase().includes(text) && (worker === null || one.worker === Number(worker)));
+  const results = answer.results.filter(
+    (one) => one.key.toLowerCase().includes(text) && (worker === null || one.worker === Number(worker)),
+  );
   const sizes = results.flatMap(({ nbytes }) => nbytes ?? []);
-  const found = { count: results.length, nbytes: sizes.reduce((sum, size) => sum + size, 0), unsized: results.length - sizes.length };
+  const found = {
+    count: results.length,
+    nbytes: sizes.reduce((sum, size) => sum + size, 0),
+    unsized: results.length - sizes.length,
+  };
   return { ...answer, found, results };
 }

@@ -24,7 +24,11 @@ export function unpackSpans(packed) {
     starts[row] = (time += gaps[row]) / MICROSECONDS;
     stops[row] = (time += durations[row]) / MICROSECONDS;
   }
-  return { ...packed, kind: "span", numbers: (name) => ({ start: starts, stop: stops })[String(name)] ?? packed.numbers(name) };
+  return {
+    ...packed,
+    kind: "span",
+    numbers: (name) => ({ start: starts, stop: stops })[String(name)] ?? packed.numbers(name),
+  };
 }
 
 /**
@@ -36,11 +40,15 @@ export function unpackSpans(packed) {
  */
 export function spansWithin(block, start, stop) {
   const [starts, stops] = [block.numbers("start"), block.numbers("stop")];
-  const rows = new Uint32Array(block.rows).map((_, row) => row).filter((row) => starts[row] < stop && stops[row] > start);
+  const rows = new Uint32Array(block.rows)
+    .map((_, row) => row)
+    .filter((row) => starts[row] < stop && stops[row] > start);
   if (rows.length === block.rows) return block;
-  const numbers = new Map([...NUMBERS, /** @type {const} */ ("start"), /** @type {const} */ ("stop")].map((name) => {
-    return [name, selected(block.numbers(name), rows)];
-  }));
+  const numbers = new Map(
+    [...NUMBERS, /** @type {const} */ ("start"), /** @type {const} */ ("stop")].map((name) => {
+      return [name, selected(block.numbers(name), rows)];
+    }),
+  );
   const texts = new Map(TEXTS.map((name) => [name, selectedTexts(block.texts(name), rows)]));
   return {
     ...block,
@@ -57,7 +65,7 @@ export function spansWithin(block, start, stop) {
  * @returns {Kind}
  */
 function selected(numbers, rows) {
-  const found = new (/** @type {new (length: number) => Kind} */ (numbers.constructor))(rows.length);
+  const found = new /** @type {new (length: number) => Kind} */ (numbers.constructor)(rows.length);
   for (let place = 0; place < rows.length; place++) found[place] = numbers[rows[place]];
   return found;
 }

@@ -39,7 +39,14 @@ export function sourceOf(main) {
  * @returns {Source}
  */
 export function serverSource(url) {
-  return { url, live: null, pages: null, notes: null, sendsSeveral: true, fetch: (path, options) => fetch(path, options) };
+  return {
+    url,
+    live: null,
+    pages: null,
+    notes: null,
+    sendsSeveral: true,
+    fetch: (path, options) => fetch(path, options),
+  };
 }
 
 /**
@@ -66,6 +73,8 @@ export async function getJson(source, path) {
  * @returns {Promise<string>}
  */
 export async function reasonOf(response) {
-  const said = [413, 422, 503].includes(response.status) ? (await response.json().catch(() => null))?.detail : null;
+  const said = [413, 422, 503].includes(response.status)
+    ? (await response.json().catch(() => null))?.detail
+    : null;
   return typeof said === "string" ? said : `the server answered ${response.status}`;
 }

@@ -19,7 +19,8 @@ const LENGTH_BYTES = 4;
 export function grouped(places, isAlone) {
   const together = places.filter((place) => !isAlone(place));
   const groups = [];
-  for (let first = 0; first < together.length; first += TOGETHER) groups.push(together.slice(first, first + TOGETHER));
+  for (let first = 0; first < together.length; first += TOGETHER)
+    groups.push(together.slice(first, first + TOGETHER));
   return [...groups, ...places.filter(isAlone).map((place) => [place])];
 }
 

@@ -124,8 +124,12 @@ function relationsOf({ dependencies, dependents }) {
  * @returns {Line[]} those whose ends are nearest in time
  */
 export function linesOf({ spans, dependencies, dependents }, most = MOST_LINES) {
-  const into = dependencies.tasks.flatMap((task) => spans.flatMap((span) => line("dependency", task.spans, span)));
-  const outOf = dependents.tasks.flatMap((task) => task.spans.flatMap((span) => line("dependent", spans, span)));
+  const into = dependencies.tasks.flatMap((task) =>
+    spans.flatMap((span) => line("dependency", task.spans, span)),
+  );
+  const outOf = dependents.tasks.flatMap((task) =>
+    task.spans.flatMap((span) => line("dependent", spans, span)),
+  );
   const half = Math.ceil(most / 2);
   const lines = nearest(into, Math.max(half, most - outOf.length));
   return [...lines, ...nearest(outOf, most - lines.length)];
@@ -143,7 +147,9 @@ export function transferLinesOf({ transfers, dependencies }, model) {
     const brought = new Set(keys.map(({ key }) => key));
     const made = dependencies.tasks.filter(({ key }) => brought.has(key)).flatMap(({ spans }) => spans);
     const from = made.find((span) => lanes.includes(span.lane))?.lane ?? lanes[0];
-    return from === undefined ? [] : [{ relation: "transfer", from: { lane: from, time: start }, to: { lane, time: stop } }];
+    return from === undefined
+      ? []
+      : [{ relation: "transfer", from: { lane: from, time: start }, to: { lane, time: stop } }];
   });
 }
 

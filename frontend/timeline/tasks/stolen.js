@@ -59,7 +59,9 @@ export class Stolen extends EventTarget {
    * @returns {Steal|null} how that worker got the task
    */
   of(key, worker, start) {
-    const steals = this.#byKey.get(key)?.filter(({ thief, time }) => thief === worker && time <= start + CLOCKS);
+    const steals = this.#byKey
+      .get(key)
+      ?.filter(({ thief, time }) => thief === worker && time <= start + CLOCKS);
     return steals?.at(-1) ?? null;
   }
 
@@ -81,7 +83,9 @@ export class Stolen extends EventTarget {
     const [from, to] = [Math.max(start - margin, 0), stop + margin];
     this.#requested = performance.now();
     try {
-      const response = await this.#source.fetch(`${this.#source.url}/stolen?after=${from.toFixed(6)}&before=${to.toFixed(6)}`);
+      const response = await this.#source.fetch(
+        `${this.#source.url}/stolen?after=${from.toFixed(6)}&before=${to.toFixed(6)}`,
+      );
       if (response.status === 404) this.#isRecorded = false; // a file has none
       if (response.ok) this.#set(await response.json(), from, to);
     } catch {
@@ -99,7 +103,8 @@ export class Stolen extends EventTarget {
   #set({ total, tasks }, start, stop) {
     const { ended } = this.#timeline;
     this.#known = { start, stop: ended === null ? Math.min(stop, this.#timeline.now() - LATE) : stop };
-    const isSame = total === this.total && tasks.length === this.list.length && tasks[0]?.time === this.list[0]?.time;
+    const isSame =
+      total === this.total && tasks.length === this.list.length && tasks[0]?.time === this.list[0]?.time;
     if (isSame) return;
     this.total = total;
     this.list = tasks;

@@ -24,13 +24,15 @@ export function decode(buffer) {
   const view = new DataView(buffer);
   const blocks = [];
   for (let position = 0; position < buffer.byteLength;) {
-    if (buffer.byteLength - position < PREFIX_BYTES) throw new BlockError(`too few bytes for a block at ${position}`);
+    if (buffer.byteLength - position < PREFIX_BYTES)
+      throw new BlockError(`too few bytes for a block at ${position}`);
     if (view.getUint32(position, true) !== MAGIC) throw new BlockError(`no block at byte ${position}`);
     const headerLength = view.getUint32(position + 4, true);
     const columnsLength = view.getUint32(position + 8, true);
     const columnsStart = position + PREFIX_BYTES + headerLength;
     const end = columnsStart + columnsLength;
-    if (headerLength % 8 || columnsLength % 8) throw new BlockError(`the block at byte ${position} is not padded`);
+    if (headerLength % 8 || columnsLength % 8)
+      throw new BlockError(`the block at byte ${position} is not padded`);
     if (end > buffer.byteLength) throw new BlockError(`the block at byte ${position} is cut off`);
     const header = parseHeader(new Uint8Array(buffer, position + PREFIX_BYTES, headerLength));
     blocks.push(makeBlock(header, buffer, columnsStart, columnsLength));
@@ -50,7 +52,8 @@ function parseHeader(bytes) {
   } catch (error) {
     throw new BlockError(`a block's header can't be read: ${error}`);
   }
-  const valid = typeof header?.kind === "string" && Number.isInteger(header.rows) && Array.isArray(header.columns);
+  const valid =
+    typeof header?.kind === "string" && Number.isInteger(header.rows) && Array.isArray(header.columns);
   if (!valid || header.rows < 0 || header.rows > MAXIMUM_ROWS) {
     throw new BlockError("a block's header has no valid kind, rows and columns");
   }
@@ -74,8 +77,15 @@ function makeBlock(header, buffer, start, length) {
     if (!type) throw new BlockError(`column ${column.name} has the unknown type ${column.type}`);
     const { offset } = column;
     if (offset === undefined && column.type === "text") {
-      if (column.values?.length !== header.rows) throw new BlockError(`column ${column.name} has no text for each row`);
-      texts.set(column.name, makeTexts(column, Uint32Array.from(column.values, (_, row) => row)));
+      if (column.values?.length !== header.rows)
+        throw new BlockError(`column ${column.name} has no text for each row`);
+      texts.set(
+        column.name,
+        makeTexts(
+          column,
+          Uint32Array.from(column.values, (_, row) => row),
+        ),
+      );
       continue;
     }
     const inside = offset !== undefined && Number.isInteger(offset) && offset >= 0 && offset % 8 === 0;

@@ -43,7 +43,8 @@ export class Failures {
 
 /** @param {unknown} error */
 function reasonOf(error) {
-  if (error instanceof DOMException && error.name === "TimeoutError") return "the server did not answer in time";
+  if (error instanceof DOMException && error.name === "TimeoutError")
+    return "the server did not answer in time";
   if (error instanceof TypeError) return "the server can't be reached"; // as fetch rejects
   return error instanceof Error ? error.message : String(error);
 }

@@ -33,7 +33,9 @@ const PLACES = {
     last: extreme(block, "time", Math.max),
   }),
   bin: (block) => ({
-    layers: isTogether(block.meta.layer) ? [block.meta.layer] : [block.meta.layer, eachLayer(layerName(block.meta.layer))],
+    layers: isTogether(block.meta.layer)
+      ? [block.meta.layer]
+      : [block.meta.layer, eachLayer(layerName(block.meta.layer))],
     first: extreme(block, "time", Math.min),
     last: extreme(block, "time", Math.max),
   }),

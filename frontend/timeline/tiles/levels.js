@@ -45,7 +45,10 @@ export function finestLevel(layer, { identity_interval, minimum_level, minimum_s
   if (name === "events") return minimum_level;
   if (name === "profile") return Math.max(FINEST_PROFILE_LEVEL, minimum_level);
   // finer bins of a series hold no more than its samples
-  return Math.max(Math.ceil(Math.log2((identity_interval / BINS_PER_INTERVAL) * MICROSECONDS)), minimum_level);
+  return Math.max(
+    Math.ceil(Math.log2((identity_interval / BINS_PER_INTERVAL) * MICROSECONDS)),
+    minimum_level,
+  );
 }
 
 /**

@@ -83,7 +83,10 @@ export class Tiles extends EventTarget {
     if (this.#hasBegun) return true;
     const first = [...this.#wanted.values()].flat().filter((place) => place.near && isUrgent(place));
     const missing = first.filter((place) => this.#isMissing(place));
-    return !missing.length || (missing.length < first.length && missing.every((place) => this.#waitForSocket(place) > 0));
+    return (
+      !missing.length ||
+      (missing.length < first.length && missing.every((place) => this.#waitForSocket(place) > 0))
+    );
   }
 
   /** Requests no other tiles than those of the first rows, until `drawn` says that these are drawn. */
@@ -111,7 +114,9 @@ export class Tiles extends EventTarget {
 
   /** @param {(place: Place) => boolean} matters */
   #lacks(matters) {
-    return [...this.#wanted.values()].some((places) => places.some((place) => matters(place) && this.#isMissing(place)));
+    return [...this.#wanted.values()].some((places) =>
+      places.some((place) => matters(place) && this.#isMissing(place)),
+    );
   }
 
   /** @param {Place} place */
@@ -156,7 +161,9 @@ export class Tiles extends EventTarget {
    * @param {number} time
    */
   isLoadingAt(time) {
-    return [...this.#unloaded.values()].flat().some(({ start, stop, failed }) => !failed && start <= time && time < stop);
+    return [...this.#unloaded.values()]
+      .flat()
+      .some(({ start, stop, failed }) => !failed && start <= time && time < stop);
   }
 
   /**
@@ -280,7 +287,8 @@ export class Tiles extends EventTarget {
    */
   #extend(entry, frame) {
     appendFrame(entry, frame);
-    if (entry.appended > (isEach(entry.tile.layer) ? MOST_APPENDED_OF_ALL : MOST_APPENDED)) entry.stale = true;
+    if (entry.appended > (isEach(entry.tile.layer) ? MOST_APPENDED_OF_ALL : MOST_APPENDED))
+      entry.stale = true;
   }
 
   /**
@@ -322,8 +330,12 @@ export class Tiles extends EventTarget {
     for (const [key, controller] of this.#inFlight) if (!keys.has(key)) controller.abort();
     const missing = wanted.filter((place) => !this.#store.get(place.key));
     const stale = wanted.filter((place) => this.#store.get(place.key)?.stale);
-    const near = missing.filter((place) => place.near).sort((one, other) => +isUrgent(other) - +isUrgent(one));
-    const far = near.some(({ key }) => !this.#failures.waitFor(key)) ? [] : missing.filter((place) => !place.near);
+    const near = missing
+      .filter((place) => place.near)
+      .sort((one, other) => +isUrgent(other) - +isUrgent(one));
+    const far = near.some(({ key }) => !this.#failures.waitFor(key))
+      ? []
+      : missing.filter((place) => !place.near);
     const first = near.filter((place) => isUrgent(place) && !this.#failures.has(place.key));
     if (!this.#hasBegun && first.length === 0) {
       this.#hasBegun = true;
@@ -339,7 +351,8 @@ export class Tiles extends EventTarget {
       else if (this.#isInFrames(place)) this.#build(place);
       else if (!this.#inFlight.has(place.key)) due.set(place.key, place);
     }
-    const isAlone = (/** @type {Place} */ { layer, key }) => !this.#source.sendsSeveral || isEach(layer) || this.#failures.has(key);
+    const isAlone = (/** @type {Place} */ { layer, key }) =>
+      !this.#source.sendsSeveral || isEach(layer) || this.#failures.has(key);
     for (const places of grouped([...due.values()], isAlone)) this.#send(places);
     if (wait < Infinity && this.#inFlight.size < CONCURRENCY) this.#schedule(wait);
   }
@@ -349,7 +362,10 @@ export class Tiles extends EventTarget {
     const controllers = places.map(() => new AbortController());
     const signals = controllers.map(({ signal }) => AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)]));
     const keys = places.map(({ key }) => key);
-    const together = places.length > 1 ? requestTogether(this.#source, keys, this.#extent.version, abortedWithAll(signals)) : [];
+    const together =
+      places.length > 1
+        ? requestTogether(this.#source, keys, this.#extent.version, abortedWithAll(signals))
+        : [];
     for (const [number, place] of places.entries()) {
       this.#inFlight.set(place.key, controllers[number]);
       void this.#fetch(place, controllers[number], signals[number], together[number]);
@@ -369,14 +385,24 @@ export class Tiles extends EventTarget {
    */
   #isInFrames({ level, index, key }) {
     const width = tileWidth(level);
-    return !this.#store.get(key) && index * width > this.#log.last && !isClosed((index + 1) * width, this.#extent);
+    return (
+      !this.#store.get(key) && index * width > this.#log.last && !isClosed((index + 1) * width, this.#extent)
+    );
   }
 
   /** @param {Place} place */
   #build(place) {
     const tile = makeTile(place.layer, place.level, place.index, false, []);
     const { version } = this.#extent;
-    const entry = { tile, key: place.key, bytes: 0, sequence: this.#log.start, version, appended: 0, stale: false };
+    const entry = {
+      tile,
+      key: place.key,
+      bytes: 0,
+      sequence: this.#log.start,
+      version,
+      appended: 0,
+      stale: false,
+    };
     for (const frame of this.#log.frames) this.#extend(entry, frame);
     this.#store.put(entry, (key) => this.#isWanted(key));
     this.dispatchEvent(new Event("change"));

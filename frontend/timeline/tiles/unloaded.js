@@ -16,7 +16,10 @@
  * @returns {Unloaded[]}
  */
 export function uncovered(start, stop, tiles, reason) {
-  const why = { message: reason ? `not loaded: ${reason}; trying again` : "loading …", failed: reason !== null };
+  const why = {
+    message: reason ? `not loaded: ${reason}; trying again` : "loading …",
+    failed: reason !== null,
+  };
   const parts = [];
   let from = start;
   for (const tile of tiles) {

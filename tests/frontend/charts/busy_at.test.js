@@ -15,7 +15,10 @@ const LEVEL = 31;
 
 function model() {
   const made = new Model();
-  const prefixes = [{ id: 1, name: "inc", color: "#0000ff", seconds: 0 }, { id: 2, name: "sum", color: "#00ff00", seconds: 0 }];
+  const prefixes = [
+    { id: 1, name: "inc", color: "#0000ff", seconds: 0 },
+    { id: 2, name: "sum", color: "#00ff00", seconds: 0 },
+  ];
   made.load({ workers: [], lanes: [], series: {}, prefixes });
   return made;
 }
@@ -36,13 +39,19 @@ test("threads that compute are counted by prefix, and those that transfer are no
   const found = busy(5, 0.1);
   assert.equal(found.threads, 3);
   near(found.computing, 2);
-  assert.deepEqual(found.prefixes.map(([slot]) => prefixOfSlot(slot, model())), [1, 2]);
+  assert.deepEqual(
+    found.prefixes.map(([slot]) => prefixOfSlot(slot, model())),
+    [1, 2],
+  );
   near(busy(9, 0.1).computing, 1);
 });
 
 test("where a pixel is long, the numbers are its mean", () => {
   const found = busy(4, 2);
-  near(found.prefixes.map(([, threads]) => threads), [1.5, 0.5]);
+  near(
+    found.prefixes.map(([, threads]) => threads),
+    [1.5, 0.5],
+  );
 });
 
 test("a slot without a known prefix has none", () => {
@@ -53,5 +62,8 @@ test("a prefix that is not listed is grey, and only what erred is black", () => 
   const made = model();
   const colorOf = (/** @type {number} */ prefix, /** @type {number} */ status) =>
     colorOfSlot(slotOf(COMPUTE, status, made.prefixIndex(prefix)), made);
-  assert.deepEqual([colorOf(1, 0), colorOf(99_999, 0), colorOf(99_999, ERROR)], [made.color(1), "#888888", "#000000"]);
+  assert.deepEqual(
+    [colorOf(1, 0), colorOf(99_999, 0), colorOf(99_999, ERROR)],
+    [made.color(1), "#888888", "#000000"],
+  );
 });

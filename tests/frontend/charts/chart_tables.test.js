@@ -32,8 +32,12 @@ test("numbers are written to be read, and what is unknown is a dash", () => {
 });
 
 test("the lines of a chart are rows in order of time, of the window alone, with the unit in the headings", () => {
-  const points = (/** @type {number[]} */ time) => /** @type {any} */ ({ time, mean: time, min: time.map(() => 0), max: time.map(() => 9) });
-  const lines = [{ label: "w0", points: points([1, 3, 5]) }, { label: "w1", points: points([2, 4]) }];
+  const points = (/** @type {number[]} */ time) =>
+    /** @type {any} */ ({ time, mean: time, min: time.map(() => 0), max: time.map(() => 9) });
+  const lines = [
+    { label: "w0", points: points([1, 3, 5]) },
+    { label: "w1", points: points([2, 4]) },
+  ];
   const { columns, rows } = seriesTable(lines, { start: 2, stop: 5 }, units.bytes);
   assert.deepEqual(columns, ["time (UTC)", "series", "mean (bytes)", "least (bytes)", "most (bytes)"]);
   assert.deepEqual(rows, [
@@ -58,11 +62,16 @@ function tileOf(data) {
 }
 
 test("each task of the window is one row of the task stream's table, also where it crosses tiles", () => {
-  const [width, level] = [512 * 2 ** 20 / 1e6, 20]; // about 537 s
+  const [width, level] = [(512 * 2 ** 20) / 1e6, 20]; // about 537 s
   const first = Math.floor(FIRST / width) * width;
   const crossing = first + width - 1;
-  const data = spans([[1, 1, 0, 0, first + 10, first + 12], [1, 1, 0, 1, crossing, crossing + 3]]);
-  const tiles = [first, first + width].map((start) => makeTile("spans", level, tileIndex(start + 1, level), true, decoded(data)));
+  const data = spans([
+    [1, 1, 0, 0, first + 10, first + 12],
+    [1, 1, 0, 1, crossing, crossing + 3],
+  ]);
+  const tiles = [first, first + width].map((start) =>
+    makeTile("spans", level, tileIndex(start + 1, level), true, decoded(data)),
+  );
   const window = { start: first, stop: first + 2 * width };
   const { rows, note } = streamTable(tiles, model(), [1], window);
   assert.deepEqual(rows, [
@@ -77,7 +86,15 @@ test("each task of the window is one row of the task stream's table, also where 
 
 test("where the task stream is zoomed out, a row sums up the tasks of a bin and says so", () => {
   const index = tileIndex(FIRST, LEVEL);
-  const { rows, note = "" } = streamTable([tileOf(busy(LEVEL, index, [[1, 0, 1, 0, 1.5, 7]]))], model(), [1], { start: 0, stop: 1e12 });
-  assert.deepEqual(rows.map((row) => row.slice(1)), [["", 0, "inc", "", "compute", 1.5, 7, null, "", ""]]);
+  const { rows, note = "" } = streamTable(
+    [tileOf(busy(LEVEL, index, [[1, 0, 1, 0, 1.5, 7]]))],
+    model(),
+    [1],
+    { start: 0, stop: 1e12 },
+  );
+  assert.deepEqual(
+    rows.map((row) => row.slice(1)),
+    [["", 0, "inc", "", "compute", 1.5, 7, null, "", ""]],
+  );
   assert.match(note, /zoom in/);
 });

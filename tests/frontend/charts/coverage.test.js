@@ -24,8 +24,14 @@ test("seconds are spread over the columns that they lie in, as far as those are 
   coverage.add(1, 9.5, 20, 10.5);
   coverage.sortSlots();
   assert.deepEqual(coverage.slots, [1, 3]);
-  assert.deepEqual(found(coverage, 1), [[0, 0.5], [9, 0.5]]);
-  assert.deepEqual(found(coverage, 3), [[1, 0.75], [2, 1]]);
+  assert.deepEqual(found(coverage, 1), [
+    [0, 0.5],
+    [9, 0.5],
+  ]);
+  assert.deepEqual(found(coverage, 3), [
+    [1, 0.75],
+    [2, 1],
+  ]);
 });
 
 test("many bins are spread as each is by itself", () => {
@@ -34,7 +40,11 @@ test("many bins are spread as each is by itself", () => {
   const slots = Uint16Array.from(bins, (_, row) => row % 5);
   const seconds = Float64Array.from(bins, (_, row) => 0.1 + (row % 11) / 20);
   const rows = Uint32Array.from({ length: 150 }, (_, place) => 199 - place);
-  for (const [start, stop, columns] of [[2.3, 30.1, 97], [-5, 60, 13], [11, 11.2, 40]]) {
+  for (const [start, stop, columns] of [
+    [2.3, 30.1, 97],
+    [-5, 60, 13],
+    [11, 11.2, 40],
+  ]) {
     const [low, high] = [Math.max(start, 0.9), Math.min(stop, 28.05)];
     const [together, single] = [new Coverage(), new Coverage()];
     for (const coverage of [together, single]) coverage.reset(start, stop, columns);
@@ -49,7 +59,10 @@ test("many bins are spread as each is by itself", () => {
     assert.ok(together.slots.length > 0);
     for (const slot of single.slots) {
       const [its, expected] = [found(together, slot), found(single, slot)];
-      assert.deepEqual(its.map(([column]) => column), expected.map(([column]) => column));
+      assert.deepEqual(
+        its.map(([column]) => column),
+        expected.map(([column]) => column),
+      );
       for (const [place, [, sum]] of its.entries()) assert.ok(Math.abs(sum - expected[place][1]) < 1e-5);
     }
   }
@@ -63,7 +76,10 @@ test("of thousands of slots only the columns with any time are visited", () => {
     coverage.add(0, 5, 6, 0);
     assert.equal(coverage.slots.length, SLOTS);
     const visited = coverage.slots.map((slot) => coverage.columnsOf(slot).length);
-    assert.equal(visited.reduce((sum, count) => sum + count), SLOTS);
+    assert.equal(
+      visited.reduce((sum, count) => sum + count),
+      SLOTS,
+    );
     assert.ok(coverage.slots.every((slot) => coverage.sums[coverage.placesOf(slot)[0]] === 1));
   }
 });

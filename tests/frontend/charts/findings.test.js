@@ -6,7 +6,8 @@ import { costText, noteText, nothingText } from "../../../frontend/charts/findin
 /** @typedef {import("../../../frontend/types.js").Context} Context */
 
 /** @param {object} findings @param {string} url */
-const context = (findings, url) => /** @type {Context} */ (/** @type {unknown} */ ({ findings, source: { url } }));
+const context = (findings, url) =>
+  /** @type {Context} */ (/** @type {unknown} */ ({ findings, source: { url } }));
 
 test("a cost says the time of threads and of all, and nothing where a finding costs nothing", () => {
   assert.equal(costText({ thread_seconds: 90, wall_seconds: 12 }), "1 min 30 s of threads, 12.0 s in all");
@@ -15,12 +16,24 @@ test("a cost says the time of threads and of all, and nothing where a finding co
 });
 
 test("where nothing stands out, it says what it looked for", () => {
-  const answer = { start: 0, stop: 1, has_agent: true, looked_for: ["failed tasks", "stragglers"], findings: [] };
-  assert.equal(nothingText(answer), "Nothing stands out in this window. It was searched for: failed tasks, stragglers.");
+  const answer = {
+    start: 0,
+    stop: 1,
+    has_agent: true,
+    looked_for: ["failed tasks", "stragglers"],
+    findings: [],
+  };
+  assert.equal(
+    nothingText(answer),
+    "Nothing stands out in this window. It was searched for: failed tasks, stragglers.",
+  );
 });
 
 test("notes say what a file has, what the agent would add, and why there is no newer answer", () => {
   assert.equal(noteText(context({ answer: { has_agent: true }, message: "" }, "/x")), "");
-  assert.match(noteText(context({ answer: { has_agent: false }, message: "" }, "")), /whole run, .* Without the agent/);
+  assert.match(
+    noteText(context({ answer: { has_agent: false }, message: "" }, "")),
+    /whole run, .* Without the agent/,
+  );
   assert.equal(noteText(context({ answer: { has_agent: true }, message: "too many" }, "/x")), "too many");
 });

@@ -20,7 +20,13 @@ const FOUND = {
 };
 
 test("a row has its share of all that is in the same unit", () => {
-  const rows = rowsOf(FOUND, "prefixes", "seconds").map(({ name, prefix, activity, value, share }) => [name, prefix, activity, value, share]);
+  const rows = rowsOf(FOUND, "prefixes", "seconds").map(({ name, prefix, activity, value, share }) => [
+    name,
+    prefix,
+    activity,
+    value,
+    share,
+  ]);
   assert.deepEqual(rows, [["sum", 1, "thread-cpu", 6, 0.6], ["load", 2, "thread-cpu", 1, 0.1], ["(gather-dep)", null, "network", 3, 0.3]]); // prettier-ignore
   assert.deepEqual(rowsOf(FOUND, "prefixes", "bytes").map(({ name, share }) => [name, share]), [["load", 1]]); // prettier-ignore
   assert.deepEqual(rowsOf(FOUND, "prefixes", "count"), []);

@@ -10,9 +10,20 @@ import { formatAgainst, parseAgainst } from "../../../frontend/timeline/profile_
 import { Model } from "../../../frontend/timeline/model.js";
 import { near } from "../near.js";
 
-const [RUN, INC, LOAD, SAVE] = ["run", "inc", "load", "save"].map((name, id) => ({ id, name, file: "/code.py" }));
-const STACKS = /** @type {Record<number, any[]>} */ ({ 1: [RUN, INC], 2: [RUN, LOAD], 3: [RUN, SAVE], 4: [RUN, INC, INC] });
-const stacks = /** @type {any} */ ({ get: (/** @type {number} */ id) => STACKS[id].map((of) => ({ of, line: 1 })) });
+const [RUN, INC, LOAD, SAVE] = ["run", "inc", "load", "save"].map((name, id) => ({
+  id,
+  name,
+  file: "/code.py",
+}));
+const STACKS = /** @type {Record<number, any[]>} */ ({
+  1: [RUN, INC],
+  2: [RUN, LOAD],
+  3: [RUN, SAVE],
+  4: [RUN, INC, INC],
+});
+const stacks = /** @type {any} */ ({
+  get: (/** @type {number} */ id) => STACKS[id].map((of) => ({ of, line: 1 })),
+});
 
 /** @param {Record<number, number>} samples by stack */
 function tree(samples) {
@@ -21,7 +32,14 @@ function tree(samples) {
 
 /** @param {Difference} difference @param {import("../../../frontend/charts/flame_graph/tree.js").Node} top */
 function functions(difference, top) {
-  return Object.fromEntries(difference.functions(top).map(({ of, own, total }) => [of.name, [own.difference, total.difference].map((share) => Math.round(share * 100))]));
+  return Object.fromEntries(
+    difference
+      .functions(top)
+      .map(({ of, own, total }) => [
+        of.name,
+        [own.difference, total.difference].map((share) => Math.round(share * 100)),
+      ]),
+  );
 }
 
 test("shares are compared, so a window that is ten times as long and did the same has no differences", () => {
@@ -37,7 +55,11 @@ test("a frame has the shares of the frame with the same callers, and none where 
   const [run] = here.children.values();
   assert.deepEqual(difference.of(run), { here: 1, there: 1, difference: 0 });
   near(difference.of(/** @type {any} */ (run.children.get(INC.id))).difference, -0.4);
-  assert.deepEqual(difference.of(/** @type {any} */ (run.children.get(SAVE.id))), { here: 0.5, there: 0, difference: 0.5 });
+  assert.deepEqual(difference.of(/** @type {any} */ (run.children.get(SAVE.id))), {
+    here: 0.5,
+    there: 0,
+    difference: 0.5,
+  });
   near(difference.scale, 0.5);
 });
 
@@ -57,8 +79,15 @@ test("of a frame that is zoomed into, functions below it are compared, by shares
 
 test("each profile is the other one's difference with another sign", () => {
   const [one, other] = [tree({ 1: 50, 3: 50 }), tree({ 1: 90, 2: 10 })];
-  const [there, back] = [functions(new Difference(one, other), one), functions(new Difference(other, one), other)];
-  for (const [name, shares] of Object.entries(there)) assert.deepEqual(back[name].map((share) => share + 0), shares.map((share) => 0 - share));
+  const [there, back] = [
+    functions(new Difference(one, other), one),
+    functions(new Difference(other, one), other),
+  ];
+  for (const [name, shares] of Object.entries(there))
+    assert.deepEqual(
+      back[name].map((share) => share + 0),
+      shares.map((share) => 0 - share),
+    );
 });
 
 test("more is red and less is blue, the more the stronger, and a triangle says the same", () => {
@@ -73,12 +102,14 @@ test("more is red and less is blue, the more the stronger, and a triangle says t
 /** @param {number} shift of the ids @param {string[]} prefixes @param {string[]} workers */
 function origin(shift, prefixes, workers) {
   const model = new Model();
-  model.load(/** @type {any} */ ({
-    lanes: [],
-    series: {},
-    prefixes: prefixes.map((name, at) => ({ id: shift + at, name, color: "#112233" })),
-    workers: workers.map((slot, at) => ({ id: shift + at, slot, name: slot, address: slot, started: 0 })),
-  }));
+  model.load(
+    /** @type {any} */ ({
+      lanes: [],
+      series: {},
+      prefixes: prefixes.map((name, at) => ({ id: shift + at, name, color: "#112233" })),
+      workers: workers.map((slot, at) => ({ id: shift + at, slot, name: slot, address: slot, started: 0 })),
+    }),
+  );
   return /** @type {any} */ ({ model });
 }
 
@@ -93,11 +124,26 @@ test("prefixes and workers are found by their names in another cluster", () => {
 });
 
 test("what is compared with is in an address, and nothing else is", () => {
-  for (const against of /** @type {const} */ ([{ kind: "before" }, { kind: "run", id: 31 }, { kind: "window", start: 1.7e9, stop: 1.7e9 + 0.25 }])) {
+  for (const against of /** @type {const} */ ([
+    { kind: "before" },
+    { kind: "run", id: 31 },
+    { kind: "window", start: 1.7e9, stop: 1.7e9 + 0.25 },
+  ])) {
     assert.deepEqual(parseAgainst(formatAgainst(against)), against);
   }
   assert.equal(formatAgainst(null), "");
-  for (const text of ["", "run-0", "run-x", "run-99999999999", "1-2", "1700000002-1700000001", "1700000000", "1700000000-9999999999", "after", "<b>"]) {
+  for (const text of [
+    "",
+    "run-0",
+    "run-x",
+    "run-99999999999",
+    "1-2",
+    "1700000002-1700000001",
+    "1700000000",
+    "1700000000-9999999999",
+    "after",
+    "<b>",
+  ]) {
     assert.equal(parseAgainst(text), null, text);
   }
 });

@@ -3,7 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Server } from "../clock.js";
-import { functionName, largestOf, makeTree, sumStacks, usages } from "../../../frontend/charts/flame_graph/tree.js";
+import {
+  functionName,
+  largestOf,
+  makeTree,
+  sumStacks,
+  usages,
+} from "../../../frontend/charts/flame_graph/tree.js";
 import { Stacks } from "../../../frontend/timeline/tiles/stacks.js";
 import { FIRST, decoded, profile, stacks } from "../make.js";
 
@@ -24,7 +30,12 @@ function tile(start = 0, stop = FIRST + 1e6) {
 }
 
 /** @param {any[]} tiles @param {number} start @param {number} stop seconds after FIRST */
-function sums(tiles, start, stop, { source = "tasks", worker = null, prefix = null } = /** @type {any} */ ({})) {
+function sums(
+  tiles,
+  start,
+  stop,
+  { source = "tasks", worker = null, prefix = null } = /** @type {any} */ ({}),
+) {
   const slot = worker === null ? null : /** @type {any} */ ({ key: "", lifetimes: [{ id: worker }] });
   return sumStacks(tiles, { start: FIRST + start, stop: FIRST + stop }, { source, slot, prefix });
 }
@@ -32,7 +43,10 @@ function sums(tiles, start, stop, { source = "tasks", worker = null, prefix = nu
 for (const [wanted, expected] of /** @type {[object, object][]} */ ([
   [{ source: "tasks" }, { 1: 10, 2: 60, 3: 30 }],
   [{ source: "tasks", worker: 2 }, { 2: 10 }],
-  [{ source: "tasks", worker: 1, prefix: 1 }, { 1: 10, 2: 50 }],
+  [
+    { source: "tasks", worker: 1, prefix: 1 },
+    { 1: 10, 2: 50 },
+  ],
   [{ source: "workers", worker: 1, prefix: 2 }, { 4: 7 }],
   [{ source: "scheduler", worker: 1, prefix: 2 }, { 4: 3 }],
 ])) {
@@ -56,7 +70,10 @@ test("a function that calls itself counts once in its total", async () => {
   await known.want([5]);
   const { root } = makeTree(new Map([[5, 4]]), known);
   const found = usages(root).map(({ of, own, total }) => [of.name, own, total]);
-  assert.deepEqual(found.sort(), [["inc", 4, 4], ["run", 0, 4]]);
+  assert.deepEqual(found.sort(), [
+    ["inc", 4, 4],
+    ["run", 0, 4],
+  ]);
 });
 
 test("a function is found again by its name and file, where it has most samples", async () => {
@@ -65,7 +82,13 @@ test("a function is found again by its name and file, where it has most samples"
   server.answer = () => stacks({ 5: `${run}\n${inc}\n${inc}`, 6: `${stop}\n${inc}` });
   const known = new Stacks(/** @type {any} */ (server));
   await known.want([5, 6]);
-  const { root } = makeTree(new Map([[5, 4], [6, 7]]), known);
+  const { root } = makeTree(
+    new Map([
+      [5, 4],
+      [6, 7],
+    ]),
+    known,
+  );
   const found = largestOf(root, "inc@work.py");
   assert.deepEqual([found?.total, found?.parent?.of?.name], [7, "stop"]);
   assert.equal(found?.of && functionName(found.of), "inc@work.py");

@@ -16,7 +16,13 @@ const [RELEASED, WAITING, PROCESSING, MEMORY] = [0, 1, 4, 5];
 
 /** @param {number} count @param {[number, number][]} edges what is needed, and what needs it */
 const layoutOf = (count, edges) =>
-  layeredLayout({ count, needed: edges.map(([needed]) => needed), task: edges.map(([, task]) => task), column: COLUMN, row: ROW });
+  layeredLayout({
+    count,
+    needed: edges.map(([needed]) => needed),
+    task: edges.map(([, task]) => task),
+    column: COLUMN,
+    row: ROW,
+  });
 
 /** @param {import("../../../frontend/charts/graph/layered_layout.js").Layout} layout */
 function assertApart({ x, y, width, height }) {
@@ -25,9 +31,13 @@ function assertApart({ x, y, width, height }) {
   x.forEach((at, node) => columns.set(at, [...(columns.get(at) ?? []), y[node]]));
   for (const column of columns.values()) {
     column.sort((one, other) => one - other);
-    column.forEach((at, place) => assert.ok(place === 0 || at - column[place - 1] >= ROW - 0.1, "nodes lie over each other"));
+    column.forEach((at, place) =>
+      assert.ok(place === 0 || at - column[place - 1] >= ROW - 0.1, "nodes lie over each other"),
+    );
   }
-  assert.ok(Math.min(...x) >= 0 && Math.max(...x) <= width && Math.min(...y) >= 0 && Math.max(...y) <= height + 0.1);
+  assert.ok(
+    Math.min(...x) >= 0 && Math.max(...x) <= width && Math.min(...y) >= 0 && Math.max(...y) <= height + 0.1,
+  );
 }
 
 test("what a node needs is on its left, and nodes don't lie over each other", () => {
@@ -67,14 +77,46 @@ test("an empty graph has a layout", () => {
 });
 
 /** @param {object} part @returns {any} */
-const group = (part) => ({ group: 1, prefix: 1, name: "inc", tasks: 4, computed: 4, computed_before: 0, seconds: 8, longest: 3, erred: 0, nbytes: 0, before: [4, 0, 0, 0, 0, 0, 0, 0], waiting: 5, queued: 2, processing: 9, ...part });
+const group = (part) => ({
+  group: 1,
+  prefix: 1,
+  name: "inc",
+  tasks: 4,
+  computed: 4,
+  computed_before: 0,
+  seconds: 8,
+  longest: 3,
+  erred: 0,
+  nbytes: 0,
+  before: [4, 0, 0, 0, 0, 0, 0, 0],
+  waiting: 5,
+  queued: 2,
+  processing: 9,
+  ...part,
+});
 const GRAPH = /** @type {any} */ ({
   start: 100,
   stop: 140,
   groups: [group({}), group({ name: "sum", prefix: 2, seconds: 4, computed_before: 7 })],
   edges: { task: [1, 1], needed: [0, 1], edges: [4, 2] },
-  changes: { start: 95, width: 10, bins: 5, group: [0, 0, 0, 0], bin: [0, 0, 2, 2], state: [RELEASED, WAITING, WAITING, MEMORY], change: [-4, 4, -3, 3] },
-  work: { start: 95, width: 10, bins: 5, group: [0, 1, 0], bin: [1, 2, 4], tasks: [1, 2, 3], seconds: [4, 5, 3] },
+  changes: {
+    start: 95,
+    width: 10,
+    bins: 5,
+    group: [0, 0, 0, 0],
+    bin: [0, 0, 2, 2],
+    state: [RELEASED, WAITING, WAITING, MEMORY],
+    change: [-4, 4, -3, 3],
+  },
+  work: {
+    start: 95,
+    width: 10,
+    bins: 5,
+    group: [0, 1, 0],
+    bin: [1, 2, 4],
+    tasks: [1, 2, 3],
+    seconds: [4, 5, 3],
+  },
   has_states: true,
 });
 
@@ -95,8 +137,15 @@ test("what was computed by an instant has what was computed before the window", 
 test("a group's node is told of with its states, its progress and where its time went", () => {
   const nodes = nodesOfGroups(GRAPH);
   const instant = nodes.at(125);
-  assert.deepEqual(instant.shares(0), [{ color: "#808080", share: 0.25 }, { color: "#ff0000", share: 0.75 }]);
-  assert.deepEqual(instant.lines(0).slice(0, 3), [["waiting", "1", "#808080"], ["memory", "3", "#ff0000"], ["computed by then", "1 of 4 tasks"]]);
+  assert.deepEqual(instant.shares(0), [
+    { color: "#808080", share: 0.25 },
+    { color: "#ff0000", share: 0.75 },
+  ]);
+  assert.deepEqual(instant.lines(0).slice(0, 3), [
+    ["waiting", "1", "#808080"],
+    ["memory", "3", "#ff0000"],
+    ["computed by then", "1 of 4 tasks"],
+  ]);
   assert.equal(nodes.seconds(0, "idle"), 1, "on a worker, not computing");
   assert.deepEqual(neighbours(nodes.task, nodes.needed, 1), [0], "itself isn't its neighbour");
 });
@@ -112,10 +161,17 @@ test("a task's state is that of its last change by then", () => {
 test("the arrow keys go along edges, and to the nodes above and below", () => {
   const edges = /** @type {[number, number][]} */ ([[0, 2], [1, 2], [2, 3]]); // prettier-ignore
   const layout = layoutOf(4, edges);
-  const nodes = /** @type {any} */ ({ count: 4, needed: edges.map(([needed]) => needed), task: edges.map(([, task]) => task) });
+  const nodes = /** @type {any} */ ({
+    count: 4,
+    needed: edges.map(([needed]) => needed),
+    task: edges.map(([, task]) => task),
+  });
   const go = (/** @type {number} */ from, /** @type {string} */ key) => nodeBeside(layout, nodes, from, key);
   const [upper, lower] = layout.y[0] < layout.y[1] ? [0, 1] : [1, 0];
-  assert.deepEqual([go(0, "ArrowRight"), go(2, "ArrowRight"), go(3, "ArrowLeft"), go(3, "ArrowRight")], [2, 3, 2, 3]);
+  assert.deepEqual(
+    [go(0, "ArrowRight"), go(2, "ArrowRight"), go(3, "ArrowLeft"), go(3, "ArrowRight")],
+    [2, 3, 2, 3],
+  );
   assert.deepEqual([go(upper, "ArrowDown"), go(lower, "ArrowUp")], [lower, upper]);
   assert.equal(nodeAt(layout, { width: 80, height: 16 }, [layout.x[3] + 39, layout.y[3]]), 3);
   assert.equal(nodeAt(layout, { width: 80, height: 16 }, [layout.x[3] + 41, layout.y[3]]), null);
@@ -135,12 +191,22 @@ test("zooming keeps the place under the mouse, and a node out of sight is brough
 
 test("layers over time are the groups that took longest, the selected prefix first, the others as one", () => {
   const done = layersOf(GRAPH, "done", null);
-  assert.deepEqual(done.groups.map(({ name, values }) => [name, values]), [["inc", [0, 1, 1, 1, 4]], ["sum", [0, 0, 2, 2, 2]]]);
+  assert.deepEqual(
+    done.groups.map(({ name, values }) => [name, values]),
+    [
+      ["inc", [0, 1, 1, 1, 4]],
+      ["sum", [0, 0, 2, 2, 2]],
+    ],
+  );
   assert.equal(done.highest, 6);
   assert.deepEqual(layersOf(GRAPH, "done", 2).groups[0].name, "sum");
   const busy = layersOf(GRAPH, "busy", null).groups[0].values;
   assert.deepEqual(busy, [0, 0.4, 0, 0, 0.6], "the last bin is half in the window");
-  const many = { ...GRAPH, groups: Array.from({ length: 30 }, (_, at) => group({ name: `g${at}`, seconds: 30 - at })), work: { ...GRAPH.work, group: [0, 20, 29] } };
+  const many = {
+    ...GRAPH,
+    groups: Array.from({ length: 30 }, (_, at) => group({ name: `g${at}`, seconds: 30 - at })),
+    work: { ...GRAPH.work, group: [0, 20, 29] },
+  };
   const layers = layersOf(many, "done", null).groups;
   assert.deepEqual([layers.length, layers[9].name, layers[9].values[4]], [10, "21 others", 5]);
 });

@@ -43,7 +43,10 @@ function layOut(hosts, workers, threads, options = {}) {
   model.load(/** @type {any} */ ({ workers: all, lanes, prefixes: [], series: {} }));
   const rank = isSorted ? (/** @type {any} */ slot) => -slot.lifetimes[0].started : null;
   const layout = layoutLanes(model, 0, 1000, room, { filter, open: new Set(open), rank });
-  const groups = layout.groups.map((group) => ({ ...group, workers: group.slots.flatMap(({ lifetimes }) => lifetimes.map(({ id }) => id)) }));
+  const groups = layout.groups.map((group) => ({
+    ...group,
+    workers: group.slots.flatMap(({ lifetimes }) => lifetimes.map(({ id }) => id)),
+  }));
   return { ...layout, groups };
 }
 
@@ -57,18 +60,34 @@ test("of a worker that came again with another label, the lifetimes with the cho
   }); // prettier-ignore
   const model = new Model();
   const lanes = [1, 2].map((id) => ({ id: 10 * id, worker: id, thread: 1, position: 0 }));
-  model.load(/** @type {any} */ ({ workers: [lifetime(1, "a"), lifetime(2, "b")], lanes, prefixes: [], series: {} }));
+  model.load(
+    /** @type {any} */ ({ workers: [lifetime(1, "a"), lifetime(2, "b")], lanes, prefixes: [], series: {} }),
+  );
   const wishes = { filter: "", open: new Set(), rank: null };
   const rowsOf = (/** @type {string|null} */ version) =>
-    layoutLanes(model, 0, 1000, 500, { ...wishes, keepLifetime: version === null ? null : (worker) => valueOf(worker, "version") === version }).rows;
-  assert.deepEqual(rowsOf(null).map(({ lanes }) => lanes), [[10, 20]]);
-  assert.deepEqual(rowsOf("b").map(({ lanes }) => lanes), [[20]]);
+    layoutLanes(model, 0, 1000, 500, {
+      ...wishes,
+      keepLifetime: version === null ? null : (worker) => valueOf(worker, "version") === version,
+    }).rows;
+  assert.deepEqual(
+    rowsOf(null).map(({ lanes }) => lanes),
+    [[10, 20]],
+  );
+  assert.deepEqual(
+    rowsOf("b").map(({ lanes }) => lanes),
+    [[20]],
+  );
   assert.deepEqual(rowsOf("c"), []);
 });
 
 test("labels are those that differ, and a label of Object's own is none", () => {
-  const worker = (/** @type {any} */ tags, host = "h") => /** @type {any} */ ({ host, address: "tcp://h:1", tags });
-  const workers = [worker({ version: "10", zone: "x" }), worker({ version: "9", zone: "x" }), worker({ zone: "x" })];
+  const worker = (/** @type {any} */ tags, host = "h") =>
+    /** @type {any} */ ({ host, address: "tcp://h:1", tags });
+  const workers = [
+    worker({ version: "10", zone: "x" }),
+    worker({ version: "9", zone: "x" }),
+    worker({ zone: "x" }),
+  ];
   assert.deepEqual(labelsOf(workers), ["version"]);
   assert.deepEqual(valuesOf(workers, "version"), ["9", "10", "unknown"]);
   assert.equal(valueOf(workers[0], "constructor"), "unknown");
@@ -78,9 +97,15 @@ test("labels are those that differ, and a label of Object's own is none", () => 
 
 test("threads that fit have a row each", () => {
   const { rows, groups } = layOut(1, 4, 2);
-  assert.deepEqual(rows.map((row) => row.lanes), range(1, 8).map((lane) => [lane]));
+  assert.deepEqual(
+    rows.map((row) => row.lanes),
+    range(1, 8).map((lane) => [lane]),
+  );
   assert.ok(rows.every((row) => row.threads === 1));
-  assert.deepEqual(groups.map((group) => group.folds), [null, null, null, null]);
+  assert.deepEqual(
+    groups.map((group) => group.folds),
+    [null, null, null, null],
+  );
 });
 
 test("more threads than fit are a row a worker", () => {
@@ -93,7 +118,10 @@ test("more threads than fit are a row a worker", () => {
 test("an unfolded worker shows its threads between the others", () => {
   const { rows } = layOut(2, 10, 8, { open: ["worker 1"] });
   assert.equal(rows.length, 19 + 8);
-  assert.deepEqual(rows.slice(1, 9).map((row) => row.lanes), range(9, 16).map((lane) => [lane]));
+  assert.deepEqual(
+    rows.slice(1, 9).map((row) => row.lanes),
+    range(9, 16).map((lane) => [lane]),
+  );
 });
 
 test("more workers than fit are a row a host and unfold into workers", () => {
@@ -103,13 +131,24 @@ test("more workers than fit are a row a host and unfold into workers", () => {
   assert.equal(rows[0].lanes.length, 200);
   const unfolded = layOut(20, 50, 4, { open: ["host 10.0.0.0"] });
   assert.equal(unfolded.rows.length, 20 + 50);
-  assert.deepEqual(unfolded.groups.slice(0, 3).map((group) => group.depth), [0, 1, 1]);
+  assert.deepEqual(
+    unfolded.groups.slice(0, 3).map((group) => group.depth),
+    [0, 1, 1],
+  );
 });
 
 test("every lane is in just one row however they are grouped", () => {
-  for (const [hosts, workers, threads] of [[1, 3, 2], [1, 100, 4], [10, 10, 8], [40, 25, 2]]) {
+  for (const [hosts, workers, threads] of [
+    [1, 3, 2],
+    [1, 100, 4],
+    [10, 10, 8],
+    [40, 25, 2],
+  ]) {
     const lanes = layOut(hosts, workers, threads).rows.flatMap((row) => row.lanes);
-    assert.deepEqual(lanes.sort((one, other) => one - other), range(1, hosts * workers * threads));
+    assert.deepEqual(
+      lanes.sort((one, other) => one - other),
+      range(1, hosts * workers * threads),
+    );
   }
 });
 
@@ -119,7 +158,10 @@ test("one host is not folded into one row", () => {
 
 test("a worker that came again is not counted twice", () => {
   const { rows } = layOut(2, 50, 2, { room: 100, halfDied: true });
-  assert.deepEqual(rows.map((row) => row.threads), [50, 50]);
+  assert.deepEqual(
+    rows.map((row) => row.threads),
+    [50, 50],
+  );
 });
 
 test("workers are found by name, host and status", () => {
@@ -136,17 +178,47 @@ test("workers are found by name, host and status", () => {
 
 test("workers are sorted by what people choose", () => {
   const { groups } = layOut(1, 7, 1, { isSorted: true });
-  assert.deepEqual(groups.map((group) => group.workers), [7, 6, 5, 4, 3, 2, 1].map((number) => [number]));
+  assert.deepEqual(
+    groups.map((group) => group.workers),
+    [7, 6, 5, 4, 3, 2, 1].map((number) => [number]),
+  );
 });
 
 /** Three lifetimes of w-10, of two, two and three threads; then w-9. */
 function restarted() {
   const model = new Model();
-  const worker = (/** @type {number} */ id, /** @type {string} */ name, /** @type {number} */ started, /** @type {number|null} */ ended, nthreads = 2) =>
-    ({ id, name, slot: name, address: `tcp://h:${id}`, host: "h", nthreads, started, ended, end_reason: ended ? "lost" : "", status: "running", position: id });
-  const workers = [worker(1, "w-10", 0, 100), worker(2, "w-10", 110, 200), worker(3, "w-10", 199, null, 3), worker(4, "w-9", 0, null)];
+  const worker = (
+    /** @type {number} */ id,
+    /** @type {string} */ name,
+    /** @type {number} */ started,
+    /** @type {number|null} */ ended,
+    nthreads = 2,
+  ) => ({
+    id,
+    name,
+    slot: name,
+    address: `tcp://h:${id}`,
+    host: "h",
+    nthreads,
+    started,
+    ended,
+    end_reason: ended ? "lost" : "",
+    status: "running",
+    position: id,
+  });
+  const workers = [
+    worker(1, "w-10", 0, 100),
+    worker(2, "w-10", 110, 200),
+    worker(3, "w-10", 199, null, 3),
+    worker(4, "w-9", 0, null),
+  ];
   const lanes = workers.flatMap(({ id, nthreads }) =>
-    [...Array(nthreads).keys()].map((position) => ({ id: 10 * id + position, worker: id, thread: 1, position })),
+    [...Array(nthreads).keys()].map((position) => ({
+      id: 10 * id + position,
+      worker: id,
+      thread: 1,
+      position,
+    })),
   );
   model.load(/** @type {any} */ ({ workers, lanes, prefixes: [], series: {} }));
   return model;
@@ -156,22 +228,47 @@ const usual = { filter: "", open: new Set(/** @type {string[]} */ ([])), rank: n
 
 test("the lifetimes of a worker that came again share its rows, the later one last", () => {
   const { rows, groups } = layoutLanes(restarted(), 0, 300, 500, usual);
-  assert.deepEqual(groups.map(({ label, count }) => [label, count]), [["w-9", 2], ["w-10", 3]]);
-  assert.deepEqual(rows.map((row) => row.lanes), [[40], [41], [10, 20, 30], [11, 21, 31], [32]]);
-  assert.deepEqual(rows.map((row) => row.threads), [1, 1, 1, 1, 1]);
+  assert.deepEqual(
+    groups.map(({ label, count }) => [label, count]),
+    [
+      ["w-9", 2],
+      ["w-10", 3],
+    ],
+  );
+  assert.deepEqual(
+    rows.map((row) => row.lanes),
+    [[40], [41], [10, 20, 30], [11, 21, 31], [32]],
+  );
+  assert.deepEqual(
+    rows.map((row) => row.threads),
+    [1, 1, 1, 1, 1],
+  );
 });
 
 test("a row that stands for a worker that came again is full when the threads of one lifetime are busy", () => {
   const { rows } = layoutLanes(restarted(), 0, 300, 28, usual);
-  assert.deepEqual(rows.map(({ slot, threads, lanes }) => [slot, threads, lanes.length]), [["w-9", 2, 2], ["w-10", 3, 7]]);
+  assert.deepEqual(
+    rows.map(({ slot, threads, lanes }) => [slot, threads, lanes.length]),
+    [
+      ["w-9", 2, 2],
+      ["w-10", 3, 7],
+    ],
+  );
 });
 
 test("a window has the lifetimes of its time alone", () => {
   const { rows } = layoutLanes(restarted(), 0, 50, 500, usual);
-  assert.deepEqual(rows.map((row) => row.lanes), [[40], [41], [10], [11]]);
+  assert.deepEqual(
+    rows.map((row) => row.lanes),
+    [[40], [41], [10], [11]],
+  );
 });
 
 test("a worker is found by any of its lifetimes", () => {
-  const labels = (/** @type {string} */ filter) => layoutLanes(restarted(), 0, 300, 500, { ...usual, filter }).groups.map(({ label }) => label);
-  assert.deepEqual([labels("lost"), labels("h:2"), labels("running"), labels("w-9 lost")], [["w-10"], ["w-10"], ["w-9", "w-10"], []]);
+  const labels = (/** @type {string} */ filter) =>
+    layoutLanes(restarted(), 0, 300, 500, { ...usual, filter }).groups.map(({ label }) => label);
+  assert.deepEqual(
+    [labels("lost"), labels("h:2"), labels("running"), labels("w-9 lost")],
+    [["w-10"], ["w-10"], ["w-9", "w-10"], []],
+  );
 });

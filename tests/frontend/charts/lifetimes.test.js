@@ -3,11 +3,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { describeLifetime, describeWorker, endNear } from "../../../frontend/charts/task_stream/lanes/lifetimes.js";
+import {
+  describeLifetime,
+  describeWorker,
+  endNear,
+} from "../../../frontend/charts/task_stream/lanes/lifetimes.js";
 
 /** @returns {any} */
 function lifetime(id, started, ended = /** @type {number|null} */ (null), end_reason = "") {
-  return { id, name: "0", address: `tcp://10.0.0.1:${id}`, host: "10.0.0.1", nthreads: 2, started, ended, end_reason, status: "running" };
+  return {
+    id,
+    name: "0",
+    address: `tcp://10.0.0.1:${id}`,
+    host: "10.0.0.1",
+    nthreads: 2,
+    started,
+    ended,
+    end_reason,
+    status: "running",
+  };
 }
 
 const LIFETIMES = [lifetime(1, 0, 100, "lost"), lifetime(2, 110, 200, "removed"), lifetime(3, 210)];
@@ -29,7 +43,10 @@ test("which lifetime a task ran in is said where its worker has several", () => 
 test("a worker whose name is a number is described with its address and its newest lifetimes", () => {
   const { title, lines } = describeWorker(LIFETIMES);
   assert.equal(title, "0");
-  assert.deepEqual(lines.map(([name]) => name), ["address", "host", "threads", "status", "lifetime 3", "lifetime 2", "lifetime 1"]);
+  assert.deepEqual(
+    lines.map(([name]) => name),
+    ["address", "host", "threads", "status", "lifetime 3", "lifetime 2", "lifetime 1"],
+  );
   assert.deepEqual([lines[0][1], lines[3][1]], ["tcp://10.0.0.1:3", "running"]);
   const many = [...Array(9).keys()].map((number) => lifetime(number, 10 * number, 10 * number + 5, "lost"));
   assert.equal(describeWorker(many).lines.at(-1)?.[0], "and 3 earlier");

@@ -7,7 +7,18 @@ import { LogPages, MOST } from "../../../frontend/charts/logs/log_pages.js";
 import { LogOptions } from "../../../frontend/timeline/log_options.js";
 
 /** @param {number} time */
-const line = (time) => ({ id: `${time}_0`, time, level: 20, role: "scheduler", worker: null, name: "", pid: 1, logger: "x", message: "", traceback: "" });
+const line = (time) => ({
+  id: `${time}_0`,
+  time,
+  level: 20,
+  role: "scheduler",
+  worker: null,
+  name: "",
+  pid: 1,
+  logger: "x",
+  message: "",
+  traceback: "",
+});
 
 /** A server with lines at whole seconds, which answers with at most `limit` of them. @param {number[]} times */
 function open(times, limit = 10) {
@@ -27,8 +38,10 @@ function open(times, limit = 10) {
         const found = times.filter((time) => time >= after && time < before).sort((a, b) => a - b);
         const [older, newer] = [query.get("older"), query.get("newer")];
         let [from, to] = [Math.max(found.length - limit, 0), found.length];
-        if (older) [from, to] = [Math.max(found.indexOf(parseInt(older)) - limit, 0), found.indexOf(parseInt(older))];
-        else if (newer) [from, to] = [found.indexOf(parseInt(newer)) + 1, found.indexOf(parseInt(newer)) + 1 + limit];
+        if (older)
+          [from, to] = [Math.max(found.indexOf(parseInt(older)) - limit, 0), found.indexOf(parseInt(older))];
+        else if (newer)
+          [from, to] = [found.indexOf(parseInt(newer)) + 1, found.indexOf(parseInt(newer)) + 1 + limit];
         else if (query.has("at")) {
           from = Math.max(found.findIndex((time) => time >= Number(query.get("at"))) - limit / 2, 0);
           to = from + limit;
@@ -116,5 +129,8 @@ test("another filter forgets the lines of the one before", async (t) => {
   pages.update(view({}));
   await pass(1000);
   const [, query] = asked;
-  assert.deepEqual(["match", "regex", "level"].map((name) => query.get(name)), ["a+b", "true", "30"]);
+  assert.deepEqual(
+    ["match", "regex", "level"].map((name) => query.get(name)),
+    ["a+b", "true", "30"],
+  );
 });

@@ -9,7 +9,15 @@ import { FIGURES, figureColumns, firstFigure } from "../../../frontend/charts/ou
 
 /** @param {number} worker @param {Partial<Outlier>} figures @returns {Outlier} */
 function outlier(worker, figures) {
-  return { worker, duration_ratio: null, errors: null, memory_slope: null, paused: null, received: null, ...figures };
+  return {
+    worker,
+    duration_ratio: null,
+    errors: null,
+    memory_slope: null,
+    paused: null,
+    received: null,
+    ...figures,
+  };
 }
 
 test("the table begins with the first figure that says something", () => {

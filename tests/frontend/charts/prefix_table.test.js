@@ -3,7 +3,12 @@ import { test } from "node:test";
 
 import { TASK_STATES } from "../../../frontend/contract.js";
 import { statesByIds } from "../../../frontend/charts/prefix_table/at_playhead.js";
-import { barsOf, describe, durationAxis, secondsOf } from "../../../frontend/charts/prefix_table/duration_bars.js";
+import {
+  barsOf,
+  describe,
+  durationAxis,
+  secondsOf,
+} from "../../../frontend/charts/prefix_table/duration_bars.js";
 import { searchUrl, searchedTimes } from "../../../frontend/charts/prefix_table/key_search.js";
 import { describeStates, tasksToDo } from "../../../frontend/charts/prefix_table/state_bar.js";
 
@@ -35,12 +40,18 @@ test("bars have as many bins as their width needs, and no task is lost", () => {
   const { bins, counts } = barsOf(histogram, axis, 60);
   assert.equal(bins, 5);
   assert.equal(counts.size, 20);
-  assert.equal([...counts.values()].reduce((sum, count) => sum + count), 4950);
+  assert.equal(
+    [...counts.values()].reduce((sum, count) => sum + count),
+    4950,
+  );
   assert.equal(barsOf(histogram, axis, 600).bins, 1);
 });
 
 test("a histogram says in words what it shows", () => {
-  assert.equal(describe(durations([[40, 3]])), "3 tasks: median 100 ms, 95 % up to 200 ms, the longest 500 ms");
+  assert.equal(
+    describe(durations([[40, 3]])),
+    "3 tasks: median 100 ms, 95 % up to 200 ms, the longest 500 ms",
+  );
   assert.equal(describe({ ...durations([]), median: null }), "No task ended.");
 });
 
@@ -49,7 +60,9 @@ test("keys are searched in a run's own time, in all of a cluster, and not throug
   const of = (/** @type {object} */ info, pages = source) => /** @type {any} */ ({ info, source: pages });
   const run = of({ is_whole: false, started: 10.5, ended: 20 });
   assert.equal(searchUrl(run, "a&b"), "/clusters/3/tasks/?q=a%26b&from=10.500000&to=20.000000");
-  assert.deepEqual(searchedTimes(of({ is_whole: false, started: 10.5, ended: null })), [["from", "10.500000"]]);
+  assert.deepEqual(searchedTimes(of({ is_whole: false, started: 10.5, ended: null })), [
+    ["from", "10.500000"],
+  ]);
   assert.equal(searchUrl(of({ is_whole: true, started: 1, ended: 2 }), "x"), "/clusters/3/tasks/?q=x");
   assert.equal(searchUrl(of({ is_whole: true }, { pages: null }), "x"), null);
 });
@@ -57,9 +70,27 @@ test("keys are searched in a run's own time, in all of a cluster, and not throug
 test("the tasks of a prefix in each state are those of all its groups", () => {
   const [waiting, memory] = [TASK_STATES.indexOf("waiting"), TASK_STATES.indexOf("memory")];
   const none = () => TASK_STATES.map(() => 0);
-  const group = (/** @type {number} */ id, /** @type {number} */ prefix, /** @type {number} */ count) => ({ group: id, prefix, before: none().map((_, state) => (state === waiting ? count : 0)) });
-  const changes = { start: 0, width: 1, bins: 9, group: [1, 1], bin: [2, 2], state: [waiting, memory], change: [-2, 2] };
-  const graph = /** @type {any} */ ({ start: 0, stop: 9, has_states: true, groups: [group(7, 1, 4), group(8, 1, 3), group(9, 2, 1)], changes });
+  const group = (/** @type {number} */ id, /** @type {number} */ prefix, /** @type {number} */ count) => ({
+    group: id,
+    prefix,
+    before: none().map((_, state) => (state === waiting ? count : 0)),
+  });
+  const changes = {
+    start: 0,
+    width: 1,
+    bins: 9,
+    group: [1, 1],
+    bin: [2, 2],
+    state: [waiting, memory],
+    change: [-2, 2],
+  };
+  const graph = /** @type {any} */ ({
+    start: 0,
+    stop: 9,
+    has_states: true,
+    groups: [group(7, 1, 4), group(8, 1, 3), group(9, 2, 1)],
+    changes,
+  });
   const before = statesByIds(graph, 1).prefixes.get(1) ?? [];
   assert.deepEqual([describeStates(before), tasksToDo(before)], ["7 waiting", 7]);
   const { groups, prefixes } = statesByIds(graph, 5);

@@ -9,7 +9,16 @@ import { PrefixColors } from "../../../frontend/timeline/colors/prefix_colors.js
 /** @param {number} count @param {object} [changes] @returns {any} */
 function stateOf(count, changes = {}) {
   const progress = Array.from({ length: count }, (_, id) => {
-    return { prefix: id, name: `P-${id}`, color: "#112233", done: 1, erred: 0, total: count - id + 1, seconds: 1, ...changes };
+    return {
+      prefix: id,
+      name: `P-${id}`,
+      color: "#112233",
+      done: 1,
+      erred: 0,
+      total: count - id + 1,
+      seconds: 1,
+      ...changes,
+    };
   });
   return { progress };
 }
@@ -38,13 +47,20 @@ test("a few prefixes need no search, and each has its row", () => {
 });
 
 test("a search finds prefixes that have no row, and says how many more there are", () => {
-  assert.deepEqual(barsOf(stateOf(3000), "p-2999", colors).rows.map(({ name }) => name), ["P-2999"]);
+  assert.deepEqual(
+    barsOf(stateOf(3000), "p-2999", colors).rows.map(({ name }) => name),
+    ["P-2999"],
+  );
   const { rows, note } = barsOf(stateOf(3000), "p-1", colors);
   assert.deepEqual([rows.length, note], [50, "and 1,061 more"]);
 });
 
 test("what is to do is told by state, and when totals were sampled before the playhead", () => {
-  const state = { ...stateOf(1, { total: 9, states: { waiting: 0, queued: 5, processing: 3 } }), at: 100, progress_at: 97 };
+  const state = {
+    ...stateOf(1, { total: 9, states: { waiting: 0, queued: 5, processing: 3 } }),
+    at: 100,
+    progress_at: 97,
+  };
   const { rows, note } = barsOf(state, "", colors);
   assert.equal(rows[0].parts[2].title, "P-0: 8 to do: 5 queued, 3 processing");
   assert.match(note ?? "", /^Erred tasks and totals are of .*, 3.00 s earlier$/);
@@ -55,9 +71,18 @@ test("prefixes that the state does not list are among the others, and a search s
   const unlisted = { prefixes: 99_000, done: 5, erred: null, total: null, seconds: 1 };
   const { rows, isCut } = barsOf({ ...stateOf(2), other_progress: unlisted }, "", colors);
   assert.equal(isCut, true);
-  assert.deepEqual(rows.map(({ name }) => name), ["P-0", "P-1", "others (99,000)"]);
+  assert.deepEqual(
+    rows.map(({ name }) => name),
+    ["P-0", "P-1", "others (99,000)"],
+  );
   assert.equal(rows[2].value, "5 / ?");
   const known = { ...unlisted, total: 7, erred: 1 };
-  assert.equal(barsOf({ ...stateOf(20), other_progress: known }, "", colors).rows[13].name, "others (99,007)");
-  assert.match(barsOf({ ...stateOf(2), other_progress: known }, "p-1", colors).note ?? "", /99,000 prefixes .* are not searched/);
+  assert.equal(
+    barsOf({ ...stateOf(20), other_progress: known }, "", colors).rows[13].name,
+    "others (99,007)",
+  );
+  assert.match(
+    barsOf({ ...stateOf(2), other_progress: known }, "p-1", colors).note ?? "",
+    /99,000 prefixes .* are not searched/,
+  );
 });

@@ -39,7 +39,18 @@ function tileOf(data, level) {
  * @param {{seconds?: number, width?: number, selected?: object, hidden?: number[], level?: number, related?: string[],
  *   stolen?: import("../../../frontend/timeline/tasks/stolen.js").Stolen["of"]}} options
  */
-function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], level = 31, related = [], stolen = () => null } = {}) {
+function paint(
+  data,
+  {
+    seconds = 1000,
+    width = 500,
+    selected = {},
+    hidden = [],
+    level = 31,
+    related = [],
+    stolen = () => null,
+  } = {},
+) {
   const selection = new Selection();
   selection.hide(hidden);
   selection.set(selected);
@@ -47,8 +58,17 @@ function paint(data, { seconds = 1000, width = 500, selected = {}, hidden = [], 
   stragglers.update([tileOf(data, level)], FIRST, FIRST + seconds);
   const attempts = new Attempts();
   attempts.update([tileOf(data, level)]);
-  const lineage = { relations: new Map(related.map((key) => /** @type {[string, "dependency"]} */ ([key, "dependency"]))) };
-  const painter = new LanePainter({ model: model(), selection, stragglers, attempts, stolen: { of: stolen }, lineage });
+  const lineage = {
+    relations: new Map(related.map((key) => /** @type {[string, "dependency"]} */ ([key, "dependency"]))),
+  };
+  const painter = new LanePainter({
+    model: model(),
+    selection,
+    stragglers,
+    attempts,
+    stolen: { of: stolen },
+    lineage,
+  });
   const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
   const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   painter.paint(/** @type {any} */ (rows), [tileOf(data, level)], window, [255, 255, 255]);
@@ -97,12 +117,20 @@ test("bins of the server fill columns like the tasks that they sum up", () => {
   const level = 20;
   const { index, width, first } = firstBin(level);
   const rows = [...Array(100).keys()].map((n) => [1, first + n, 1, 0, width * 0.3, 5]);
-  const found = paint(busy(level, index, /** @type {any} */ (rows)), { seconds: 110 * width, width: 110, level });
+  const found = paint(busy(level, index, /** @type {any} */ (rows)), {
+    seconds: 110 * width,
+    width: 110,
+    level,
+  });
   near(found.sums[0], 100 * HEIGHT * 0.3, 0.05 * 100 * HEIGHT * 0.3);
 });
 
 test("rows that are left for later frames are painted as in one", () => {
-  const data = spans([1, 2, 3].flatMap((lane) => shortTasks(50, lane / 4).map(([, ...rest]) => /** @type {Rows[number]} */ ([lane, ...rest]))));
+  const data = spans(
+    [1, 2, 3].flatMap((lane) =>
+      shortTasks(50, lane / 4).map(([, ...rest]) => /** @type {Rows[number]} */ ([lane, ...rest])),
+    ),
+  );
   const rows = [1, 2, 3].map((lane) => ({ lanes: [lane], threads: 1, slot: "w", top: 6 * lane, height: 5 }));
   const window = { start: FIRST, stop: FIRST + 50, width: 80, height: 30, labelWidth: 40 };
   const others = { selection: new Selection(), stragglers: new Stragglers(), attempts: new Attempts() };
@@ -121,7 +149,12 @@ test("rows that are left for later frames are painted as in one", () => {
 
 test("what is painted is painted again once its window, tiles or colours are others", () => {
   const selection = new Selection();
-  const marks = { stragglers: new Stragglers(), attempts: new Attempts(), stolen: { of: () => null }, lineage: { relations: new Map() } };
+  const marks = {
+    stragglers: new Stragglers(),
+    attempts: new Attempts(),
+    stolen: { of: () => null },
+    lineage: { relations: new Map() },
+  };
   const painter = new LanePainter({ model: model(), selection, ...marks });
   const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   const window = { start: FIRST, stop: FIRST + 50, width: 80, height: HEIGHT, labelWidth: 40 };
@@ -145,7 +178,12 @@ test("a tile beside the window has nothing painted again", () => {
   const painter = new LanePainter({
     model: model(),
     selection: new Selection(),
-    ...{ stragglers: new Stragglers(), attempts: new Attempts(), stolen: { of: () => null }, lineage: { relations: new Map() } },
+    ...{
+      stragglers: new Stragglers(),
+      attempts: new Attempts(),
+      stolen: { of: () => null },
+      lineage: { relations: new Map() },
+    },
   });
   const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   const window = { start: FIRST, stop: FIRST + 50, width: 80, height: HEIGHT, labelWidth: 40 };
@@ -164,7 +202,11 @@ test("a tile beside the window has nothing painted again", () => {
 test("bins wider than a pixel fill all the pixels that they cover", () => {
   const level = 20;
   const { index, width, first } = firstBin(level);
-  const found = paint(busy(level, index, [[1, first, 1, 0, width / 2, 5]]), { seconds: 4 * width, width: 400, level });
+  const found = paint(busy(level, index, [[1, first, 1, 0, width / 2, 5]]), {
+    seconds: 4 * width,
+    width: 400,
+    level,
+  });
   near(found.sums[0], (100 * HEIGHT) / 2, 0.05 * 50 * HEIGHT);
 });
 
@@ -210,7 +252,10 @@ test("choosing a prefix dims the others", () => {
 });
 
 test("a hidden prefix is not drawn, and nothing of it is under the mouse", () => {
-  const data = spans([[1, 1, 0, 0, FIRST + 200, FIRST + 800], [1, 1, 1, 0, FIRST + 800, FIRST + 900]]);
+  const data = spans([
+    [1, 1, 0, 0, FIRST + 200, FIRST + 800],
+    [1, 1, 1, 0, FIRST + 800, FIRST + 900],
+  ]);
   assert.equal(paint(data, { hidden: [1] }).share, 0);
   assert.equal(paint(data, { hidden: [2] }).share, paint(data).share);
   const tiles = [tileOf(data, 31)];
@@ -222,8 +267,17 @@ const stripes = (rows) => new Set(paint(spans(rows)).middle.map(String)).size;
 
 test("what colours mean is marked by stripes too: erred tasks, transfers and disk, but not computing", () => {
   assert.equal(stripes([[1, 1, 0, 0, FIRST, FIRST + 1000]]), 1);
-  for (const [action, status] of [[0, 1], [1, 0], [2, 0], [4, 0]]) {
-    assert.equal(stripes([[1, 1, action, status, FIRST, FIRST + 1000]]), 2, `action ${action}, status ${status}`);
+  for (const [action, status] of [
+    [0, 1],
+    [1, 0],
+    [2, 0],
+    [4, 0],
+  ]) {
+    assert.equal(
+      stripes([[1, 1, action, status, FIRST, FIRST + 1000]]),
+      2,
+      `action ${action}, status ${status}`,
+    );
   }
 });
 
@@ -231,8 +285,15 @@ test("a task over five times as long as the others of its prefix has dashed edge
   /** @type {Rows} */
   const rows = [...Array(10).keys()].map((n) => [1, 1, 0, 0, FIRST + n * 10, FIRST + n * 10 + 8]);
   const edge = (/** @type {number} */ seconds) => {
-    const { middle } = paint(spans([...rows, [1, 1, 0, 0, FIRST + 500 - seconds / 2, FIRST + 500 + seconds / 2]]));
-    return new Set(middle.slice(0, 6 * HEIGHT).filter((_, place) => place % HEIGHT === 0).map(String)).size;
+    const { middle } = paint(
+      spans([...rows, [1, 1, 0, 0, FIRST + 500 - seconds / 2, FIRST + 500 + seconds / 2]]),
+    );
+    return new Set(
+      middle
+        .slice(0, 6 * HEIGHT)
+        .filter((_, place) => place % HEIGHT === 0)
+        .map(String),
+    ).size;
   };
   assert.equal(edge(200), 2);
   assert.equal(edge(38), 1);
@@ -249,7 +310,14 @@ function hit(rows, at, pixel) {
 }
 
 test("the span under the mouse is found with its key", () => {
-  const { span } = hit([[1, 1, 0, 0, FIRST + 1, FIRST + 2], [1, 2, 0, 0, FIRST + 2, FIRST + 3]], 2.5, 0.01);
+  const { span } = hit(
+    [
+      [1, 1, 0, 0, FIRST + 1, FIRST + 2],
+      [1, 2, 0, 0, FIRST + 2, FIRST + 3],
+    ],
+    2.5,
+    0.01,
+  );
   assert.deepEqual([span.key, span.prefix], ["inc-1", 2]);
 });
 
@@ -259,7 +327,13 @@ test("of many tasks at a pixel it is told what took how long", () => {
   });
   const found = hit(/** @type {any} */ (rows), 1, 1);
   assert.equal(found.span, null);
-  assert.deepEqual(found.shares.map((share) => [share.prefix, share.count]), [[2, 10], [1, 10]]);
+  assert.deepEqual(
+    found.shares.map((share) => [share.prefix, share.count]),
+    [
+      [2, 10],
+      [1, 10],
+    ],
+  );
   near(found.seconds, 0.3);
 });
 
@@ -268,28 +342,54 @@ test("beside everything nothing is found", () => {
 });
 
 test("what two lifetimes of a worker did is in one row, and the span under the mouse is of one of their lanes", () => {
-  const data = spans([[1, 1, 0, 0, FIRST, FIRST + 10], [2, 2, 0, 0, FIRST + 20, FIRST + 30]]);
+  const data = spans([
+    [1, 1, 0, 0, FIRST, FIRST + 10],
+    [2, 2, 0, 0, FIRST + 20, FIRST + 30],
+  ]);
   const row = { lanes: [1, 2], threads: 1 };
   const found = [5, 25].map((at) => hitLanes([tileOf(data, 31)], model(), row, FIRST + at, 0.1));
-  assert.deepEqual(found.map((hit) => [hit?.span?.lane, hit?.span?.prefix, hit?.lanes]), [[1, 1, [1]], [2, 2, [2]]]);
+  assert.deepEqual(
+    found.map((hit) => [hit?.span?.lane, hit?.span?.prefix, hit?.lanes]),
+    [
+      [1, 1, [1]],
+      [2, 2, [2]],
+    ],
+  );
 });
 
 test("what is computed again has black and white stripes at its left edge, and a first attempt has none", () => {
   const hasStripes = (/** @type {string[]} */ keys) => {
     const rows = keys.map((key, number) => {
       const start = FIRST + number * 500; // the second one begins in the middle
-      return { lane: 1, prefix: 1, action: 0, status: 0, start, stop: start + 300, nbytes: 0, key, typename: "" };
+      return {
+        lane: 1,
+        prefix: 1,
+        action: 0,
+        status: 0,
+        start,
+        stop: start + 300,
+        nbytes: 0,
+        key,
+        typename: "",
+      };
     });
-    return paint(block("span", rows, { layer: "spans" })).middle.some((color) => String(color) === "255,255,255");
+    return paint(block("span", rows, { layer: "spans" })).middle.some(
+      (color) => String(color) === "255,255,255",
+    );
   };
   assert.deepEqual([hasStripes(["a", "a"]), hasStripes(["a", "b"])], [true, false]);
 });
 
 test("the relatives of a chosen task stay bright however short they are, and everything else is dimmed", () => {
-  const rows = /** @type {Rows} */ ([...Array(10).keys()].map((n) => [1, 1, 0, 0, FIRST + n * 100, FIRST + n * 100 + 100]));
+  const rows = /** @type {Rows} */ (
+    [...Array(10).keys()].map((n) => [1, 1, 0, 0, FIRST + n * 100, FIRST + n * 100 + 100])
+  );
   const all = paint(spans(rows)).share;
   const chosen = { selected: { key: "inc-3", prefix: 1 } };
-  assert.ok(paint(spans(rows), chosen).share > 0.5 * all, "of a task without relatives, the others of its prefix are seen");
+  assert.ok(
+    paint(spans(rows), chosen).share > 0.5 * all,
+    "of a task without relatives, the others of its prefix are seen",
+  );
   const related = ["inc-1", "inc-9"];
   const share = paint(spans(rows), { ...chosen, related }).share / all;
   assert.ok(share > 0.3 && share < 0.4, `${share} of the lane: three tasks and a shadow of seven`);
@@ -300,7 +400,8 @@ test("a stolen task has a black corner at its upper right, and others have none"
   const steal = { key: "inc-0", prefix: 1, time: 0, victim: 1, thief: 2 };
   const rows = /** @type {Rows} */ ([[1, 1, 0, 0, FIRST, FIRST + 510]]); // it ends in what `middle` shows
   const options = { width: 1000, seconds: 1000 };
-  const hasBlack = (/** @type {ReturnType<typeof paint>} */ { middle }) => middle.some((color) => `${color}` === "0,0,0");
+  const hasBlack = (/** @type {ReturnType<typeof paint>} */ { middle }) =>
+    middle.some((color) => `${color}` === "0,0,0");
   assert.ok(!hasBlack(paint(spans(rows), options)));
   const stolen = paint(spans(rows), { ...options, stolen: (key) => (key === "inc-0" ? steal : null) });
   assert.ok(hasBlack(stolen));

@@ -26,7 +26,12 @@ const FOUND = {
 const name = (/** @type {number} */ worker) => `w${worker}`;
 
 test("what threads did is listed with its share of all, without what took no time", () => {
-  const rows = rowsOf(FOUND, "kinds", name).map(({ kind, seconds, share, help }) => [kind, seconds, share, help]);
+  const rows = rowsOf(FOUND, "kinds", name).map(({ kind, seconds, share, help }) => [
+    kind,
+    seconds,
+    share,
+    help,
+  ]);
   assert.deepEqual(rows, [["computing", 6, 0.75, "means computing"], ["nothing", 2, 0.25, "means nothing"]]); // prettier-ignore
 });
 
@@ -46,9 +51,15 @@ test("the bar of all threads has the kinds in order, and no part where no worker
 test("computing is divided by the wait for the GIL, and by the functions that the profile saw", () => {
   const functions = [{ name: "solve", file: "a.py", line: 3, prefix: 4, share: 1 }];
   const computing = { ...FOUND.computing, samples: 1200, functions };
-  assert.equal(computingText(computing), "About 1.50 s (25 %) of computing waited for the GIL. Functions in 1,200 samples of the profile:");
+  assert.equal(
+    computingText(computing),
+    "About 1.50 s (25 %) of computing waited for the GIL. Functions in 1,200 samples of the profile:",
+  );
   assert.match(computingText({ ...computing, gil: null }), /^Waits for the GIL were not sampled/);
-  assert.match(computingText({ ...computing, has_code: false, functions: [] }), /The functions are not shared with this link\.$/);
+  assert.match(
+    computingText({ ...computing, has_code: false, functions: [] }),
+    /The functions are not shared with this link\.$/,
+  );
   assert.match(computingText({ ...computing, functions: [] }), /waited for the GIL\.$/);
   assert.equal(computingText({ ...computing, seconds: 0 }), "");
 });

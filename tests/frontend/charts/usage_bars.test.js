@@ -22,7 +22,10 @@ const group = (key, kind = "value") => ({ ...NOTHING, key, kind, name: key || ki
 
 /** @returns {import("../../../frontend/charts/usage/usage_bars.js").Usage} */
 function usage() {
-  const costs = [{ amount: 3, currency: "EUR" }, { amount: 1, currency: "$" }];
+  const costs = [
+    { amount: 3, currency: "EUR" },
+    { amount: 1, currency: "$" },
+  ];
   return {
     since: "2026-02-27",
     until: "2026-03-02",
@@ -32,7 +35,12 @@ function usage() {
     days: [
       { ...group("ada"), day: "2026-02-28", busy_seconds: 7200, costs: [{ amount: 3, currency: "EUR" }] },
       { ...group(""), day: "2026-02-28", busy_seconds: 3600 },
-      { ...group("", "outside"), day: "2026-03-02", busy_seconds: 1800, costs: [{ amount: 1, currency: "$" }] },
+      {
+        ...group("", "outside"),
+        day: "2026-03-02",
+        busy_seconds: 1800,
+        costs: [{ amount: 1, currency: "$" }],
+      },
     ],
     total: { ...NOTHING, costs },
   };
@@ -43,7 +51,12 @@ test("days without usage are bars of nothing, over the end of a month", () => {
 });
 
 test("each currency is a measure, before the others", () => {
-  assert.deepEqual(measuresOf(usage()).slice(0, 3).map(({ name }) => name), ["Cost (EUR)", "Cost ($)", "Compute"]);
+  assert.deepEqual(
+    measuresOf(usage())
+      .slice(0, 3)
+      .map(({ name }) => name),
+    ["Cost (EUR)", "Cost ($)", "Compute"],
+  );
   const without = { ...usage(), total: NOTHING };
   assert.equal(measuresOf(without)[0].name, "Compute");
 });
@@ -52,7 +65,11 @@ test("a stack has a value for each day, and groups of other kinds are not mixed 
   const [euros, , compute] = measuresOf(usage());
   assert.deepEqual(
     stacksOf(usage(), compute).map(({ name, values }) => [name, values]),
-    [["ada", [0, 2, 0, 0]], ["value", [0, 1, 0, 0]], ["outside", [0, 0, 0, 0.5]]],
+    [
+      ["ada", [0, 2, 0, 0]],
+      ["value", [0, 1, 0, 0]],
+      ["outside", [0, 0, 0, 0.5]],
+    ],
   );
   assert.deepEqual(stacksOf(usage(), compute)[0].texts[1], "2 h");
   assert.deepEqual(stacksOf(usage(), euros)[0].texts[1], "3.00 EUR");

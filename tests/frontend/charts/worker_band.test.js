@@ -4,7 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
 import { placeLabels } from "../../../frontend/charts/series/end_labels.js";
-import { areTangled, bandOf, outliersOf, sampled, summarise, timesOf } from "../../../frontend/charts/series/worker_band.js";
+import {
+  areTangled,
+  bandOf,
+  outliersOf,
+  sampled,
+  summarise,
+  timesOf,
+} from "../../../frontend/charts/series/worker_band.js";
 import { near } from "../near.js";
 
 const WINDOW = { start: 0, stop: 100, width: 300 };
@@ -14,7 +21,16 @@ const TIMES = [...Array(101).keys()];
 function line(value, last = 100) {
   const time = TIMES.filter((at) => at <= last);
   const mean = time.map(value);
-  return { time, mean, min: mean, max: mean, reach: 2, due: 2, breaks: new Set([time.length - 1]), hasBand: false };
+  return {
+    time,
+    mean,
+    min: mean,
+    max: mean,
+    reach: 2,
+    due: 2,
+    breaks: new Set([time.length - 1]),
+    hasBand: false,
+  };
 }
 
 /** @param {number} count @param {(number: number) => any} make */
@@ -30,13 +46,30 @@ test("lines are a band when there are over eight, or four that go up and down at
 
 test("a chart whose lines are close to the limit stays as it is", () => {
   const close = lines(5, (number) => line((time) => 50 + 40 * Math.sin(time * 0.1 + number)));
-  assert.deepEqual([true, false].map((were) => areTangled(close, WINDOW, 74, were)), [true, false]);
+  assert.deepEqual(
+    [true, false].map((were) => areTangled(close, WINDOW, 74, were)),
+    [true, false],
+  );
 });
 
 test("the band is the median with the quantiles of 5 % and 95 %, and is interrupted where nobody is known", () => {
   const times = [0, 20, 40, 60, 80];
-  const found = bandOf(lines(11, (number) => sampled(line(() => number, 40), times)), times);
-  assert.deepEqual([found.time, found.mean], [[0, 20, 40], [5, 5, 5]]);
+  const found = bandOf(
+    lines(11, (number) =>
+      sampled(
+        line(() => number, 40),
+        times,
+      ),
+    ),
+    times,
+  );
+  assert.deepEqual(
+    [found.time, found.mean],
+    [
+      [0, 20, 40],
+      [5, 5, 5],
+    ],
+  );
   near(found.min[0], 0.5);
   near(found.max[0], 9.5);
   assert.deepEqual([...found.breaks], [2]);
@@ -44,7 +77,11 @@ test("the band is the median with the quantiles of 5 % and 95 %, and is interrup
 
 test("the times of a band stay the same while the window moves", () => {
   const moved = new Set(timesOf({ ...WINDOW, start: 7, stop: 107 }));
-  assert.ok(timesOf(WINDOW).filter((time) => time > 8).every((time) => moved.has(time)));
+  assert.ok(
+    timesOf(WINDOW)
+      .filter((time) => time > 8)
+      .every((time) => moved.has(time)),
+  );
 });
 
 test("lines that are far from the median are outliers, the farthest first, and noise alone makes none", () => {
@@ -59,9 +96,20 @@ test("lines that are far from the median are outliers, the farthest first, and n
 });
 
 test("over the band are the scheduler, the outliers and the chosen worker, once and last", () => {
-  const points = [...lines(10, (number) => line((time) => 50 + Math.sin(time + number))), line(() => 95), line(() => 10), line(() => 1)];
-  const named = points.map((_, place) => ({ series: [], label: `w${place}`, color: "", slot: place === 12 ? null : `w${place}` }));
-  const labels = (/** @type {string|null} */ chosen) => summarise(named, points, WINDOW, chosen, "").lines.map(({ label }) => label);
+  const points = [
+    ...lines(10, (number) => line((time) => 50 + Math.sin(time + number))),
+    line(() => 95),
+    line(() => 10),
+    line(() => 1),
+  ];
+  const named = points.map((_, place) => ({
+    series: [],
+    label: `w${place}`,
+    color: "",
+    slot: place === 12 ? null : `w${place}`,
+  }));
+  const labels = (/** @type {string|null} */ chosen) =>
+    summarise(named, points, WINDOW, chosen, "").lines.map(({ label }) => label);
   const all = "12 workers: median, 5 % to 95 %";
   assert.deepEqual(labels(null), [all, "w12", "w10", "w11"]);
   assert.deepEqual(labels("w10"), [all, "w12", "w11", "w10"]);
@@ -70,9 +118,17 @@ test("over the band are the scheduler, the outliers and the chosen worker, once 
 
 test("names at the ends of lines move apart and away from other labels; one without room is left out", () => {
   const label = (/** @type {number} */ y, x = 100) => ({ x, y, width: 50 });
-  const places = placeLabels([label(40), label(41), label(39), label(40, 200)], [{ x: 120, y: 10, width: 30 }], 84);
+  const places = placeLabels(
+    [label(40), label(41), label(39), label(40, 200)],
+    [{ x: 120, y: 10, width: 30 }],
+    84,
+  );
   assert.deepEqual(places, [40, 53, 27, 40]);
-  const many = placeLabels(lines(9, () => label(0)), [], 84);
+  const many = placeLabels(
+    lines(9, () => label(0)),
+    [],
+    84,
+  );
   const shown = many.filter((place) => place !== null).sort((one, other) => one - other);
   assert.equal(shown.length, 6);
   assert.ok(shown.every((place, number) => !number || place - shown[number - 1] >= 13));

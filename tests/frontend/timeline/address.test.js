@@ -15,7 +15,13 @@ import { near } from "../near.js";
 
 function open() {
   const timeline = new Timeline(/** @type {any} */ (INFO), () => 0);
-  const options = { laneOptions: new LaneOptions(), heatOptions: new HeatOptions(), logOptions: new LogOptions(), runOptions: new RunOptions(), profileOptions: new ProfileOptions() };
+  const options = {
+    laneOptions: new LaneOptions(),
+    heatOptions: new HeatOptions(),
+    logOptions: new LogOptions(),
+    runOptions: new RunOptions(),
+    profileOptions: new ProfileOptions(),
+  };
   return { timeline, selection: new Selection(), ...options };
 }
 
@@ -28,7 +34,13 @@ test("an address that was copied shows the same", () => {
   const { timeline, selection, laneOptions } = shown;
   shown.heatOptions.set({ quantity: "duration", group: "SLURM_JOB_ID", order: "name" });
   shown.logOptions.set({ level: 30, role: "nanny", logger: "distributed", match: "^a|b &=<", isRegex: true });
-  laneOptions.set({ order: "most memory", filter: "lost & <b>", onlyPrefix: true, label: "a&b", value: "<b> 1" });
+  laneOptions.set({
+    order: "most memory",
+    filter: "lost & <b>",
+    onlyPrefix: true,
+    label: "a&b",
+    value: "<b> 1",
+  });
   timeline.setWindow(FIRST + 100.25, FIRST + 160.5);
   timeline.setPlayhead(FIRST + 123.456);
   timeline.setSpeed(4);
@@ -70,7 +82,10 @@ test("what a profile is compared with is in the address, and whether the two are
   shown.profileOptions.set({ against: { kind: "window", start: FIRST, stop: FIRST + 20 } });
   const other = open();
   applyPlace(parsePlace(formatPlace(currentPlace(shown, undefined))), other);
-  assert.deepEqual([other.profileOptions.against, other.profileOptions.isSwapped], [{ kind: "window", start: FIRST, stop: FIRST + 20 }, true]);
+  assert.deepEqual(
+    [other.profileOptions.against, other.profileOptions.isSwapped],
+    [{ kind: "window", start: FIRST, stop: FIRST + 20 }, true],
+  );
   assert.deepEqual(parse("?against=run-0&swap=2"), {});
 });
 

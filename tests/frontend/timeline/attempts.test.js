@@ -11,7 +11,17 @@ import { FIRST, block, decoded } from "../make.js";
 /** @param {[key: string, start: number, action?: number][]} rows */
 function tileOf(...rows) {
   const named = rows.map(([key, start, action = 0]) => {
-    return { lane: 1, prefix: 1, action, status: 0, start: FIRST + start, stop: FIRST + start + 1, nbytes: 0, key, typename: "" };
+    return {
+      lane: 1,
+      prefix: 1,
+      action,
+      status: 0,
+      start: FIRST + start,
+      stop: FIRST + start + 1,
+      nbytes: 0,
+      key,
+      typename: "",
+    };
   });
   return makeTile("spans", 24, 1, true, decoded(block("span", named, { layer: "spans" })));
 }

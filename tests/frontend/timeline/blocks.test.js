@@ -26,19 +26,30 @@ for (const [origin, data] of /** @type {const} */ ([
     assert.deepEqual([block.kind, block.rows, block.meta], ["span", 4, { level: 16 }]);
     for (const [name, type, values] of COLUMNS) {
       const column = /** @type {any} */ (name);
-      const found = type === "text" ? values.map((_, row) => block.texts(column).at(row)) : [...block.numbers(column)];
+      const found =
+        type === "text" ? values.map((_, row) => block.texts(column).at(row)) : [...block.numbers(column)];
       assert.deepEqual(found, values);
     }
   });
 }
 
 test("concatenated blocks come in their order", () => {
-  const blocks = decoded(encode("event", 0, []), encode("busy", 1, [["action", "u8", [7]]]), encode("extent", 0, []));
-  assert.deepEqual(blocks.map((block) => block.kind), ["event", "busy", "extent"]);
+  const blocks = decoded(
+    encode("event", 0, []),
+    encode("busy", 1, [["action", "u8", [7]]]),
+    encode("extent", 0, []),
+  );
+  assert.deepEqual(
+    blocks.map((block) => block.kind),
+    ["event", "busy", "extent"],
+  );
   assert.deepEqual([...blocks[1].numbers("action")], [7]);
 });
 
-const GOOD = encode("busy", 2, [["start", "f64", [1, 2]], ["key", "text", ["x", "y"]]]);
+const GOOD = encode("busy", 2, [
+  ["start", "f64", [1, 2]],
+  ["key", "text", ["x", "y"]],
+]);
 const bytes = (/** @type {string} */ text) => new TextEncoder().encode(text);
 
 /** A block with another text in its header, as long. @param {string} from @param {string} to */
@@ -60,7 +71,10 @@ for (const [data, words] of /** @type {[Uint8Array, string][]} */ ([
   [changed('["x","y"]', '["x"]    '), "refers to a text that it hasn't"],
   [changed('["x","y"]', '["x",17] '), "no list of texts"],
   [changed('"offset":0', '"ignore":0'), "lies outside of its block"],
-  [changed('"offset":0', '"ignore":0', encode("busy", 2, [["key", "text", ["x", "x"]]])), "no text for each row"],
+  [
+    changed('"offset":0', '"ignore":0', encode("busy", 2, [["key", "text", ["x", "x"]]])),
+    "no text for each row",
+  ],
 ])) {
   test(`what is no block is refused with the reason: ${words}`, () => {
     assert.throws(

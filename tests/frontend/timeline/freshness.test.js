@@ -14,7 +14,11 @@ function open(info, now) {
 }
 
 for (const [now, text] of /** @type {[number, string][]} */ ([
-  [1001.5, ""], [1002.9, ""], [1003, "3 s behind"], [1012.7, "12 s behind"], [1125, "2 min 5 s behind"],
+  [1001.5, ""],
+  [1002.9, ""],
+  [1003, "3 s behind"],
+  [1012.7, "12 s behind"],
+  [1125, "2 min 5 s behind"],
 ])) {
   test(`${now - 1000} s after the last complete instant the page says: ${text || "nothing"}`, () => {
     assert.equal(open({ committed: FIRST + 1000 }, now).text, text);
@@ -38,10 +42,16 @@ test("a cluster of which nothing was recorded yet is not behind", () => {
 });
 
 test("live, idle, behind, disconnected and ended are told apart", () => {
-  const state = (/** @type {Record<string, number>} */ tasks, tasks_at = /** @type {number|null} */ (FIRST)) => /** @type {any} */ ({ tasks, tasks_at });
+  const state = (
+    /** @type {Record<string, number>} */ tasks,
+    tasks_at = /** @type {number|null} */ (FIRST),
+  ) => /** @type {any} */ ({ tasks, tasks_at });
   const [busy, idle] = [state({ memory: 3, processing: 1 }), state({ memory: 3, processing: 0 })];
   const freshness = open({ committed: FIRST + 1000 }, 1001);
-  assert.deepEqual([busy, idle, state({}, null), null].map((one) => freshness.status(one)), ["live", "idle", "live", "live"]);
+  assert.deepEqual(
+    [busy, idle, state({}, null), null].map((one) => freshness.status(one)),
+    ["live", "idle", "live", "live"],
+  );
   assert.equal(open({ committed: FIRST + 1000 }, 1010).status(idle), "behind");
   freshness.set(false);
   assert.equal(freshness.status(idle), "disconnected");
@@ -67,9 +77,20 @@ function follow({ hasStarted = true, answer = () => new Promise(() => {}) } = {}
       },
     },
     model: { lanesVersion: "7-2-1-9", apply() {} },
-    tiles: { begin() {}, end() {}, append: () => false, setExtent() {}, expectSocket: () => (noted.expected += 1) },
+    tiles: {
+      begin() {},
+      end() {},
+      append: () => false,
+      setExtent() {},
+      expectSocket: () => (noted.expected += 1),
+    },
     timeline: { setBounds: () => (noted.bounds += 1) },
-    playheadState: { receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)), complete() {}, forget() {}, expectSocket: () => (noted.expected += 1) },
+    playheadState: {
+      receive: (/** @type {any} */ state) => noted.states.push(/** @type {never} */ (state)),
+      complete() {},
+      forget() {},
+      expectSocket: () => (noted.expected += 1),
+    },
     freshness: open({ committed: FIRST + 1000 }, 1000),
   };
   followLive(/** @type {any} */ (live), /** @type {any} */ (context));
@@ -79,8 +100,17 @@ function follow({ hasStarted = true, answer = () => new Promise(() => {}) } = {}
 }
 
 const EXTENT = {
-  committed: FIRST + 1010, first: FIRST, last: FIRST + 1009, version: 1, sequence: 5, ended: null, end_reason: "",
-  task_count: 7, error_count: 3, worker_count: 2, stream: "receiving",
+  committed: FIRST + 1010,
+  first: FIRST,
+  last: FIRST + 1009,
+  version: 1,
+  sequence: 5,
+  ended: null,
+  end_reason: "",
+  task_count: 7,
+  error_count: 3,
+  worker_count: 2,
+  stream: "receiving",
 };
 const FIRST_EXTENT = { ...EXTENT, lanes_version: "7-2-1-9" };
 

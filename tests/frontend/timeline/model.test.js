@@ -41,7 +41,12 @@ test("series of equal labels come as one group, and are in the order of their ap
   const memory = [group("process", [5, 8]), group("managed", [6, 7])];
   model.load(/** @type {any} */ ({ workers: [], lanes: [], prefixes: [], series: { memory } }));
   const found = model.seriesOf("memory").map(({ id, worker, labels }) => [id, worker, labels.type]);
-  assert.deepEqual(found, [[5, 1, "process"], [6, 1, "managed"], [7, 2, "managed"], [8, 2, "process"]]);
+  assert.deepEqual(found, [
+    [5, 1, "process"],
+    [6, 1, "managed"],
+    [7, 2, "managed"],
+    [8, 2, "process"],
+  ]);
 });
 
 test("workers come in the order of their names with those that lived in the window", () => {
@@ -53,7 +58,14 @@ test("workers come in the order of their names with those that lived in the wind
 
 test("the spans of a worker are in the band of its position", () => {
   const ids = [...Array(25).keys()];
-  const workers = ids.map((id) => ({ id: 100 - id, position: id, slot: String(id), name: "", address: "", started: 0 }));
+  const workers = ids.map((id) => ({
+    id: 100 - id,
+    position: id,
+    slot: String(id),
+    name: "",
+    address: "",
+    started: 0,
+  }));
   const lanes = ids.map((id) => ({ id, worker: 100 - id, thread: 1, position: 0 }));
   const model = load(workers.slice(0, 10), lanes.slice(0, 10), 10);
   assert.ok(!model.isLarge);
@@ -68,11 +80,25 @@ test("the spans of a worker are in the band of its position", () => {
 });
 
 test("the bands of a window are those of its workers, wherever these are among all of the cluster", () => {
-  const model = load([{ ...worker(1, "a", 0, 5), position: 150 }, { ...worker(2, "b", 10), position: 201 }], [], 10);
+  const model = load(
+    [
+      { ...worker(1, "a", 0, 5), position: 150 },
+      { ...worker(2, "b", 10), position: 201 },
+    ],
+    [],
+    10,
+  );
   assert.deepEqual(model.bandsBetween(0, 20), [15, 20]);
   assert.deepEqual(model.bandsBetween(6, 20), [20]);
   assert.deepEqual(model.bandsBetween(6, 8), [0]);
-  model.load(/** @type {any} */ ({ workers: [{ ...worker(3, "c", 6), position: 31 }], lanes: [], prefixes: [], series: {} }));
+  model.load(
+    /** @type {any} */ ({
+      workers: [{ ...worker(3, "c", 6), position: 31 }],
+      lanes: [],
+      prefixes: [],
+      series: {},
+    }),
+  );
   assert.deepEqual(model.bandsBetween(6, 8), [3]);
 });
 
@@ -81,16 +107,24 @@ test("a worker that came again is one slot, whichever of its lifetimes is select
   assert.deepEqual([...model.slots.keys()], ["a", "b"]);
   for (const id of [1, 3, 4]) assert.deepEqual(model.lifetimesOf(id), [1, 3, 4]);
   assert.deepEqual([model.lifetimesOf(null), model.slotOf(99)], [[], null]);
-  assert.deepEqual(model.slotsBetween(4, 8).map(({ lifetimes }) => lifetimes.map(({ id }) => id)), [[1, 3], [2]]);
+  assert.deepEqual(
+    model.slotsBetween(4, 8).map(({ lifetimes }) => lifetimes.map(({ id }) => id)),
+    [[1, 3], [2]],
+  );
 });
 
 test("workers are counted, and their lifetimes where some came again", () => {
-  assert.deepEqual([formatWorkers(3, 7), formatWorkers(1, 1), formatWorkers(0, 0)], ["3 workers (7 lifetimes)", "1 worker", "0 workers"]);
+  assert.deepEqual(
+    [formatWorkers(3, 7), formatWorkers(1, 1), formatWorkers(0, 0)],
+    ["3 workers (7 lifetimes)", "1 worker", "0 workers"],
+  );
 });
 
 test("between two lifetimes is a pause, unless they overlap", () => {
   const pauses = (/** @type {any[]} */ ...lifetimes) => pausesOf(lifetimes);
-  assert.deepEqual(pauses(worker(1, "a", 0, 5), worker(2, "a", 6, 9), worker(3, "a", 8)), [{ start: 5, stop: 6 }]);
+  assert.deepEqual(pauses(worker(1, "a", 0, 5), worker(2, "a", 6, 9), worker(3, "a", 8)), [
+    { start: 5, stop: 6 },
+  ]);
 });
 
 test("a long name is shortened in its middle", () => {

@@ -8,7 +8,17 @@ import { FIRST, block, decoded } from "../make.js";
 /** Rows: lane, µs from the end of the row before, µs of the duration. @param {[number, number, number][]} rows */
 function packed(rows) {
   const named = rows.map(([lane, gap, duration], number) => {
-    return { lane, prefix: 1, action: 0, status: 0, gap, duration, nbytes: 28, key: `inc-${number}`, typename: "int" };
+    return {
+      lane,
+      prefix: 1,
+      action: 0,
+      status: 0,
+      gap,
+      duration,
+      nbytes: 28,
+      key: `inc-${number}`,
+      typename: "int",
+    };
   });
   return decoded(block("packed-span", named, { layer: "spans.1" }))[0];
 }
@@ -34,7 +44,10 @@ test("a tile has the spans that overlap it, with their keys", () => {
   assert.equal(found.texts("key").at(0), "inc-0");
   assert.deepEqual([...found.numbers("lane")], [1]);
   const later = spansWithin(all, FIRST + 1.5, FIRST + 1.6);
-  assert.deepEqual([0, 1].map((row) => later.texts("key").at(row)), ["inc-0", "inc-1"]);
+  assert.deepEqual(
+    [0, 1].map((row) => later.texts("key").at(row)),
+    ["inc-0", "inc-1"],
+  );
   assert.deepEqual([...later.numbers("stop")], [FIRST + 1.500001, FIRST + 1.750004]);
 });
 

@@ -18,7 +18,13 @@ function open(t) {
   /** @type {number[]} */
   const shown = [];
   playheadState.addEventListener("change", () => shown.push(playheadState.state?.at ?? NaN));
-  return { server, playheadState, shown, asked: () => server.requests.map(at), state: (at) => /** @type {any} */ ({ at }) };
+  return {
+    server,
+    playheadState,
+    shown,
+    asked: () => server.requests.map(at),
+    state: (at) => /** @type {any} */ ({ at }),
+  };
 }
 
 /** @param {string} path */

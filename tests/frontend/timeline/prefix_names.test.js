@@ -29,20 +29,28 @@ function modelOf(prefixes, answer) {
 
 /** @param {() => boolean} holds */
 async function eventually(holds) {
-  for (let attempt = 0; attempt < 2000 && !holds(); attempt++) await new Promise((resolve) => setTimeout(resolve, 10));
+  for (let attempt = 0; attempt < 2000 && !holds(); attempt++)
+    await new Promise((resolve) => setTimeout(resolve, 10));
   assert.ok(holds());
 }
 
-const named = (/** @type {number[]} */ ids) => Response.json(ids.map((id) => ({ id, name: `name ${id}`, color: "#445566" })));
+const named = (/** @type {number[]} */ ids) =>
+  Response.json(ids.map((id) => ({ id, name: `name ${id}`, color: "#445566" })));
 
 test("names that are not listed are asked for once, together, and the page is drawn again", async () => {
   const { model, requests } = modelOf(99_998, named);
   let changes = 0;
   model.addEventListener("change", () => changes++);
-  assert.deepEqual([2, 3, 2, 1].map((id) => model.prefixName(id)), ["prefix 2", "prefix 3", "prefix 2", "inc"]);
+  assert.deepEqual(
+    [2, 3, 2, 1].map((id) => model.prefixName(id)),
+    ["prefix 2", "prefix 3", "prefix 2", "inc"],
+  );
   assert.equal(model.color(2), "#888888");
   await eventually(() => changes > 0);
-  assert.deepEqual([2, 3, 1].map((id) => model.prefixName(id)), ["name 2", "name 3", "inc"]);
+  assert.deepEqual(
+    [2, 3, 1].map((id) => model.prefixName(id)),
+    ["name 2", "name 3", "inc"],
+  );
   assert.equal(model.color(2), "#445566");
   assert.deepEqual(requests, [[2, 3]]);
   assert.equal(model.leftOut.prefixes, 99_998);
@@ -52,7 +60,10 @@ test("many names are asked for in several requests", async () => {
   const { model, requests } = modelOf(99_998, named);
   for (let id = 2; id < 2 * MAXIMUM_NAMES + 5; id++) model.prefixName(id);
   await eventually(() => model.prefixName(2 * MAXIMUM_NAMES + 4).startsWith("name"));
-  assert.deepEqual(requests.map((/** @type {number[]} */ ids) => ids.length), [MAXIMUM_NAMES, MAXIMUM_NAMES, 3]);
+  assert.deepEqual(
+    requests.map((/** @type {number[]} */ ids) => ids.length),
+    [MAXIMUM_NAMES, MAXIMUM_NAMES, 3],
+  );
 });
 
 test("a file or server without an answer leaves numbers and is not asked again", async () => {

@@ -53,7 +53,10 @@ test("a span is stolen if its worker is the thief, and the steal was before", as
   ])) {
     assert.equal(stolen.of(key, worker, FIRST + start), null);
   }
-  assert.deepEqual(stolen.between(FIRST + 40, FIRST + 60).map(({ thief }) => thief), [3]);
+  assert.deepEqual(
+    stolen.between(FIRST + 40, FIRST + 60).map(({ thief }) => thief),
+    [3],
+  );
 });
 
 test("the window and as much beside it is asked for once, and again where the window leaves that", async (t) => {

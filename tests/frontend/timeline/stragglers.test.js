@@ -3,7 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { Stragglers, factorText, mediansOf, stragglersOf } from "../../../frontend/timeline/tasks/stragglers.js";
+import {
+  Stragglers,
+  factorText,
+  mediansOf,
+  stragglersOf,
+} from "../../../frontend/timeline/tasks/stragglers.js";
 import { tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
 import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
 import { FIRST, busy, decoded, spans } from "../make.js";
@@ -17,7 +22,8 @@ const [START, LENGTH] = [INDEX * tileWidth(LEVEL), tileWidth(LEVEL)];
 const tileOf = (...data) => makeTile("spans", LEVEL, INDEX, true, decoded(...data));
 
 /** @param {number[]} durations @returns {Parameters<typeof spans>[0]} */
-const tasks = (durations) => durations.map((seconds, at) => [1, 1, 0, 0, START + at * 100, START + at * 100 + seconds]);
+const tasks = (durations) =>
+  durations.map((seconds, at) => [1, 1, 0, 0, START + at * 100, START + at * 100 + seconds]);
 
 /** @param {Parameters<typeof tileOf>} data */
 function found(...data) {
@@ -27,15 +33,27 @@ function found(...data) {
 
 test("a task over five times the median of its prefix is a straggler, with its multiple", () => {
   const list = found(spans(tasks([1, 1, 2, 2, 2, 3, 10, 11, 40])));
-  assert.deepEqual(list.map(({ key, factor }) => [key, factor]), [["inc-8", 20], ["inc-7", 5.5]]);
+  assert.deepEqual(
+    list.map(({ key, factor }) => [key, factor]),
+    [
+      ["inc-8", 20],
+      ["inc-7", 5.5],
+    ],
+  );
   assert.equal(factorText(list[1].factor), "5.5 × median");
 });
 
 test("tasks that are summed up count with their mean", () => {
-  const summed = busy(LEVEL, INDEX, [[1, 3, 1, 0, 20, 40], [1, 4, 1, 0, 20, 40]]); // 80 tasks of 0.5 s
+  const summed = busy(LEVEL, INDEX, [
+    [1, 3, 1, 0, 20, 40],
+    [1, 4, 1, 0, 20, 40],
+  ]); // 80 tasks of 0.5 s
   const data = [summed, spans(tasks([2, 3, 30]))];
   near(mediansOf([tileOf(...data)]).get(1) ?? NaN, 0.5);
-  assert.deepEqual(found(...data).map(({ factor }) => factor), [60, 6]);
+  assert.deepEqual(
+    found(...data).map(({ factor }) => factor),
+    [60, 6],
+  );
 });
 
 test("the median is that of the drawn tasks where fewer are summed up", () => {
@@ -45,7 +63,12 @@ test("the median is that of the drawn tasks where fewer are summed up", () => {
 
 test("of a few tasks nothing is said, nor of transfers", () => {
   assert.deepEqual(found(spans(tasks([1, 1, 1, 90]))), []);
-  const transfers = tasks([1, 1, 1, 1, 1, 1, 90]).map(([lane, prefix, , ...rest]) => [lane, prefix, 1, ...rest]);
+  const transfers = tasks([1, 1, 1, 1, 1, 1, 90]).map(([lane, prefix, , ...rest]) => [
+    lane,
+    prefix,
+    1,
+    ...rest,
+  ]);
   assert.deepEqual(found(spans(/** @type {any} */ (transfers))), []);
 });
 

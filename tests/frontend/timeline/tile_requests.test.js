@@ -27,10 +27,12 @@ const isTogether = (path) => path.includes("/tiles?");
 function open(t, tile = () => extent()) {
   stopClock(t);
   const server = new Server();
-  server.answer = (path) => /** @type {any} */ (isTogether(path) ? packed(keysOf(path).map(tile)) : tile(keysOf(path)[0]));
+  server.answer = (path) =>
+    /** @type {any} */ (isTogether(path) ? packed(keysOf(path).map(tile)) : tile(keysOf(path)[0]));
   const source = Object.assign(server, { sendsSeveral: true });
   const tiles = new Tiles(/** @type {any} */ (source), /** @type {any} */ (INFO));
-  const cover = (/** @type {string} */ layer, start = 470, stop = 530) => tiles.cover("page", layer, FIRST + start, FIRST + stop, 1000);
+  const cover = (/** @type {string} */ layer, start = 470, stop = 530) =>
+    tiles.cover("page", layer, FIRST + start, FIRST + stop, 1000);
   return { server, tiles, cover };
 }
 
@@ -41,7 +43,9 @@ function starts(tiles) {
 }
 
 test("tiles of several layers are requested together and each has its own", async (t) => {
-  const { server, tiles, cover } = open(t, (key) => (key.startsWith("spans") ? join(extent(), spans([[1, 1, 0, 0, FIRST + 500, FIRST + 501]])) : extent()));
+  const { server, tiles, cover } = open(t, (key) =>
+    key.startsWith("spans") ? join(extent(), spans([[1, 1, 0, 0, FIRST + 500, FIRST + 501]])) : extent(),
+  );
   const layers = ["spans", "memory", "events"];
   for (const layer of layers) cover(layer);
   await until(() => tiles.settled);
@@ -68,7 +72,8 @@ test("where a request of several fails, each is requested by itself", async (t) 
   for (const layer of ["spans", "memory"]) cover(layer);
   await until(() => tiles.settled && !tiles.loading);
   const alone = server.requests.filter((path) => !isTogether(path)).flatMap(keysOf);
-  for (const path of server.requests.filter(isTogether)) for (const key of keysOf(path)) assert.ok(alone.includes(key), key);
+  for (const path of server.requests.filter(isTogether))
+    for (const key of keysOf(path)) assert.ok(alone.includes(key), key);
   assert.equal(tiles.problem, null);
 });
 
@@ -124,5 +129,6 @@ test("a tile of each worker's values, which is large, is requested by itself", a
   server.requests.length = 0;
   for (const layer of ["memory.each", "events", "memory"]) cover(layer);
   await until(() => tiles.settled && !tiles.loading);
-  for (const path of server.requests) assert.ok(!isTogether(path) || !keysOf(path).some((key) => key.includes(".each")), path);
+  for (const path of server.requests)
+    assert.ok(!isTogether(path) || !keysOf(path).some((key) => key.includes(".each")), path);
 });

@@ -22,7 +22,10 @@ function open(t, answer = () => extent(), changes = {}) {
     /** @param {...Uint8Array} parts of a frame of the socket */
     frame(...parts) {
       const blocks = decoded(...parts);
-      tiles.setExtent({ ...INFO, .../** @type {any} */ (blocks.find((block) => block.kind === "extent")).meta });
+      tiles.setExtent({
+        ...INFO,
+        .../** @type {any} */ (blocks.find((block) => block.kind === "extent")).meta,
+      });
       return tiles.append(blocks);
     },
     /** From seconds after FIRST. @param {number} start @param {number} stop */
@@ -54,7 +57,11 @@ function levelOf(path) {
 
 for (const seconds of [1, 60, 86_400]) {
   test(`of a file that has some levels, these alone are asked for: ${seconds} s`, async (t) => {
-    const { server, cover } = open(t, () => extent(), { minimum_level: 18, minimum_span_level: 18, maximum_level: 20 });
+    const { server, cover } = open(t, () => extent(), {
+      minimum_level: 18,
+      minimum_span_level: 18,
+      maximum_level: 20,
+    });
     for (const layer of ["spans", "memory"]) {
       cover(10, 10 + seconds, layer);
       await until(() => cover(10, 10 + seconds, layer).length);
@@ -82,7 +89,12 @@ test("of a file with all spans, tiles of spans are made for each zoom, and lines
   assert.deepEqual(new Set(server.requests.map(levelOf)), new Set([18]));
 });
 
-for (const [seconds, level] of [[1, 10], [60, 16], [3600, 22], [86_400 * 30, 32]]) {
+for (const [seconds, level] of [
+  [1, 10],
+  [60, 16],
+  [3600, 22],
+  [86_400 * 30, 32],
+]) {
   test(`bins are one to two pixels wide: ${seconds} s`, async (t) => {
     const { server, cover } = open(t);
     cover(10, 10 + seconds);
@@ -149,7 +161,10 @@ test("what stands beside the first rows is requested once these are drawn", asyn
   await until(() => tiles.hasBegun && cover(0, 60).length);
   for (let count = 0; count < 5; count++) compute(200);
   assert.ok(server.requests.length > 0);
-  assert.deepEqual(server.requests.filter((path) => path.includes("memory")), []);
+  assert.deepEqual(
+    server.requests.filter((path) => path.includes("memory")),
+    [],
+  );
   tiles.drawn();
   await until(() => !tiles.loading);
   assert.ok(server.requests.some((path) => path.includes("memory")));
@@ -175,7 +190,10 @@ test("what lies beside the window waits for what is in it", async (t) => {
     const index = Number(path.split("/").at(-1)?.split("?")[0]);
     return start < (index + 1) * width && index * width < start + 60;
   });
-  assert.deepEqual(inside, [...inside].sort((one, other) => Number(other) - Number(one)));
+  assert.deepEqual(
+    inside,
+    [...inside].sort((one, other) => Number(other) - Number(one)),
+  );
   assert.ok(inside.includes(false));
 });
 
@@ -270,7 +288,10 @@ test("a batch without a late record leaves closed tiles as they are", async (t) 
   assert.ok(!cover(100, 160).some((tile) => tile.blocks.has("span")));
 });
 
-for (const [count, isFetched] of /** @type {[number, boolean][]} */ ([[1, false], [6_000, true]])) {
+for (const [count, isFetched] of /** @type {[number, boolean][]} */ ([
+  [1, false],
+  [6_000, true],
+])) {
   const fate = isFetched ? "fetched again" : "kept";
   test(`an open tile is closed when it is over, and with ${count} new rows ${fate}`, async (t) => {
     const later = { committed: FIRST + 2000, last: FIRST + 2000 };
@@ -303,7 +324,10 @@ test("the part of the window whose tiles failed is unloaded with the reason unti
   let isBroken = true;
   const { cover, tiles } = open(t, () => (isBroken ? 503 : extent()));
   cover(470, 530);
-  assert.deepEqual(tiles.unloaded("page", "spans").map(({ message }) => message), ["loading …"]);
+  assert.deepEqual(
+    tiles.unloaded("page", "spans").map(({ message }) => message),
+    ["loading …"],
+  );
   assert.deepEqual([tiles.isLoadingAt(FIRST + 500), tiles.isLoadingAt(FIRST + 900)], [true, false]);
   await until(() => (cover(470, 530), tiles.unloaded("page", "spans")[0]?.failed));
   const [part, ...others] = tiles.unloaded("page", "spans");
@@ -321,7 +345,10 @@ test("only the tile that failed is unloaded", async (t) => {
   const { cover, tiles } = open(t, (path) => (path.includes(`/${broken}?`) ? 503 : extent()));
   await until(() => (cover(470, 530), !tiles.loading));
   const parts = tiles.unloaded("page", "spans");
-  assert.deepEqual(parts.map(({ start, stop }) => [start, stop]), [[broken * tileWidth(16), (broken + 1) * tileWidth(16)]]);
+  assert.deepEqual(
+    parts.map(({ start, stop }) => [start, stop]),
+    [[broken * tileWidth(16), (broken + 1) * tileWidth(16)]],
+  );
 });
 
 test("a tile that goes on failing is tried ever more rarely", async (t) => {
@@ -371,14 +398,22 @@ test("finer tiles that cover a place stand in for the coarser one", () => {
   const store = new TileStore();
   const put = (/** @type {number} */ level, /** @type {number} */ index) => {
     const rest = { bytes: 1, sequence: 0, version: 0, appended: 0, stale: false };
-    const entry = { tile: makeTile("spans", level, index, true, []), key: tileKey("spans", level, index), ...rest };
+    const entry = {
+      tile: makeTile("spans", level, index, true, []),
+      key: tileKey("spans", level, index),
+      ...rest,
+    };
     store.put(entry, () => true);
   };
   put(19, 8);
   put(18, 18);
   put(18, 19);
   const finer = store.best("spans", 20, 4).map((tile) => [tile.level, tile.index]);
-  assert.deepEqual(finer, [[19, 8], [18, 18], [18, 19]]);
+  assert.deepEqual(finer, [
+    [19, 8],
+    [18, 18],
+    [18, 19],
+  ]);
   put(22, 1);
   const clipped = store.best("spans", 20, 5).map((tile) => [tile.level, tile.start, tile.stop]);
   assert.deepEqual(clipped, [[22, 5 * tileWidth(20), 6 * tileWidth(20)]]);
@@ -391,7 +426,9 @@ test("a batch of one band is added to its tiles alone", async (t) => {
   tiles.begin(1, Infinity);
   await until(() => layers.map(look).every((found) => found.length));
   frame(spans([span(995)], "spans.1"), extent(2));
-  const blocks = layers.map((layer) => Math.max(...look(layer).map((tile) => tile.blocks.get("span")?.length ?? 0)));
+  const blocks = layers.map((layer) =>
+    Math.max(...look(layer).map((tile) => tile.blocks.get("span")?.length ?? 0)),
+  );
   assert.deepEqual(blocks, [0, 1, 1]);
 });
 
@@ -402,7 +439,9 @@ test("a live profile is added to its tile", async (t) => {
     cover(940, 1000, "profile").flatMap((tile) =>
       (tile.blocks.get("profile") ?? []).flatMap((block) => {
         const times = block.numbers("time");
-        return [...block.numbers("count")].filter((_, row) => times[row] >= tile.start && times[row] < tile.stop);
+        return [...block.numbers("count")].filter(
+          (_, row) => times[row] >= tile.start && times[row] < tile.stop,
+        );
       }),
     );
   await until(() => counts().length);
@@ -420,7 +459,8 @@ test("finer tiles of a profile than its seconds are not asked for", async (t) =>
 test("what isn't closed is fetched once the socket has begun, and what is closed at once", async (t) => {
   const { server, tiles, cover } = open(t, () => extent(7), { committed: FIRST + 5, last: FIRST + 5 });
   tiles.expectSocket(performance.now() + 1500);
-  const isOpen = (/** @type {string} */ path) => Number(path.split("?")[0].split("/").at(-1)) === tileIndex(FIRST + 5, levelOf(path));
+  const isOpen = (/** @type {string} */ path) =>
+    Number(path.split("?")[0].split("/").at(-1)) === tileIndex(FIRST + 5, levelOf(path));
   cover(0, 10);
   await pass(1000);
   assert.equal(server.requests.filter(isOpen).length, 0);
@@ -454,7 +494,11 @@ test("where all of the window waits for the socket, the first rows do so too", a
 });
 
 test("tiles of a cluster that has ended do not wait for the socket", async (t) => {
-  const { tiles, cover } = open(t, () => extent(7), { committed: FIRST + 5, last: FIRST + 5, ended: FIRST + 5 });
+  const { tiles, cover } = open(t, () => extent(7), {
+    committed: FIRST + 5,
+    last: FIRST + 5,
+    ended: FIRST + 5,
+  });
   tiles.expectSocket(Infinity);
   cover(0, 5);
   await until(() => cover(0, 5).length);

@@ -7,7 +7,15 @@ import { WheelHint } from "../../../frontend/timeline/controls/wheel_hint.js";
 
 /** @param {Partial<WheelEvent>} turn */
 function move(turn) {
-  return wheelMove({ deltaX: 0, deltaY: 0, deltaMode: 0, ctrlKey: false, metaKey: false, shiftKey: false, ...turn });
+  return wheelMove({
+    deltaX: 0,
+    deltaY: 0,
+    deltaMode: 0,
+    ctrlKey: false,
+    metaKey: false,
+    shiftKey: false,
+    ...turn,
+  });
 }
 
 test("without a key the wheel scrolls the page", () => {

@@ -56,9 +56,14 @@ export class LaneControls extends EventTarget {
     this.#fold.type = "button";
     this.#prefix = element("span", "");
     this.#onlyLabel = element("label", "", this.#only, " only those that ran ", this.#prefix);
-    const [order, filter] = [element("label", "", "Sort ", this.#order), element("label", "", "Workers ", this.#filter)];
+    const [order, filter] = [
+      element("label", "", "Sort ", this.#order),
+      element("label", "", "Workers ", this.#filter),
+    ];
     this.bar = element("div", "lane-controls", order, filter, this.#labelChoice, this.#onlyLabel, this.#fold);
-    this.#order.addEventListener("change", () => laneOptions.set({ order: /** @type {Order} */ (this.#order.value) }));
+    this.#order.addEventListener("change", () =>
+      laneOptions.set({ order: /** @type {Order} */ (this.#order.value) }),
+    );
     this.#filter.addEventListener("input", () => laneOptions.set({ filter: this.#filter.value.trim() }));
     this.#label.addEventListener("change", () => laneOptions.set({ label: this.#label.value || null }));
     this.#only.addEventListener("change", () => laneOptions.set({ onlyPrefix: this.#only.checked }));
@@ -104,7 +109,8 @@ export class LaneControls extends EventTarget {
    */
   #rank(view, busy) {
     const order = this.#chosen;
-    if (order === "first seen") return ({ key }) => this.#context.model.slots.get(key)?.lifetimes[0].position ?? 0;
+    if (order === "first seen")
+      return ({ key }) => this.#context.model.slots.get(key)?.lifetimes[0].position ?? 0;
     if (order === "label") return (slot) => this.labels.placeOf(newest(slot));
     if (order === "busiest") return (slot) => -sumOf(slot, busy);
     if (order !== "most memory") return null;
@@ -116,7 +122,8 @@ export class LaneControls extends EventTarget {
   update(layout) {
     const { model, selection, laneOptions } = this.#context;
     this.#updateLabels();
-    this.bar.hidden = model.slots.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix && this.#labelChoice.hidden;
+    this.bar.hidden =
+      model.slots.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix && this.#labelChoice.hidden;
     setValue(this.#order, this.#chosen);
     if (this.#filter.value.trim() !== laneOptions.filter) this.#filter.value = laneOptions.filter;
     this.#only.checked = laneOptions.onlyPrefix;
@@ -136,11 +143,14 @@ export class LaneControls extends EventTarget {
   #updateLabels() {
     const { names, chosen } = this.labels;
     const options = ["", ...names];
-    const isSame = options.length === this.#label.options.length && options.every((name, place) => name === this.#label.options[place].value);
+    const isSame =
+      options.length === this.#label.options.length &&
+      options.every((name, place) => name === this.#label.options[place].value);
     if (!isSame) this.#label.replaceChildren(...options.map((name) => new Option(name || "none", name)));
     setValue(this.#label, chosen ?? "");
     this.#labelChoice.hidden = !names.length;
-    for (const option of this.#order.options) if (option.value === "label") option.hidden = option.disabled = chosen === null;
+    for (const option of this.#order.options)
+      if (option.value === "label") option.hidden = option.disabled = chosen === null;
     this.labels.drawLegend();
   }
 
@@ -173,13 +183,24 @@ export class LaneControls extends EventTarget {
     /** @type {Map<number, number>} */
     const seconds = new Map();
     for (const { id, worker } of model.lanes.values()) {
-      const add = (/** @type {import("../../../types.js").Block} */ block, /** @type {number} */ row, /** @type {number} */ busy) => {
-        const isMeant = prefix === null ? block.numbers("action")[row] === COMPUTE : block.numbers("prefix")[row] === prefix;
+      const add = (
+        /** @type {import("../../../types.js").Block} */ block,
+        /** @type {number} */ row,
+        /** @type {number} */ busy,
+      ) => {
+        const isMeant =
+          prefix === null
+            ? block.numbers("action")[row] === COMPUTE
+            : block.numbers("prefix")[row] === prefix;
         if (isMeant) seconds.set(worker, (seconds.get(worker) ?? 0) + busy);
       };
       for (const tile of tiles) {
-        visitSpans(tile, model, id, view.start, view.stop, (block, row, _, from, to) => add(block, row, to - from));
-        visitBusy(tile, model, id, view.start, view.stop, (block, row, _, __, ___, busy) => add(block, row, busy));
+        visitSpans(tile, model, id, view.start, view.stop, (block, row, _, from, to) =>
+          add(block, row, to - from),
+        );
+        visitBusy(tile, model, id, view.start, view.stop, (block, row, _, __, ___, busy) =>
+          add(block, row, busy),
+        );
       }
     }
     this.#looked = { at: now, what, seconds };

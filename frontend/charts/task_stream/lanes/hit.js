@@ -35,7 +35,12 @@ export function hitLanes(tiles, model, { lanes, threads }, time, pixel, hidden =
   const shares = new Map();
   /** @type {Set<number>} */
   const found = new Set();
-  const add = (/** @type {Block} */ block, /** @type {number} */ row, /** @type {number} */ seconds, count = 1) => {
+  const add = (
+    /** @type {Block} */ block,
+    /** @type {number} */ row,
+    /** @type {number} */ seconds,
+    count = 1,
+  ) => {
     const [prefix, action] = [block.numbers("prefix")[row], block.numbers("action")[row]];
     found.add(block.numbers("lane")[row]);
     const share = shares.get(`${prefix} ${action}`) ?? { prefix, action, seconds: 0, count: 0 };
@@ -102,7 +107,8 @@ function closer(one, other) {
  * @returns {SpanHit}
  */
 function spanAt(block, row) {
-  const number = (/** @type {import("../../../contract.js").NumberColumn} */ name) => block.numbers(name)[row];
+  const number = (/** @type {import("../../../contract.js").NumberColumn} */ name) =>
+    block.numbers(name)[row];
   return {
     lane: number("lane"),
     prefix: number("prefix"),

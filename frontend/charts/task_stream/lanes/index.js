@@ -35,7 +35,9 @@ export function laneIndex(block, model) {
  * @returns {boolean} whether any was not there
  */
 export function indexLanes(tile, model) {
-  const blocks = ["span", "busy"].flatMap((kind) => tile.blocks.get(kind) ?? []).filter((block) => !indices.has(block));
+  const blocks = ["span", "busy"]
+    .flatMap((kind) => tile.blocks.get(kind) ?? [])
+    .filter((block) => !indices.has(block));
   for (const block of blocks) laneIndex(block, model);
   return blocks.length > 0;
 }
@@ -74,7 +76,10 @@ function slotsOf(block, model) {
   for (let row = 0; row < slots.length; row++) {
     const status = statuses ? statuses[row] : 0;
     const index = order.get(prefixes[row]) ?? -1;
-    slots[row] = actions[row] === COMPUTE && status !== ERROR ? FIRST_PREFIX_SLOT + index : slotOf(actions[row], status, index);
+    slots[row] =
+      actions[row] === COMPUTE && status !== ERROR
+        ? FIRST_PREFIX_SLOT + index
+        : slotOf(actions[row], status, index);
   }
   return slots;
 }
@@ -149,7 +154,12 @@ export function addBusy(coverage, tile, model, lane, start, stop) {
     const { order, ranges, slots } = laneIndex(block, model);
     const range = lane === null ? [0, order.length] : ranges.get(lane);
     if (!range) continue;
-    const columns = { slots, rows: order.subarray(...range), bins: block.numbers("bin"), seconds: block.numbers("seconds") };
+    const columns = {
+      slots,
+      rows: order.subarray(...range),
+      bins: block.numbers("bin"),
+      seconds: block.numbers("seconds"),
+    };
     coverage.addBins(columns, { origin: busyOrigin(block, tile), width: tile.binWidth, low, high });
   }
 }

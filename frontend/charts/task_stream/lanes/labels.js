@@ -135,13 +135,16 @@ export class LaneLabels {
     this.list.setAttribute("aria-label", `Values of ${chosen}`);
     const focused = /** @type {HTMLElement|null} */ (document.activeElement)?.dataset.value;
     const hadFocus = this.list.contains(document.activeElement);
-    const entries = values.slice(0, MOST_LISTED).map((each, place) => this.#entry(each, place, each === value));
+    const entries = values
+      .slice(0, MOST_LISTED)
+      .map((each, place) => this.#entry(each, place, each === value));
     const left = values.length - entries.length;
     const more = left > 0 ? [element("li", "", `and ${formatCount(left)} more`)] : [];
     this.list.replaceChildren(element("li", "", `${chosen}:`), ...entries, ...more);
     if (source.run !== undefined) this.list.append(element("li", "", compareLink(source.run, chosen)));
     if (!hadFocus) return;
-    for (const button of this.list.querySelectorAll("button")) if (button.dataset.value === focused) button.focus();
+    for (const button of this.list.querySelectorAll("button"))
+      if (button.dataset.value === focused) button.focus();
   }
 
   /**

@@ -60,7 +60,8 @@ export class LaneTiles {
       this.all = view.tiles[SUMS].map((tile) => tileOfLanes(tile, model));
       return;
     }
-    for (const layer of layers) view.tiles[layer] = tiles.cover(VIEWER, layer, view.start, view.stop, view.width);
+    for (const layer of layers)
+      view.tiles[layer] = tiles.cover(VIEWER, layer, view.start, view.stop, view.width);
     this.all = [...layers].flatMap((layer) => view.tiles[layer]);
   }
 

@@ -25,13 +25,18 @@ const MOST_LINES = 6; // of lifetimes, and of labels, in a tooltip
  */
 export function drawLifetimes(context, lifetimes, x, [left, right], top, height) {
   const last = lifetimes[lifetimes.length - 1].ended ?? Infinity;
-  const pauses = [{ start: -Infinity, stop: lifetimes[0].started }, ...pausesOf(lifetimes), { start: last, stop: Infinity }];
+  const pauses = [
+    { start: -Infinity, stop: lifetimes[0].started },
+    ...pausesOf(lifetimes),
+    { start: last, stop: Infinity },
+  ];
   context.fillStyle = hatching(context, theme().hatch);
   for (const { start, stop } of pauses) {
     const [from, to] = [Math.max(x(start), left), Math.min(x(stop), right)];
     if (to > from) context.fillRect(from, top, to - from, height);
   }
-  for (const worker of lifetimes.filter(hasEnded)) drawEnd(context, worker, x(worker.ended ?? 0), top, height);
+  for (const worker of lifetimes.filter(hasEnded))
+    drawEnd(context, worker, x(worker.ended ?? 0), top, height);
 }
 
 /** @param {Worker} worker; whether it ended before its cluster did */
@@ -119,10 +124,15 @@ export function describeWorker(lifetimes) {
     ["status", worker.ended === null ? worker.status : "ended"],
   ];
   if (worker.host && worker.host !== worker.address) lines.splice(1, 0, ["host", worker.host]);
-  const nameOf = (/** @type {Worker} */ one) => (lifetimes.length > 1 ? `lifetime ${lifetimes.indexOf(one) + 1}` : "lifetime");
+  const nameOf = (/** @type {Worker} */ one) =>
+    lifetimes.length > 1 ? `lifetime ${lifetimes.indexOf(one) + 1}` : "lifetime";
   const newest = lifetimes.slice(-MOST_LINES).reverse();
   lines.push(...newest.map((one) => /** @type {Line} */ ([nameOf(one), span(one)])));
-  lines.push(...Object.entries(worker.tags ?? {}).slice(0, MOST_LINES).map(([label, value]) => /** @type {Line} */ ([label, value])));
+  lines.push(
+    ...Object.entries(worker.tags ?? {})
+      .slice(0, MOST_LINES)
+      .map(([label, value]) => /** @type {Line} */ ([label, value])),
+  );
   const rest = lifetimes.length - newest.length;
   if (rest) lines.push([`and ${rest} earlier`, ""]);
   return { title: workerLabel(worker), lines };

@@ -3,7 +3,14 @@
 // A column is filled from the lane's bottom to the share of its time that the lane was busy, so that a lane that was
 // busy for 1.4% of the time looks 1.4% full, however many tasks there were.
 
-import { ERRED_SLOT, FIRST_PREFIX_SLOT, OVERLAY_ALPHA, SLOT_COLORS, SLOT_MARKS, isOverlay } from "../actions.js";
+import {
+  ERRED_SLOT,
+  FIRST_PREFIX_SLOT,
+  OVERLAY_ALPHA,
+  SLOT_COLORS,
+  SLOT_MARKS,
+  isOverlay,
+} from "../actions.js";
 import { Coverage } from "../../drawing/coverage.js";
 import { addBusy, indexLanes, visitBusy, visitSpans } from "./index.js";
 import { coloredPrefixes } from "./worker_sums.js";
@@ -178,7 +185,8 @@ export class LanePainter {
     const over = new Float64Array(coverage.columns);
     for (const slot of overlays) {
       const [columns, places] = [coverage.columnsOf(slot), coverage.placesOf(slot)];
-      for (let index = 0; index < columns.length; index++) over[columns[index]] += coverage.sums[places[index]] * scale.share;
+      for (let index = 0; index < columns.length; index++)
+        over[columns[index]] += coverage.sums[places[index]] * scale.share;
     }
     const bases = heights.map((height, column) => Math.max(0, Math.min(height, row.height - over[column])));
     for (const slot of overlays) paint(slot, bases);
@@ -204,7 +212,8 @@ export class LanePainter {
         }
         if (!overlay && alpha > FAINT && this.#isStraggler(bar)) this.#markEdges(bar);
         if (!overlay && alpha > FAINT && bar.width >= EDGE_WIDTH && this.#isRetry(bar)) this.#markRetry(bar);
-        if (!overlay && alpha > FAINT && bar.width >= EDGE_WIDTH && this.#isStolen(bar)) this.#markStolen(bar);
+        if (!overlay && alpha > FAINT && bar.width >= EDGE_WIDTH && this.#isStolen(bar))
+          this.#markStolen(bar);
         if (bar.width >= labelWidth && !overlay && alpha > DIMMED) this.labelled.push(bar);
       }
     }

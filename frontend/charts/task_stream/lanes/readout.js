@@ -43,7 +43,10 @@ export class LaneReadout {
     const values = prefixes.map(([slot, busy]) => this.#value(slot, busy));
     const x = leftGutter() + (hover - start) / pixel;
     const isLeft = hover - start > (stop - start) / 2;
-    this.#readout.show(x, 0, isLeft, [["computing", `${formatCount(computing)} of ${threads} threads`], ...values]);
+    this.#readout.show(x, 0, isLeft, [
+      ["computing", `${formatCount(computing)} of ${threads} threads`],
+      ...values,
+    ]);
   }
 
   /**

@@ -45,7 +45,10 @@ const made = new WeakMap();
 export function tileOfLanes(tile, model) {
   const blocks = new Map(tile.blocks);
   const sums = tile.blocks.get("worker-busy") ?? [];
-  blocks.set("busy", sums.map((block) => busyOf(block, tile, model)));
+  blocks.set(
+    "busy",
+    sums.map((block) => busyOf(block, tile, model)),
+  );
   blocks.delete("worker-busy");
   const level = tile.level + SHIFT;
   return { ...tile, level, index: tile.index / WIDE_BIN, binWidth: binWidth(level), blocks };
@@ -65,7 +68,12 @@ function busyOf(sums, tile, model) {
   const [busy, seconds, tasks] = [sums.numbers("busy"), sums.numbers("seconds"), sums.numbers("tasks")];
   const firstLanes = new Map([...model.workers.keys()].map((id) => [id, model.lanesOf(id)[0]?.id]));
   const most = 2 * sums.rows;
-  const [lanes, bins, prefixes, colored] = [new Uint32Array(most), new Uint32Array(most), new Uint32Array(most), new Uint32Array(most)];
+  const [lanes, bins, prefixes, colored] = [
+    new Uint32Array(most),
+    new Uint32Array(most),
+    new Uint32Array(most),
+    new Uint32Array(most),
+  ];
   const [took, count] = [new Float64Array(most), new Uint32Array(most)];
   let rows = 0;
   for (let row = 0; row < sums.rows; row++) {
@@ -101,5 +109,11 @@ function blockOf(columns, rows, index) {
   /** @type {Record<string, import("../../../types.js").Numbers>} */
   const numbers = { ...Object.fromEntries(filled), action: new Uint8Array(rows).fill(COMPUTE) };
   const none = { codes: new Uint32Array(0), values: [], at: () => "" };
-  return { kind: "busy", rows, meta: { index, colored: numbers.colored }, numbers: (name) => numbers[name], texts: () => none };
+  return {
+    kind: "busy",
+    rows,
+    meta: { index, colored: numbers.colored },
+    numbers: (name) => numbers[name],
+    texts: () => none,
+  };
 }

@@ -9,7 +9,8 @@ const QUANTITY = {
 };
 
 /** @param {Record<string, string>} changed */
-const measured = (changed) => measures(QUANTITY, (name) => ({ ...QUANTITY.measured, ...QUANTITY.limits, ...changed })[name] ?? "");
+const measured = (changed) =>
+  measures(QUANTITY, (name) => ({ ...QUANTITY.measured, ...QUANTITY.limits, ...changed })[name] ?? "");
 
 test("a condition stays on its quantity whatever its limits are", () => {
   assert.equal(measured({}), true);

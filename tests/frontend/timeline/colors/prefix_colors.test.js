@@ -16,7 +16,8 @@ const DASK = [
 ]; // prettier-ignore
 
 /** @param {string} color @returns {Rgb} */
-const parse = (color) => /** @type {Rgb} */ ([1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)));
+const parse = (color) =>
+  /** @type {Rgb} */ ([1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)));
 
 const styles = readFileSync("frontend/styles/site/colors.css", "utf-8").split('[data-theme="dark"]');
 /** @param {string} style @param {string} name */
@@ -24,12 +25,17 @@ const property = (style, name) => parse(style.match(new RegExp(`--${name}: (#[0-
 /** The page's background and what lies behind data (theme.js). @type {Record<string, Rgb[]>} */
 const THEMES = {
   light: [property(styles[0], "background"), property(styles[0], "surface")],
-  dark: [property(styles[1], "background"), mix(property(styles[1], "surface"), property(styles[1], "text"), 0.09)],
+  dark: [
+    property(styles[1], "background"),
+    mix(property(styles[1], "surface"), property(styles[1], "text"), 0.09),
+  ],
 };
 
 /** @param {Rgb} one @param {Rgb} other @param {number} share @returns {Rgb} */
 function mix(one, other, share) {
-  return /** @type {Rgb} */ (one.map((channel, place) => Math.round(channel + (other[place] - channel) * share)));
+  return /** @type {Rgb} */ (
+    one.map((channel, place) => Math.round(channel + (other[place] - channel) * share))
+  );
 }
 
 /** A number from 0 to 1 that only depends on the seed. @param {number} seed */
@@ -39,7 +45,8 @@ function noise(seed) {
 }
 
 /** @param {string[]} colors Dask's */
-const prefixesOf = (colors) => colors.map((color, id) => ({ id, name: `prefix ${id}`, color, seconds: 100 - id }));
+const prefixesOf = (colors) =>
+  colors.map((color, id) => ({ id, name: `prefix ${id}`, color, seconds: 100 - id }));
 
 const SETS = [
   DASK.slice(0, 12),
@@ -47,7 +54,10 @@ const SETS = [
   ["#472a79", "#471669"],
   ...DASK.map((color) => Array(MOST_SPACED).fill(color)),
   ...Array.from({ length: 60 }, (_, set) =>
-    Array.from({ length: MOST_SPACED }, (_, place) => DASK[Math.floor(noise(set * 100 + place) * DASK.length)]),
+    Array.from(
+      { length: MOST_SPACED },
+      (_, place) => DASK[Math.floor(noise(set * 100 + place) * DASK.length)],
+    ),
   ),
 ];
 
@@ -64,7 +74,8 @@ for (const [theme, backgrounds] of Object.entries(THEMES)) {
     for (const set of SETS) {
       const found = shown(backgrounds, prefixesOf(set)).map(parse);
       for (const [place, color] of found.entries()) {
-        for (const background of backgrounds) assert.ok(contrast(color, background) >= LEAST_CONTRAST, `${set}: ${color}`);
+        for (const background of backgrounds)
+          assert.ok(contrast(color, background) >= LEAST_CONTRAST, `${set}: ${color}`);
         for (const other of [...found.slice(0, place), /** @type {Rgb} */ ([0, 0, 0])]) {
           assert.ok(distance(toLab(color), toLab(other)) >= APART, `${set}: ${color} and ${other}`);
         }
@@ -75,12 +86,15 @@ for (const [theme, backgrounds] of Object.entries(THEMES)) {
   test(`more prefixes than can be kept apart have colours that stand out on the ${theme} theme`, () => {
     const many = Array.from({ length: 200 }, (_, place) => DASK[place % DASK.length]);
     for (const color of shown(backgrounds, prefixesOf(many)).map(parse)) {
-      for (const background of backgrounds) assert.ok(contrast(color, background) >= LEAST_CONTRAST, `${color}`);
+      for (const background of backgrounds)
+        assert.ok(contrast(color, background) >= LEAST_CONTRAST, `${color}`);
     }
   });
 
   test(`a prefix has Dask's own colour where that is visible on the ${theme} theme and not taken`, () => {
-    const visible = DASK.filter((color) => backgrounds.every((each) => contrast(parse(color), each) >= LEAST_CONTRAST));
+    const visible = DASK.filter((color) =>
+      backgrounds.every((each) => contrast(parse(color), each) >= LEAST_CONTRAST),
+    );
     const free = visible.filter((color) => distance(toLab(parse(color)), [0, 0, 0]) >= APART);
     assert.ok(free.length > 6);
     for (const color of free) assert.deepEqual(shown(backgrounds, prefixesOf([color])), [color]);
@@ -88,7 +102,9 @@ for (const [theme, backgrounds] of Object.entries(THEMES)) {
 }
 
 test("#472a79 and #471669 side by side are told apart", () => {
-  const [extract, transform] = shown(THEMES.light, prefixesOf(["#472a79", "#471669"])).map((color) => toLab(parse(color)));
+  const [extract, transform] = shown(THEMES.light, prefixesOf(["#472a79", "#471669"])).map((color) =>
+    toLab(parse(color)),
+  );
   assert.ok(distance(extract, transform) >= APART);
   assert.ok(distance(toLab(parse("#472a79")), toLab(parse("#471669"))) < 0.06, "which they are not in Dask");
 });
@@ -101,13 +117,18 @@ test("a page that saw the prefixes come, one that loads them later, and one of t
   live.setBackgrounds(THEMES.dark);
   live.setBackgrounds(THEMES.light);
   const loaded = shown(THEMES.light, [...prefixes].reverse());
-  assert.deepEqual(prefixes.map(({ name }) => live.of(name)), loaded.reverse());
+  assert.deepEqual(
+    prefixes.map(({ name }) => live.of(name)),
+    loaded.reverse(),
+  );
 });
 
 test("of many prefixes the busiest are well apart, whenever they appeared", () => {
   const many = Array.from({ length: 150 }, (_, place) => DASK[place % 3]);
   const prefixes = prefixesOf(many).map((prefix) => ({ ...prefix, seconds: prefix.id }));
-  const busiest = shown(THEMES.dark, prefixes).slice(-MOST_SPACED).map((color) => toLab(parse(color)));
+  const busiest = shown(THEMES.dark, prefixes)
+    .slice(-MOST_SPACED)
+    .map((color) => toLab(parse(color)));
   for (const [place, color] of busiest.entries()) {
     for (const other of busiest.slice(0, place)) assert.ok(distance(color, other) >= APART);
   }
