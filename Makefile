@@ -49,6 +49,7 @@ lint: $(VENV)/installed-dev node_modules/installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	npm run --silent check-format
+	npm run --silent errors
 	npm run --silent types
 	$(RUN) -m observatory.config.contract --check
 

@@ -108,9 +108,6 @@ export const COARSEST_LEVEL = 36;
 /** Level of the finest tiles of the profile that pages request. */
 export const FINEST_PROFILE_LEVEL = 14;
 
-/** Bins in a tile of the profile. */
-export const PROFILE_BINS = 32;
-
 /** Bins of a series' finest tiles between two of its samples. */
 export const BINS_PER_INTERVAL = 8;
 

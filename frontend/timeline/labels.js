@@ -5,7 +5,7 @@ import { sortedByName } from "../name_order.js";
 /** @typedef {import("../types.js").Worker} Worker */
 
 export const HOST = "host";
-export const UNKNOWN = "unknown";
+const UNKNOWN = "unknown";
 
 /** @param {Worker} worker */
 export function hostOfWorker(worker) {

@@ -90,7 +90,6 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.replay.tabs import DEFAULT_TAB, TABS
     from observatory.replay.tiles.each_worker import SHIFT
     from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
-    from observatory.replay.tiles.profiles import MAXIMUM_BINS
     from observatory.runs.models import LONGEST_NAME, Note
     from observatory.store.ingest.extent_update import SETTLING
     from observatory.wire.blocks import MAXIMUM_ROWS
@@ -109,7 +108,6 @@ def constants() -> dict[str, tuple[Any, str]]:
             FINEST_PROFILE,
             "Level of the finest tiles of the profile that pages request.",
         ),
-        "PROFILE_BINS": (MAXIMUM_BINS, "Bins in a tile of the profile."),
         "BINS_PER_INTERVAL": (BINS_AN_INTERVAL, "Bins of a series' finest tiles between two of its samples."),
         "SETTLING": (SETTLING, "Seconds behind `committed` after which a tile is closed."),
         "MAXIMUM_ROWS": (MAXIMUM_ROWS, "Rows that a block may have."),

@@ -3,12 +3,12 @@
 import { SITE } from "../../site.js";
 import { Model } from "../../timeline/model.js";
 import { getJson, serverSource } from "../../timeline/sources/source.js";
-import { Stacks } from "../../timeline/tiles/stacks.js";
 import { Tiles } from "../../timeline/tiles/tiles.js";
 import { formatAgainst } from "../../timeline/profile_options.js";
 import { makeTree, sumStacks } from "./tree.js";
 import { formatWindow } from "../../timeline/times.js";
 
+/** @typedef {import("../../timeline/tiles/stacks.js").Stacks} Stacks */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").Tile} Tile */

@@ -6,7 +6,7 @@ import { TASK_STATES } from "../../contract.js";
 /** @typedef {import("../../types.js").Schemas["TaskGraph"]} TaskGraph */
 
 /** @type {Record<string, string>} those of Dask's task graph; forgotten tasks aren't in that */
-export const graphColors = {
+const graphColors = {
   waiting: "#808080",
   queued: "#ffff00",
   "no-worker": "#ffa500",

@@ -10,7 +10,7 @@ import { rowsOfLine } from "./colors.js";
  * @typedef {{sections: Section[], lines: number, row: number, height: number, hasNames: boolean}} HeatLayout
  */
 
-export const NAMED_ROW = 13; // px: of a row whose name can be read
+const NAMED_ROW = 13; // px: of a row whose name can be read
 const HIGHEST_ROW = 20;
 
 /**

@@ -12,9 +12,9 @@ export const ACTION_COLORS = ["", "#ff0000", "#ffa500", "#ffa500", "#808080", "#
 /** @typedef {import("../drawing/pixels.js").Stripes} Stripes */
 
 /** Slots: one small number for each colour that a span can have. */
-export const TRANSFER_SLOT = 0;
-export const DISK_SLOT = 1;
-export const SERIALIZATION_SLOT = 2;
+const TRANSFER_SLOT = 0;
+const DISK_SLOT = 1;
+const SERIALIZATION_SLOT = 2;
 export const ERRED_SLOT = 3;
 export const FIRST_PREFIX_SLOT = 5; // 4: a prefix that isn't known
 

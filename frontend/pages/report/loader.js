@@ -1,6 +1,6 @@
 // Starts the modules of an HTML report, which contains them as gzip in base64 and allows them by their hash.
 "use strict";
-(async () => {
+void (async () => {
   const packed = document.getElementById("modules")?.textContent ?? "";
   const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
   const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));

@@ -12,7 +12,7 @@ import { getJson } from "../sources/source.js";
 
 const [EVERY, EVERY_AFTER_ITS_END] = [5_000, 30_000]; // ms
 /** @type {Severity[]} */
-export const SEVERITIES = ["info", "warning", "critical"];
+const SEVERITIES = ["info", "warning", "critical"];
 
 /** Fires "change" when the alerts changed, and "select" when the selection changed. */
 export class Alerts extends EventTarget {

@@ -173,7 +173,7 @@ function countedEvents(block, tile) {
  * @param {ClusterEvent[]} events in order of time
  * @returns {Gap[]} `stop` is null for one that is still open
  */
-export function findGaps(events) {
+function findGaps(events) {
   /** @type {Gap[]} */
   const gaps = [];
   /** @type {Map<string, Gap>} */

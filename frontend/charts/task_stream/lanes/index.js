@@ -20,7 +20,7 @@ const indices = new WeakMap();
  * @param {Model} model
  * @returns {LaneIndex}
  */
-export function laneIndex(block, model) {
+function laneIndex(block, model) {
   const known = indices.get(block);
   if (known) return known;
   const index = { ...byLane(block), slots: slotsOf(block, model) };
