@@ -68,7 +68,7 @@ class Project(models.Model):
     is_own = models.BooleanField(
         default=False,
         editable=False,
-        help_text="It is of Observatory itself: only superusers see its alerts.",
+        help_text="Observatory's own project: only superusers see its alerts.",
     )
     created = models.DateTimeField(auto_now_add=True)
 
@@ -108,7 +108,7 @@ class Membership(models.Model):
     class Role(models.TextChoices):
         VIEWER = "viewer", "Viewer: reads everything"
         EDITOR = "editor", "Editor: also changes targets (which can reach private networks), runs and tokens"
-        OWNER = "owner", "Owner: also manages members and settings"
+        OWNER = "owner", "Owner: also manages members, settings, alert rules and channels"
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
@@ -296,7 +296,7 @@ class Target(models.Model):
         help_text="What found it. Null: a person added it.",
     )
     missed = models.PositiveSmallIntegerField(
-        default=0, editable=False, help_text="Successive answers of its discovery in which it was missing."
+        default=0, editable=False, help_text="How many times in a row its discovery did not list it."
     )
     name = models.CharField(max_length=100)
     url = models.CharField(
@@ -368,7 +368,7 @@ class Discovery(models.Model):
     shares_credentials = models.BooleanField(
         "Send these credentials to found targets, too",
         default=False,
-        help_text="The list names the addresses that get them: for lists that you trust.",
+        help_text="They are sent to every address in the list. Only for lists that you trust.",
     )
     enabled = models.BooleanField(default=True)
     interval = models.FloatField(

@@ -1,4 +1,4 @@
-// The log lines of a file: found and counted as the server does (observatory/replay/logs/search.py, log_counts.py).
+// The log lines of a file: found and counted as the server does (observatory/replay/logs/search.py, counts.py).
 
 import { LOG_LEVELS, knownLevel } from "../log_options.js";
 

@@ -15,8 +15,6 @@ from observatory.config.redis_server import connect
 
 READY = "observatory:ready:"
 BEAT = "observatory:beat"
-BEAT_TASK_INTERVAL = 10.0
-"""seconds between two heartbeats, which show that Celery's beat schedules and a worker works"""
 MAXIMUM_BEAT_AGE = 60.0
 """seconds since Celery's last heartbeat"""
 QUEUES = ("celery", "alerts")
@@ -24,7 +22,7 @@ QUEUES = ("celery", "alerts")
 
 
 def collectors(client: redis.Redis) -> list[dict[str, Any]]:
-    """What each living collector last said of itself (collect.figures.Figures.as_json and more)."""
+    """The last heartbeat of each living collector: its state and `Counters.as_json`."""
     keys = list(client.scan_iter(f"{HEARTBEAT}*", count=1000))
     values = client.mget(keys) if keys else []
     return [json.loads(value) for value in values if value]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from observatory.clusters.formatting import format_duration
 from observatory.replay.scope import Scope, Section
 from observatory.replay.windows.environment import environment_of
 from observatory.runs.models import Run
@@ -169,10 +168,6 @@ class Evidence:
     def is_worth(self, cost: Cost) -> bool:
         """Whether it is worth a finding."""
         return cost.thread_seconds >= max(LEAST_SECONDS, LEAST_SHARE * self.waits.active)
-
-    def share_text(self, cost: Cost) -> str:
-        """A cost as it is written in sentences."""
-        return f"{format_duration(cost.thread_seconds)} of threads"
 
     def shows(self, section: Section) -> bool:
         return section in self.scope.sections

@@ -33,7 +33,7 @@ class DeletableProject(Deletable):
         return reverse("project", args=[subject.slug])
 
     def obstacle(self, subject: Project) -> str:
-        return "It is of Observatory itself, which would make it again." if subject.is_own else ""
+        return "Observatory needs its own project and would create it again." if subject.is_own else ""
 
     def notes(self, subject: Project) -> list[str]:
         live = Cluster.objects.filter(project=subject, ended=None).count()
