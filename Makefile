@@ -17,7 +17,7 @@ OF_SERVERS := tests\.(nginx|pooler|sentinels|runtime\.machines)|saml_identity_pr
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
-.PHONY: demo run test test-long test-root test-without-servers lint format contract docs site bench requirements screenshot film pictures snapshot browser servers wheel
+.PHONY: demo run test test-long test-root test-without-servers lint format contract docs site bench requirements screenshot film pictures snapshot browser servers wheel release
 
 demo: $(VENV)/installed
 	@echo "Starting Dask Observatory with a demo cluster …"
@@ -89,6 +89,10 @@ pictures: $(VENV)/installed-dev browser
 
 wheel: $(VENV)/installed
 	$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+# Version, changelog, wheel, sdist and site of a release; TAG=yes also commits and tags. Nothing is published.
+release: $(VENV)/installed-dev
+	@NO_MKDOCS_2_WARNING=1 $(RUN) deploy/release.py "$(VERSION)" $(if $(TAG),--tag)
 
 # A backup of this version, which later ones are tested to migrate.
 snapshot: $(VENV)/installed-dev
