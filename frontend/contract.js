@@ -5,6 +5,8 @@
  * @typedef {"action"|"bin"|"busy"|"count"|"duration"|"errors"|"gap"|"id"|"lane"|"last"|"longest"|"max"|"mean"|"min"|"nbytes"|"prefix"|"seconds"|"series"|"source"|"stack"|"start"|"status"|"stop"|"tasks"|"time"|"worker"} NumberColumn
  * @typedef {"detail"|"frames"|"key"|"kind"|"message"|"typename"} TextColumn
  * @typedef {"status"|"tasks"|"workers"|"transfers"|"graph"|"memory"|"contention"|"profile"|"system"|"logs"|"why"} TabName
+ * @typedef {import("./api.js").components["schemas"]} Schemas
+ * @typedef {{"/group-graph": Schemas["GroupGraph"], "/thread-times": Schemas["ThreadTimes"], "/critical-path": Schemas["CriticalPathAnswer"], "/findings": Schemas["Findings"], "/what-if": Schemas["WhatIf"]}} Answers those about a window, by path
  */
 
 /** Columns of each kind of block, with types. @type {Record<string, Record<string, string>>} */

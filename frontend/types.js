@@ -44,10 +44,7 @@
  *   stolen: import("./timeline/tasks/stolen.js").Stolen,
  *   transfers: import("./timeline/transfers.js").Transfers,
  *   criticalPath: import("./timeline/critical_path.js").CriticalPath,
- *   threadTimes: import("./timeline/window_data.js").WindowData<Schemas["ThreadTimes"]>,
- *   findings: import("./timeline/window_data.js").WindowData<Schemas["Findings"]>,
- *   whatIf: import("./timeline/window_data.js").WindowData<Schemas["WhatIf"]>,
- *   groupGraph: import("./timeline/window_data.js").WindowData<Schemas["GroupGraph"]>,
+ *   answers: import("./timeline/answers.js").AnswersOfWindow,
  *   attempts: import("./timeline/tasks/attempts.js").Attempts,
  *   stacks: import("./timeline/tiles/stacks.js").Stacks,
  *   notes: import("./timeline/marks/notes.js").Notes,
@@ -71,10 +68,11 @@
  * `isPartial`: whether it goes on drawing in the next frame.
  * `summary`: what its heading says of the content, such as how many workers there are. `table`: what it shows, for those who
  * read it, and as CSV.
+ * `answers`: those of the server about the window that it draws; `context.answers` has them.
  * `quantity`: what an alert on the chart is about: a key of observatory/alerts/rules/quantities.py.
  * `isThere`: whether there is anything to show; else the page has no panel of it.
  * `part`: the part of the data that must be shared for it (`Section` on the server, or "notes").
- * @typedef {{name: string, title: string, place: "above"|"timeline"|"side"|"below", help: string, part?: string, showsState?: boolean, quantity?: string,
+ * @typedef {{name: string, title: string, place: "above"|"timeline"|"side"|"below", help: string, answers?: (keyof import("./contract.js").Answers)[], part?: string, showsState?: boolean, quantity?: string,
  *   isThere?: (context: Context) => boolean,
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart

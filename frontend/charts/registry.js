@@ -58,7 +58,7 @@ import { tasksNow } from "./playhead/tasks_now.js";
 import { workerDetail } from "./worker/worker_detail.js";
 import { workersNow } from "./playhead/workers_now.js";
 import { workersTable } from "./worker/workers_table.js";
-import { whatIf } from "./what_if/what_if.js";
+import { whatIf } from "./what_if/chart.js";
 
 /** @typedef {import("../types.js").Chart} Chart */
 

@@ -1,5 +1,6 @@
 // The context that all charts of a timeline share.
 
+import { answersOf } from "./answers.js";
 import { Alerts } from "./marks/alerts.js";
 import { Attempts } from "./tasks/attempts.js";
 import { CriticalPath } from "./critical_path.js";
@@ -23,13 +24,13 @@ import { Stacks } from "./tiles/stacks.js";
 import { Tiles } from "./tiles/tiles.js";
 import { Timeline } from "./timeline.js";
 import { Transfers } from "./transfers.js";
-import { WindowData } from "./window_data.js";
 
 /**
  * @param {import("./sources/source.js").Source} source
+ * @param {import("../types.js").Chart[]} charts that may be drawn
  * @returns {Promise<import("../types.js").Context>} rejects when the source can't be read
  */
-export async function loadContext(source) {
+export async function loadContext(source, charts) {
   const [info, lanes] = await Promise.all([getJson(source, ""), getJson(source, "/lanes")]);
   const model = new Model(info.band);
   model.load(lanes);
@@ -59,11 +60,8 @@ export async function loadContext(source) {
     attempts: new Attempts(),
     stolen: new Stolen(source, timeline, info.has_agent),
     transfers: new Transfers(source),
-    threadTimes: new WindowData(source, "/thread-times"),
-    findings: new WindowData(source, "/findings"),
     criticalPath: new CriticalPath(source),
-    whatIf: new WindowData(source, "/what-if"),
-    groupGraph: new WindowData(source, "/group-graph"),
+    answers: answersOf(source, charts),
     notes: new Notes(source, timeline),
     alerts: new Alerts(source, timeline),
   };

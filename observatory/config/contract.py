@@ -55,8 +55,11 @@ def main() -> None:
 def contract_module() -> str:
     """The text of frontend/contract.js."""
     from observatory.replay.tabs import TABS
+    from observatory.replay.windows.answers import ANSWERS as OF_WINDOWS
+    from observatory.why.answers import ANSWERS as WHY
     from observatory.wire.timeline_blocks import KINDS
 
+    answers = [f'"{answer.path}": Schemas["{answer.schema.__name__}"]' for answer in (*OF_WINDOWS, *WHY)]
     columns = {
         kind.name: {column.name: column.type for column in kind.columns}
         for kind in KINDS.values()
@@ -72,6 +75,8 @@ def contract_module() -> str:
         f" * @typedef {{{_union(numbers)}}} NumberColumn",
         f" * @typedef {{{_union(texts)}}} TextColumn",
         f" * @typedef {{{_union([tab.name for tab in TABS])}}} TabName",
+        ' * @typedef {import("./api.js").components["schemas"]} Schemas',
+        f" * @typedef {{{{{', '.join(answers)}}}}} Answers those about a window, by path",
         " */",
         "",
         "/** Columns of each kind of block, with types. @type {Record<string, Record<string, string>>} */",

@@ -16,6 +16,7 @@ from ninja.errors import HttpError
 from observatory.clusters.access import get_cluster
 from observatory.replay import cluster_info
 from observatory.replay.answers.router import AnswerRouter
+from observatory.replay.answers.window_answer import LATEST, After, Seconds, window_of
 from observatory.replay.lineage import lineage_of, stolen_tasks
 from observatory.replay.lineage_schemas import Lineage, StolenTasks
 from observatory.replay.logs.api import add_log_routes
@@ -39,15 +40,7 @@ from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
 from observatory.replay.tiles.requested_tiles import requested_tiles
-from observatory.replay.windows.api import (
-    LATEST,
-    After,
-    Identifier,
-    Seconds,
-    WorkerId,
-    add_window_routes,
-    window_of,
-)
+from observatory.replay.windows.api import Identifier, WorkerId, add_window_routes
 from observatory.replay.windows.outliers import outliers_of
 from observatory.replay.worker_figures import running_on, worker_figures
 from observatory.store.connection import build_connection, read_connection

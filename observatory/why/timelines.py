@@ -13,18 +13,17 @@ from ninja.errors import HttpError
 
 from observatory.config.http.api_response import ApiResponse
 from observatory.replay.answers.router import AnswerRouter
+from observatory.replay.answers.window_answer import LATEST, After, Item, Seconds, WindowAnswer, window_of
 from observatory.replay.api import scope_of_cluster
 from observatory.replay.scope import Scope
-from observatory.replay.windows.api import LATEST, After, Seconds, window_of
 from observatory.runs.sharing.timelines import requested_link, requested_run
 from observatory.store.connection import build_connection
-from observatory.why.findings.schemas import Findings
-from observatory.why.kept import Name, StillLooking, explained
-from observatory.why.schemas import CriticalPathAnswer, ThreadTimes
-from observatory.why.what_if.answer import prediction, what_if
+from observatory.why.answers import ANSWERS
+from observatory.why.kept import StillLooking
+from observatory.why.what_if.answer import prediction
 from observatory.why.what_if.change import Change
-from observatory.why.what_if.schemas import Prediction, WhatIf
-from observatory.why.window import Item, TooManyTasks
+from observatory.why.what_if.schemas import Prediction
+from observatory.why.window import TooManyTasks
 
 RETRY_AFTER = 15
 """seconds"""
@@ -38,25 +37,11 @@ TimesAsFast = Annotated[float, Query(ge=0.01, le=100, description="how fast thes
 def why_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: Any) -> AnswerRouter:
     router = AnswerRouter(scope_of, tags=["why"], **options)
 
-    @router.get("/thread-times", operation_id=f"{word}_thread_times", response=ThreadTimes)
-    def times(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item | HttpResponse:
-        """Where the time of the workers' threads went in after ≤ time < before, and why they were idle."""
-        return answered(kept("thread-times"), router.scope_of(request), after, before)
+    def of_window(answer: WindowAnswer, request: HttpRequest, after: int, before: int) -> Item | HttpResponse:
+        return answered(answer.of, router.scope_of(request), after, before)
 
-    @router.get("/critical-path", operation_id=f"{word}_critical_path", response=CriticalPathAnswer)
-    def path(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item | HttpResponse:
-        """What each step in after ≤ time < before had to wait for, from the last task backwards."""
-        return answered(kept("critical-path"), router.scope_of(request), after, before)
-
-    @router.get("/findings", operation_id=f"{word}_findings", response=Findings)
-    def found(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item | HttpResponse:
-        """The causes of lost time or failure in after ≤ time < before, the most costly first."""
-        return answered(kept("findings"), router.scope_of(request), after, before)
-
-    @router.get("/what-if", operation_id=f"{word}_what_if", response=WhatIf)
-    def helpful(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item | HttpResponse:
-        """Which changes would have made after ≤ time < before shorter, from a simulation of its graph."""
-        return answered(what_if, router.scope_of(request), after, before)
+    for answer in ANSWERS:
+        answer.add_to(router, word, of_window)
 
     @router.get("/what-if/prediction", operation_id=f"{word}_prediction", response=Prediction)
     def predicted(
@@ -72,20 +57,17 @@ def why_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: A
     ) -> Item | HttpResponse:
         """How long after ≤ time < before would have taken with a change."""
         change = Change(workers, threads, prefix, times_as_fast, no_transfers, unlimited_memory)
-        return answered(partial(prediction, change=change), router.scope_of(request), after, before)
+        window = window_of(after, before)
+        return answered(partial(prediction, change=change), router.scope_of(request), *window)
 
     return router
 
 
-def kept(name: Name) -> Answer:
-    return lambda connection, scope, after, before: explained(connection, scope, name, after, before)
-
-
-def answered(answer: Answer, scope: Scope, after: float, before: float) -> Item | ApiResponse:
-    """An answer; 413 where the window has too many tasks, 503 while a run is looked at."""
+def answered(answer: Answer, scope: Scope, after: int, before: int) -> Item | ApiResponse:
+    """An answer about [after, before) (microseconds); 413 for too many tasks, 503 while it is looked for."""
     try:
         with build_connection() as connection:
-            return answer(connection, scope, *window_of(after, before))
+            return answer(connection, scope, after, before)
     except TooManyTasks as error:
         raise HttpError(413, str(error)) from error
     except StillLooking as error:

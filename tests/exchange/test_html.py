@@ -23,6 +23,8 @@ from tests.alerted import make_alert
 from tests.chromium import TIMEOUT
 from tests.observed import HOSTILE, Observed
 
+ROOT = Path(__file__).resolve().parent.parent.parent
+
 pytestmark = pytest.mark.browser
 
 INK = """() => {
@@ -210,3 +212,15 @@ def test_notes_of_another_time_are_not_in_the_file(observed: Observed) -> None:
     entries = report_of(scope_of_run(observed.run), lambda done: None).entries
     found = json.loads(gzip.decompress(entries["/notes"]))
     assert [note["text"] for note in found] == ["reaches into it", "at its start"]
+
+
+def test_a_file_has_every_answer_that_charts_declare(observed: Observed) -> None:
+    entries = report_of(scope_of_run(observed.run), lambda done: None).entries
+    declared = {
+        path
+        for chart in (ROOT / "frontend/charts").rglob("*.js")
+        for paths in re.findall(r"^  answers: \[(.*)\],$", chart.read_text(), re.MULTILINE)
+        for path in re.findall(r'"([^"]+)"', paths)
+    }
+    assert "/what-if" in declared
+    assert declared <= entries.keys()

@@ -15,6 +15,7 @@ export const findings = {
   title: "Findings",
   place: "above",
   layers: [],
+  answers: ["/findings"],
   help:
     "Causes of lost time in the window, the most costly first, and what made tasks fail. Open one for its evidence: its moments and tasks " +
     "lead to the timeline. The cost is what would be saved without the cause.",
@@ -46,7 +47,8 @@ class Findings {
 
   /** @param {View} view */
   draw(view) {
-    const { findings, model } = this.#context;
+    const { answers, model } = this.#context;
+    const findings = answers["/findings"];
     findings.update(view);
     if (this.#shownItems.changes(findings.answer, model.version)) this.#render();
     if (!this.#shownNote.changes(findings.answer, findings.message)) return;
@@ -64,19 +66,19 @@ class Findings {
         (one) => /** @type {HTMLElement} */ (one).dataset.finding,
       ),
     );
-    const found = this.#context.findings.answer?.findings ?? [];
+    const found = this.#context.answers["/findings"].answer?.findings ?? [];
     this.#list.replaceChildren(...found.map((finding) => findingItem(this.#context, finding, open)));
     this.#list.hidden = found.length === 0;
   }
 
   get summary() {
-    const count = this.#context.findings.answer?.findings.length ?? 0;
+    const count = this.#context.answers["/findings"].answer?.findings.length ?? 0;
     return count ? String(count) : "";
   }
 
   /** @returns {import("../chart_menu/table.js").Table} */
   table() {
-    const found = this.#context.findings.answer?.findings ?? [];
+    const found = this.#context.answers["/findings"].answer?.findings ?? [];
     const rows = found.map((one) => [
       one.sentence,
       one.thread_seconds,

@@ -12,12 +12,13 @@ export function nothingText({ looked_for: titles }) {
 }
 
 /** @param {Context} context; why there is no answer */
-export function missingText({ findings: { message } }) {
-  return message;
+export function missingText({ answers }) {
+  return answers["/findings"].message;
 }
 
 /** @param {Context} context; what the answer leaves out, or why it isn't of this window; else empty */
-export function noteText({ findings: { answer, message }, source }) {
+export function noteText({ answers, source }) {
+  const { answer, message } = answers["/findings"];
   if (message) return message;
   const notes = source.url === "" ? ["A file has the findings of the whole run, whatever the window."] : [];
   if (answer && !answer.has_agent) notes.push("Without the agent, most causes can't be told.");

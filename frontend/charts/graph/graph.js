@@ -46,6 +46,7 @@ export const graph = {
   title: "Graph",
   place: "below",
   layers: [],
+  answers: ["/group-graph"],
   help:
     "What needs what: groups of tasks, or the tasks where there are at most 5,000 in the window. Colours are the states of tasks at the playhead, in Dask's " +
     "colours, or where time went in the window. Drag to move it, Ctrl or ⌘ + wheel to zoom. Click a node to select its prefix, or task, in all charts. With the " +
@@ -136,7 +137,7 @@ class Graph {
   }
 
   get #data() {
-    return this.#kind === "groups" ? this.#context.groupGraph : this.#tasks;
+    return this.#kind === "groups" ? this.#context.answers["/group-graph"] : this.#tasks;
   }
 
   /** @param {View} view */

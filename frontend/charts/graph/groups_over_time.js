@@ -25,6 +25,7 @@ export const groupsOverTime = {
   title: "Progress of groups",
   place: "timeline",
   layers: [],
+  answers: ["/group-graph"],
   help:
     "Tasks of each group that were done since the window's start, or threads that were busy with each: the groups that took longest, and the others as one. " +
     "Failed attempts count as well.",
@@ -64,7 +65,8 @@ class GroupsOverTime {
   /** @param {View} view */
   draw(view) {
     this.#view = view;
-    const { groupGraph, model, selection, source } = this.#context;
+    const { answers, model, selection, source } = this.#context;
+    const groupGraph = answers["/group-graph"];
     groupGraph.update(view);
     const made = [groupGraph.answer, this.#quantity, selection.prefix, model.version];
     if (made.some((one, place) => one !== this.#made[place])) {

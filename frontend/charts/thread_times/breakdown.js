@@ -24,6 +24,7 @@ export const threadTimes = {
   title: "Where the time of the threads went",
   place: "below",
   layers: [],
+  answers: ["/thread-times"],
   help:
     "Each thread of each worker does or waits for exactly one thing at a time, so that the parts add up to the time of all threads. " +
     "Click what they did to go to the moment at which it took most; a worker or prefix to select it in all charts.",
@@ -61,7 +62,8 @@ class Breakdown {
 
   /** @param {View} view */
   draw(view) {
-    const { threadTimes, selection, model } = this.#context;
+    const { answers, selection, model } = this.#context;
+    const threadTimes = answers["/thread-times"];
     threadTimes.update(view);
     if (
       !this.#shown.changes(
@@ -77,7 +79,7 @@ class Breakdown {
   }
 
   #render() {
-    const { answer } = this.#context.threadTimes;
+    const { answer } = this.#context.answers["/thread-times"];
     const missing = missingText(this.#context);
     this.#all.replaceChildren(...(answer && !missing ? [stackedBar(partsOf(answer))] : []));
     this.#table.show(
@@ -97,7 +99,7 @@ class Breakdown {
   }
 
   #leftOut() {
-    const { answer } = this.#context.threadTimes;
+    const { answer } = this.#context.answers["/thread-times"];
     const count =
       this.#rows === "workers"
         ? answer?.other_workers
@@ -118,11 +120,11 @@ class Breakdown {
 
   /** @param {Row} row */
   #go({ kind, worker, prefix }) {
-    const { selection, timeline, threadTimes } = this.#context;
+    const { selection, timeline, answers } = this.#context;
     if (worker !== null) return selection.set({ worker: selection.worker === worker ? null : worker });
     if (prefix !== null)
       return selection.set({ prefix: selection.prefix === prefix ? null : prefix, key: null });
-    const { answer } = threadTimes;
+    const { answer } = answers["/thread-times"];
     if (!answer) return;
     const { start, width, seconds } = answer.over_time;
     const bins = seconds[answer.kinds.findIndex((one) => one.kind === kind)];

@@ -40,13 +40,15 @@ export function paintedColor(kind) {
 }
 
 /** @param {Context} context; why there are no times to show; empty: there are */
-export function missingText({ threadTimes: { answer, message } }) {
+export function missingText({ answers }) {
+  const { answer, message } = answers["/thread-times"];
   if (!answer) return message;
   return answer.kinds.some(({ seconds }) => seconds > 0) ? "" : "No worker lived in this window.";
 }
 
 /** @param {Context} context; what is left out; else empty */
-export function partText({ threadTimes: { answer, message }, source }) {
+export function partText({ answers, source }) {
+  const { answer, message } = answers["/thread-times"];
   if (!answer) return "";
   if (message) return message;
   const notes = source.url === "" ? ["A file has the times of the whole run, whatever the window."] : [];

@@ -20,6 +20,7 @@ export const threadTimesOverTime = {
   title: "What the threads did and waited for",
   place: "timeline",
   layers: [],
+  answers: ["/thread-times"],
   help: "All threads of all workers, by what they did or waited for. The table below says what each means.",
   create: (parent, context) => new OverTime(parent, context),
 };
@@ -51,7 +52,7 @@ class OverTime {
 
   /** @param {View} view */
   draw(view) {
-    const { threadTimes } = this.#context;
+    const threadTimes = this.#context.answers["/thread-times"];
     threadTimes.update(view);
     if (threadTimes.answer !== this.#made) this.#makeLayers();
     const missing = missingText(this.#context);
@@ -78,11 +79,11 @@ class OverTime {
   }
 
   get #over() {
-    return this.#context.threadTimes.answer?.over_time ?? null;
+    return this.#context.answers["/thread-times"].answer?.over_time ?? null;
   }
 
   #makeLayers() {
-    const { answer } = this.#context.threadTimes;
+    const { answer } = this.#context.answers["/thread-times"];
     this.#made = answer;
     this.#layers = answer ? layersOf(answer) : [];
     const bins = this.#layers[0]?.threads.length ?? 0;

@@ -20,6 +20,7 @@ export const waitedFor = {
   title: "Tasks that others waited for",
   place: "below",
   layers: [],
+  answers: ["/thread-times"],
   help:
     "The tasks that ran while threads were idle, because what was left depended on other tasks. Those that ran at the same time share " +
     "the idle time equally. Click one to go to it.",
@@ -77,7 +78,8 @@ class WaitedForTable {
 
   /** @param {View} view */
   draw(view) {
-    const { threadTimes, selection, model } = this.#context;
+    const { answers, selection, model } = this.#context;
+    const threadTimes = answers["/thread-times"];
     threadTimes.update(view);
     if (!this.#shown.changes(threadTimes.answer, threadTimes.message, selection.key, model.version)) return;
     this.#table.show(threadTimes.answer?.waited_for ?? [], missingText(this.#context));

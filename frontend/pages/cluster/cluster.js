@@ -58,7 +58,7 @@ export async function open(main, source) {
     const live = source.live === null ? null : new Live(source.live);
     try {
       if (main.dataset.hasEnded === undefined) live?.connect();
-      const context = await loadContext(source);
+      const context = await loadContext(source, Object.values(charts).flat());
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
       const address = new Address(context);
@@ -176,7 +176,7 @@ class Page {
     tiles.addEventListener("change", () => this.#mark("tiles"));
     playheadState.addEventListener("change", () => this.#mark("state"));
     const others = /** @type {unknown[]} */ ([timeline, tiles, playheadState, notes, alerts]);
-    for (const source of Object.values(this.context)) {
+    for (const source of [...Object.values(this.context), ...Object.values(this.context.answers)]) {
       if (!(source instanceof EventTarget) || others.includes(source)) continue;
       source.addEventListener("change", () => this.#revise());
     }

@@ -168,7 +168,9 @@ class Stream {
   /** @param {HTMLElement} place */
   async #load(place) {
     try {
-      const context = await loadContext(serverSource(`${SITE}/api/v1/runs/${this.#side.run.id}/timeline`));
+      const context = await loadContext(serverSource(`${SITE}/api/v1/runs/${this.#side.run.id}/timeline`), [
+        taskStream,
+      ]);
       const { tiles, selection, laneOptions, model, stragglers, attempts, stolen, lineage } = context;
       if (this.#side.lanes) laneOptions.set(this.#side.lanes);
       model.shareColors(this.#colors);

@@ -34,8 +34,8 @@ from observatory.replay.tiles.events import list_events
 from observatory.replay.tiles.layers import Layer, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
+from observatory.replay.windows.answers import ANSWERS as OF_WINDOWS
 from observatory.replay.windows.environment import environment_of
-from observatory.replay.windows.group_graph import group_graph_of
 from observatory.replay.windows.prefixes import groups_of, prefix_details, prefixes_of
 from observatory.replay.windows.task_graph import task_graph_of
 from observatory.replay.windows.transfers import transfers_of
@@ -44,8 +44,8 @@ from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries.timeline import snapshot
 from observatory.store.stacks import stack_counts, stack_frames
 from observatory.store.times import MAXIMUM_TIME, from_microseconds
-from observatory.why.kept import ANSWERS, StillLooking, explained
-from observatory.why.what_if.answer import what_if
+from observatory.why.answers import ANSWERS as WHY
+from observatory.why.kept import StillLooking
 from observatory.why.window import TooManyTasks
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, LAYERS, PREFIXES, PROFILE, SPANS
@@ -120,12 +120,9 @@ def report_of(scope: Scope, progress: Callable[[float], None]) -> Report:
     with build_connection() as connection:
         report.add("/transfers", transfers_of(connection, scope, 0, MAXIMUM_TIME))
         report.add("/stolen", stolen_tasks(connection, scope, 0, MAXIMUM_TIME))
-        for name in ANSWERS:
+        for answer in (*OF_WINDOWS, *WHY):
             with suppress(TooManyTasks, StillLooking):
-                report.add(f"/{name}", explained(connection, scope, name, 0, MAXIMUM_TIME))
-        with suppress(TooManyTasks):
-            report.add("/what-if", what_if(connection, scope, 0, MAXIMUM_TIME))
-        report.add("/group-graph", group_graph_of(connection, scope, 0, MAXIMUM_TIME))
+                report.add(answer.path, answer.of(connection, scope, 0, MAXIMUM_TIME))
     with read_connection() as connection, snapshot(connection):
         report.add("/task-graph", task_graph_of(connection, scope, 0, MAXIMUM_TIME))
     report.add("", known)

@@ -12,13 +12,12 @@ from observatory.replay.lineage_schemas import StolenTasks
 from observatory.replay.logs.schemas import LogLineOut
 from observatory.replay.playhead_schemas import ResultsInMemory
 from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, State
+from observatory.replay.windows.answers import ANSWERS as OF_WINDOWS
 from observatory.replay.windows.environment_schemas import Environment
-from observatory.replay.windows.graph_schemas import GroupGraph, TaskGraph
+from observatory.replay.windows.graph_schemas import TaskGraph
 from observatory.replay.windows.prefix_schemas import Groups, PrefixDetail, Prefixes
 from observatory.replay.windows.transfer_schemas import Transfers
-from observatory.why.findings.schemas import Findings
-from observatory.why.schemas import CriticalPathAnswer, ThreadTimes
-from observatory.why.what_if.schemas import WhatIf
+from observatory.why.answers import ANSWERS as WHY
 
 
 @shared("instants", "states")
@@ -60,11 +59,7 @@ SCHEMAS: dict[str, Any] = {
     "/logs": list[LogLineOut],
     "/transfers": Transfers,
     "/stolen": StolenTasks,
-    "/thread-times": ThreadTimes,
-    "/critical-path": CriticalPathAnswer,
-    "/findings": Findings,
-    "/what-if": WhatIf,
-    "/group-graph": GroupGraph,
+    **{answer.path: answer.schema for answer in (*OF_WINDOWS, *WHY)},
     "/task-graph": TaskGraph,
 }
 """by path; a public scope has no others"""

@@ -9,6 +9,7 @@ from ninja import Field, Query, Schema
 from ninja.errors import HttpError
 
 from observatory.replay.answers.router import AnswerRouter
+from observatory.replay.answers.window_answer import LATEST
 from observatory.replay.logs.counts import LogCounts, log_counts
 from observatory.replay.logs.schemas import LogCountsOut, Logs
 from observatory.replay.logs.search import (
@@ -20,7 +21,6 @@ from observatory.replay.logs.search import (
     search_from,
 )
 from observatory.replay.scope import Scope, Section, require
-from observatory.replay.windows.api import LATEST
 from observatory.store.connection import build_connection
 from observatory.store.patterns import MAX_PATTERN, PatternError, pattern
 from observatory.store.queries.logs import LogLine

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 from django.http import HttpRequest
 from ninja import Path, Query
 
 from observatory.replay.answers.router import AnswerRouter
+from observatory.replay.answers.window_answer import LATEST, After, Item, Seconds, WindowAnswer, window_of
+from observatory.replay.windows.answers import ANSWERS
 from observatory.replay.windows.environment import environment_of
 from observatory.replay.windows.environment_schemas import Environment
 from observatory.replay.windows.fine_performance import fine_performance_of
 from observatory.replay.windows.fine_performance_schemas import FinePerformance
-from observatory.replay.windows.graph_schemas import GroupGraph, TaskGraph
-from observatory.replay.windows.group_graph import group_graph_of
+from observatory.replay.windows.graph_schemas import TaskGraph
 from observatory.replay.windows.prefix_schemas import Groups, PrefixDetail, Prefixes
 from observatory.replay.windows.prefixes import groups_of, prefix_details, prefixes_of
 from observatory.replay.windows.task_graph import task_graph_of
@@ -21,15 +23,9 @@ from observatory.replay.windows.transfer_schemas import Transfers
 from observatory.replay.windows.transfers import transfers_of
 from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries.timeline import snapshot
-from observatory.store.times import MAXIMUM_TIME
 
-Seconds = Annotated[float, Query(gt=0, lt=MAXIMUM_TIME / 1e6, description="on the scheduler's clock")]
-After = Annotated[float, Query(ge=0, lt=MAXIMUM_TIME / 1e6)]
 Identifier = Annotated[int, Path(ge=1, lt=2**31)]
 WorkerId = Annotated[int | None, Query(ge=1, lt=2**31)]
-LATEST = MAXIMUM_TIME / 1e6 - 1
-
-Item = dict[str, Any]
 
 
 def add_window_routes(router: AnswerRouter, word: str) -> None:
@@ -72,11 +68,8 @@ def add_window_routes(router: AnswerRouter, word: str) -> None:
         with build_connection() as connection:
             return groups_of(connection, router.scope_of(request), *window_of(after, before))
 
-    @router.get("/group-graph", operation_id=f"{word}_group_graph", response=GroupGraph)
-    def group_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
-        """The groups of after ≤ time < before as a graph, with their tasks' states and work over time."""
-        with build_connection() as connection:
-            return group_graph_of(connection, router.scope_of(request), *window_of(after, before))
+    for answer in ANSWERS:
+        answer.add_to(router, word, partial(_answered, router))
 
     @router.get("/task-graph", operation_id=f"{word}_task_graph", response=TaskGraph)
     def task_graph(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:
@@ -91,6 +84,8 @@ def add_window_routes(router: AnswerRouter, word: str) -> None:
             return environment_of(connection, router.scope_of(request), *window_of(after, before))
 
 
-def window_of(after: float, before: float) -> tuple[int, int]:
-    """Return the times of a request in microseconds."""
-    return round(after * 1e6), round(before * 1e6)
+def _answered(
+    router: AnswerRouter, answer: WindowAnswer, request: HttpRequest, after: int, before: int
+) -> Item:
+    with build_connection() as connection:
+        return answer.of(connection, router.scope_of(request), after, before)

@@ -7,7 +7,7 @@ import { costText, noteText, nothingText } from "../../../frontend/charts/findin
 
 /** @param {object} findings @param {string} url */
 const context = (findings, url) =>
-  /** @type {Context} */ (/** @type {unknown} */ ({ findings, source: { url } }));
+  /** @type {Context} */ (/** @type {unknown} */ ({ answers: { "/findings": findings }, source: { url } }));
 
 test("a cost says the time of threads and of all, and nothing where a finding costs nothing", () => {
   assert.equal(costText({ thread_seconds: 90, wall_seconds: 12 }), "1 min 30 s of threads, 12.0 s in all");

@@ -20,6 +20,7 @@ export const whatIf = {
   title: "What if",
   place: "below",
   layers: [],
+  answers: ["/what-if"],
   help:
     "How long the window would have taken with other workers, faster tasks, or no waiting for data: its tasks are simulated with the durations, " +
     "sizes and dependencies that were recorded, and with Dask's rules of where tasks go. Work ÷ threads is what one would guess without it.",
@@ -61,7 +62,8 @@ class WhatIf {
 
   /** @param {View} view */
   draw(view) {
-    const { whatIf, model } = this.#context;
+    const { answers, model } = this.#context;
+    const whatIf = answers["/what-if"];
     whatIf.update(view);
     if (!this.#shown.changes(whatIf.answer, whatIf.message, model.version)) return;
     this.#render();
@@ -73,7 +75,7 @@ class WhatIf {
   }
 
   #render() {
-    const { answer, message } = this.#context.whatIf;
+    const { answer, message } = this.#context.answers["/what-if"];
     const missing = !answer
       ? message
       : !answer.has_agent
@@ -111,7 +113,7 @@ class WhatIf {
   /** @returns {import("../data_table/data_table.js").Column<Size>[]} */
   #columns() {
     const longest = () =>
-      Math.max(...(this.#context.whatIf.answer?.sizes ?? []).map(({ seconds }) => seconds));
+      Math.max(...(this.#context.answers["/what-if"].answer?.sizes ?? []).map(({ seconds }) => seconds));
     return [
       { name: "workers", title: "with", value: ({ workers }) => countText(workers, "worker") },
       {
