@@ -15,7 +15,6 @@ PAGES = ROOT / "docs" / "architecture"
 TABLE = re.compile(r"(<!-- modules: ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 LEFT_OUT = {"__init__.py", "__main__.py"}
 FOLDERS_LEFT_OUT = {"management", "migrations", "templatetags"}
-COMMENT = re.compile(r"(?:\s*(?://|/?\*+)(?!/)[^\n]*\n?)+")
 
 
 def current(page: str) -> str:
@@ -32,22 +31,16 @@ def table(folders: list[str]) -> str:
 def modules(folders: list[str]) -> Iterator[Path]:
     """Those that say something of themselves, the modules of a folder before those of its sub-folders."""
     for folder in folders:
-        found = [path for path in (ROOT / folder).rglob("*.*") if path.suffix in (".py", ".js")]
-        for path in sorted(found, key=lambda path: (path.parent.parts, path.name)):
+        for path in sorted((ROOT / folder).rglob("*.py"), key=lambda path: (path.parent.parts, path.name)):
             is_left_out = path.name in LEFT_OUT or FOLDERS_LEFT_OUT & set(path.parts)
             if not is_left_out and summary(path):
                 yield path
 
 
 def summary(path: Path) -> str:
-    """The first sentence of a module's docstring, or of the comment that a script begins with."""
-    text = path.read_text()
-    if path.suffix == ".py":
-        lines = (ast.get_docstring(ast.parse(text)) or "").split("\n\n")[0].splitlines()
-    else:
-        found = COMMENT.match(text)
-        lines = [line.strip(" /*") for line in found[0].splitlines()] if found else []
-    words = " ".join(line for line in lines if line and not line.startswith("@"))
+    """The first sentence of a module's docstring."""
+    paragraph = (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[0]
+    words = " ".join(paragraph.split())
     return re.split(r"(?<=\.) ", words)[0].replace("|", "\\|")
 
 
