@@ -69,10 +69,12 @@
  * `summary`: what its heading says of the content, such as how many workers there are. `table`: what it shows, for those who
  * read it, and as CSV.
  * `answers`: those of the server about the window that it draws; `context.answers` has them.
+ * `commands`: what keys do for it, whichever tab is open.
  * `quantity`: what an alert on the chart is about: a key of observatory/alerts/rules/quantities.py.
  * `isThere`: whether there is anything to show; else the page has no panel of it.
  * `part`: the part of the data that must be shared for it (`Section` on the server, or "notes").
- * @typedef {{name: string, title: string, place: "above"|"timeline"|"side"|"below", help: string, answers?: (keyof import("./contract.js").Answers)[], part?: string, showsState?: boolean, quantity?: string,
+ * @typedef {{name: string, title: string, place: "above"|"timeline"|"side"|"below", help: string, answers?: (keyof import("./contract.js").Answers)[], part?: string,
+ *   commands?: import("./timeline/controls/commands.js").Command[], showsState?: boolean, quantity?: string,
  *   isThere?: (context: Context) => boolean,
  *   layers: string[]|((context: Context) => string[]),
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart

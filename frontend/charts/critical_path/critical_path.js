@@ -28,6 +28,13 @@ export const criticalPath = {
   title: "Critical path",
   place: "below",
   layers: [],
+  commands: [
+    {
+      does: "previous and next piece of the critical path, on the tab Why?",
+      keys: [["[", "]"]],
+      runs: [(context) => followPath(context, -1), (context) => followPath(context, 1)],
+    },
+  ],
   help:
     "What the window's last task had to wait for last, what that had to wait for, and so on: only what is on this path could have made it " +
     "end earlier. On the task stream it is a line, dashed where a task waited. [ and ] follow it. Slack is how much longer tasks of a prefix " +

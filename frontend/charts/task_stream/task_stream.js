@@ -48,6 +48,7 @@ export const taskStream = {
   title: "Task stream",
   place: "timeline",
   layers: [], // the rows in sight decide which: see cover
+  commands: [{ does: "scroll the rows of the task stream", gestures: ["Alt + wheel"] }],
   help:
     "A row for each thread of each worker; ▼ marks where its process ended, and a restarted one goes on in the same row. " +
     "Compute has the task prefix's colour, near Dask's own; transfers are red, disk is orange, " +

@@ -13,8 +13,9 @@ import { DEFAULT_TAB } from "../../contract.js";
 import { Address, parsePlace } from "../../timeline/address.js";
 import { colorsOn } from "../../timeline/colors/spacing.js";
 import { loadContext } from "../../timeline/context.js";
-import { followPath } from "../../timeline/critical_path.js";
-import { KEYS, Keys, SEARCH_KEYS, WRITING_KEYS, attachPointer } from "../../timeline/controls/gestures.js";
+import { COMMANDS } from "../../timeline/controls/commands.js";
+import { attachPointer } from "../../timeline/controls/gestures.js";
+import { Keys } from "../../timeline/controls/keys.js";
 import { Live } from "../../timeline/sources/live.js";
 import { sourceOf } from "../../timeline/sources/source.js";
 import { createTransport } from "../../timeline/controls/transport.js";
@@ -34,6 +35,9 @@ import { followByAsking, followLive } from "./live.js";
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../timeline/sources/source.js").Source} Source */
 
+const ALL_CHARTS = [...new Set(Object.values(charts).flat())];
+/** Its key is the site's, on all pages (pages/site/search_key.js). */
+const SEARCH = { does: "search everything", keys: [["/"]] };
 const RETRY = 3000; // ms
 const STATUS_INTERVAL = 1000; // ms
 // ms that the first and the second drawing wait for the first rows: empty charts would delay them
@@ -58,7 +62,7 @@ export async function open(main, source) {
     const live = source.live === null ? null : new Live(source.live);
     try {
       if (main.dataset.hasEnded === undefined) live?.connect();
-      const context = await loadContext(source, Object.values(charts).flat());
+      const context = await loadContext(source, ALL_CHARTS);
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
       const address = new Address(context);
@@ -156,16 +160,15 @@ class Page {
     this.transport = createTransport(layout.transport, this.context);
     this.header = createHeader(layout.header, this.context);
     this.banners = new Banners(layout.banners, this.context);
-    const writing = mayWrite ? createWriting(layout.header, this.context) : {};
-    const searching = document.querySelector(".site-search") ? SEARCH_KEYS : [];
-    const openKeys = createKeysDialog(layout.header, [
-      ...KEYS,
-      ...(mayWrite ? WRITING_KEYS : []),
-      ...searching,
-    ]);
-    const path = { "[": () => followPath(this.context, -1), "]": () => followPath(this.context, 1) };
-    const dialogs = { "?": openKeys, ...path, ...writing };
-    this.keys = new Keys(timeline, this.context.events, this.context.selection, dialogs);
+    const commands = [
+      ...COMMANDS,
+      ...new Set([...marks, ...ALL_CHARTS].flatMap((chart) => chart.commands ?? [])),
+      { does: "these keys", keys: [["?"]], runs: [() => openKeys()] },
+      ...(mayWrite ? createWriting(layout.header, this.context) : []),
+      ...(document.querySelector(".site-search") ? [SEARCH] : []),
+    ];
+    const openKeys = createKeysDialog(layout.header, commands);
+    this.keys = new Keys(this.context, commands);
   }
 
   /** @param {Live|null} live null: there is none */

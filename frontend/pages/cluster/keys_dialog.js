@@ -1,18 +1,21 @@
-// The dialog that lists the keys.
+// The dialog that lists the commands with their keys.
 
 import { element } from "../../element.js";
+import { keysText } from "../../timeline/controls/commands.js";
+
+/** @typedef {import("../../timeline/controls/commands.js").Command} Command */
 
 /**
  * A button that opens the dialog, which is made when it is opened first: its many elements would delay the page.
  * @param {HTMLElement} parent
- * @param {[string, string][]} keys each and what it does
+ * @param {Command[]} commands
  * @returns {() => void} opens the dialog
  */
-export function createKeysDialog(parent, keys) {
+export function createKeysDialog(parent, commands) {
   /** @type {HTMLDialogElement|null} */
   let dialog = null;
   const open = () => {
-    if (!dialog) parent.append((dialog = dialogOf(keys)));
+    if (!dialog) parent.append((dialog = dialogOf(commands)));
     dialog.showModal();
   };
   const opener = element("button", "keys-button", "?");
@@ -24,10 +27,11 @@ export function createKeysDialog(parent, keys) {
   return open;
 }
 
-/** @param {[string, string][]} keys */
-function dialogOf(keys) {
+/** @param {Command[]} commands */
+function dialogOf(commands) {
   const list = element("dl", "keys");
-  for (const [key, meaning] of keys) list.append(element("dt", "", key), element("dd", "", meaning));
+  for (const command of commands)
+    list.append(element("dt", "", keysText(command)), element("dd", "", command.does));
   const close = element("button", "", "Close");
   const form = element("form", "", close);
   form.method = "dialog";

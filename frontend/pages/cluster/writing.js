@@ -17,7 +17,7 @@ import { FormDialog } from "./form_dialog.js";
  * The buttons and dialogs of those who may write.
  * @param {HTMLElement} header
  * @param {Context} context
- * @returns {Record<string, () => void>} what opens them, by key
+ * @returns {import("../../timeline/controls/commands.js").Command[]} that open them
  */
 export function createWriting(header, context) {
   const cut = createRunDialog(header, context);
@@ -28,7 +28,10 @@ export function createWriting(header, context) {
     button("Note", "Write a note (M)", write),
   );
   header.append(buttons);
-  return { r: cut, m: write };
+  return [
+    { does: "save the window as a run", keys: [["r"]], runs: [cut] },
+    { does: "write a note", keys: [["m"]], runs: [write] },
+  ];
 }
 
 /**

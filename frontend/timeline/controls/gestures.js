@@ -1,44 +1,13 @@
-// Mouse, touch and keyboard on the timeline.
+// Mouse and touch on the timeline.
 
 import { wheelMove } from "./wheel.js";
 import { WheelHint } from "./wheel_hint.js";
 
 /** @typedef {import("../timeline.js").Timeline} Timeline */
-/** @typedef {import("../marks/events.js").Events} Events */
 /** @typedef {import("../selection.js").Selection} Selection */
 /** @typedef {{left: number, width: number}} Plot the part of an element that is the window, in its own px */
 
 const DRAG_THRESHOLD = 4; // px
-const KEY_ZOOM = 2.5; // times per second, while held
-const KEY_PAN = 0.8; // windows per second, while held
-
-/** @type {[string, string][]} what `?` shows */
-export const KEYS = [
-  ["W / S, ↑ / ↓, Ctrl or ⌘ + wheel, pinch", "zoom in and out"],
-  ["A / D, ← / →, drag, Shift + wheel", "move the window"],
-  ["wheel", "scroll the page; over the names of workers, the rows of the task stream"],
-  ["Alt + wheel", "scroll the rows of the task stream"],
-  ["Space", "play and pause"],
-  [", / .", "step back and forward (with Shift: one second)"],
-  ["P / N", "previous and next event or note"],
-  ["[ / ]", "previous and next piece of the critical path, on the tab Why?"],
-  ["L", "live"],
-  ["F", "show everything"],
-  ["Home / End", "go to the beginning and the end"],
-  ["click", "move the playhead, or select a task"],
-  ["double click", "zoom in"],
-  ["Esc", "clear the selection"],
-  ["?", "these keys"],
-];
-
-/** @type {[string, string][]} and those for users who may write */
-export const WRITING_KEYS = [
-  ["R", "save the window as a run"],
-  ["M", "write a note"],
-];
-
-/** @type {[string, string][]} and those of pages with a search */
-export const SEARCH_KEYS = [["/", "search everything"]];
 
 const hint = new WheelHint();
 
@@ -130,136 +99,4 @@ function pinch(timeline, pointers, moved, x, timeAt) {
   const before = Math.max(Math.abs((pointers.get(moved) ?? x) - fixed), 8);
   const now = Math.max(Math.abs(x - fixed), 8);
   timeline.zoom(before / now, timeAt(fixed));
-}
-
-/** What the keys do; `advance` moves on while they are held. */
-export class Keys {
-  /** @type {Set<string>} */
-  #held = new Set();
-  #timeline;
-  #events;
-  #selection;
-  #dialogs;
-
-  /**
-   * @param {Timeline} timeline
-   * @param {Events} events
-   * @param {Selection} selection
-   * @param {Record<string, () => void>} dialogs what opens each, by its key
-   */
-  constructor(timeline, events, selection, dialogs) {
-    this.#timeline = timeline;
-    this.#events = events;
-    this.#selection = selection;
-    this.#dialogs = dialogs;
-  }
-
-  /**
-   * @param {Document} document
-   * @param {() => void} onMotion called when a key is held that `advance` moves by
-   */
-  attach(document, onMotion) {
-    document.addEventListener("keydown", (event) => {
-      this.#down(event);
-      if (this.active) onMotion();
-    });
-    document.addEventListener("keyup", (event) => this.#held.delete(motionOf(event.key)));
-    window.addEventListener("blur", () => this.#held.clear());
-  }
-
-  get active() {
-    return this.#held.size > 0;
-  }
-
-  /** @param {number} elapsed seconds since the call before */
-  advance(elapsed) {
-    const timeline = this.#timeline;
-    const anchor = this.#selection.hover ?? timeline.playhead;
-    const factor = KEY_ZOOM ** elapsed;
-    if (this.#held.has("in")) timeline.zoom(1 / factor, anchor);
-    if (this.#held.has("out")) timeline.zoom(factor, anchor);
-    if (this.#held.has("left")) timeline.pan(-KEY_PAN * elapsed * timeline.length);
-    if (this.#held.has("right")) timeline.pan(KEY_PAN * elapsed * timeline.length);
-  }
-
-  /** @param {KeyboardEvent} event */
-  #down(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target))
-      return;
-    if (document.querySelector("dialog[open]")) return;
-    const motion = motionOf(event.key);
-    if (motion) {
-      if (!event.repeat) this.#held.add(motion);
-      event.preventDefault();
-    } else if (this.#press(event)) {
-      event.preventDefault();
-    }
-  }
-
-  /**
-   * @param {KeyboardEvent} event
-   * @returns {boolean} whether the key means anything
-   */
-  #press(event) {
-    const timeline = this.#timeline;
-    const step = event.shiftKey ? 1 : timeline.length / timeline.width;
-    /** @type {Record<string, () => void>} */
-    const actions = {
-      " ": () => timeline.toggle(),
-      l: () => timeline.goLive(),
-      f: () => timeline.fit(),
-      n: () => jumpTo(timeline, this.#events.after(timeline.playhead)),
-      p: () => jumpTo(timeline, this.#events.before(timeline.playhead)),
-      ",": () => timeline.step(-step),
-      "<": () => timeline.step(-step),
-      ".": () => timeline.step(step),
-      ">": () => timeline.step(step),
-      home: () => timeline.jump(timeline.first),
-      end: () => timeline.jump(timeline.end),
-      escape: () => this.#selection.clear(),
-      ...this.#dialogs,
-    };
-    const action = actions[event.key.toLowerCase()];
-    if (!action || (event.key === " " && isPressedBySpace(event.target))) return false;
-    action();
-    return true;
-  }
-}
-
-/**
- * @param {Timeline} timeline
- * @param {{time: number}|null} event
- */
-export function jumpTo(timeline, event) {
-  if (event) timeline.jump(event.time);
-}
-
-/**
- * @param {string} key
- * @returns {string} "" for a key that isn't held
- */
-function motionOf(key) {
-  /** @type {Record<string, string>} */
-  const motions = {
-    w: "in",
-    arrowup: "in",
-    s: "out",
-    arrowdown: "out",
-    a: "left",
-    arrowleft: "left",
-    d: "right",
-    arrowright: "right",
-  };
-  return motions[key.toLowerCase()] ?? "";
-}
-
-/** @param {EventTarget|null} target */
-function isTyping(target) {
-  if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
-}
-
-/** @param {EventTarget|null} target; whether the space bar presses it, instead of playing */
-function isPressedBySpace(target) {
-  return target instanceof HTMLElement && ["BUTTON", "SUMMARY"].includes(target.tagName);
 }

@@ -1,7 +1,7 @@
 // The transport below the overview: play, step, speed, the times of window and playhead, live.
 
 import { formatDuration } from "../../formatting.js";
-import { jumpTo } from "./gestures.js";
+import { jumpTo } from "./commands.js";
 import { icon } from "./icons.js";
 import { slotLabel } from "../slots.js";
 import { digitsFor, formatDate, formatTime, formatUtc, zoneName } from "../times.js";

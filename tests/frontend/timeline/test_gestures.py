@@ -14,7 +14,9 @@ SETUP = """async ([info, first]) => {
   const { Timeline } = await import("/frontend/timeline/timeline.js");
   const { Selection } = await import("/frontend/timeline/selection.js");
   const { Events } = await import("/frontend/timeline/marks/events.js");
-  const { Keys, attachPointer } = await import("/frontend/timeline/controls/gestures.js");
+  const { attachPointer } = await import("/frontend/timeline/controls/gestures.js");
+  const { COMMANDS } = await import("/frontend/timeline/controls/commands.js");
+  const { Keys } = await import("/frontend/timeline/controls/keys.js");
   document.body.style.margin = "0";
   const plots = document.createElement("div");
   Object.assign(plots.style, { width: "1000px", height: "200px", touchAction: "pan-y" });
@@ -27,7 +29,8 @@ SETUP = """async ([info, first]) => {
   const events = new Events();
   events.list = [{ time: first + 120 }, { time: first + 600 }];
   attachPointer(plots, timeline, selection, () => ({ left: 100, width: 800 }));
-  const keys = new Keys(timeline, events, selection, { "?": () => (window.helped = true) });
+  const help = { does: "these keys", keys: [["?"]], runs: [() => (window.helped = true)] };
+  const keys = new Keys({ timeline, events, selection }, [...COMMANDS, help]);
   keys.attach(document, () => {});
   Object.assign(window, { timeline, selection, keys, first });
 }"""

@@ -73,3 +73,23 @@ def test_an_address_with_a_tab_that_there_is_not_opens_the_first(page: Page, clu
     page.goto(f"/clusters/{cluster.pk}/?tab=%3Cimg%3E")
     page.wait_for_function(READY)
     expect(page.locator(CURRENT)).to_have_text("Status")
+
+
+def test_the_help_lists_the_commands_of_the_page_and_of_its_charts_which_their_keys_give(
+    page: Page, cluster: Cluster, complaints: list[str]
+) -> None:
+    page.goto(f"/clusters/{cluster.pk}/?from={START}&to={START + 40}")
+    page.wait_for_function(READY)
+    page.keyboard.press("?")
+    dialog = page.locator("dialog.keys-dialog")
+    expect(dialog).to_be_visible()
+    listed = dict(
+        zip(dialog.locator("dt").all_inner_texts(), dialog.locator("dd").all_inner_texts(), strict=True)
+    )
+    assert listed["[ / ]"] == "previous and next piece of the critical path, on the tab Why?"
+    assert listed["Alt + wheel"] == "scroll the rows of the task stream"
+    assert listed["M"] == "write a note"
+    assert listed["/"] == "search everything"
+    page.keyboard.press("Escape")
+    page.keyboard.press("m")
+    expect(page.get_by_role("dialog", name="Write a note")).to_be_visible()
