@@ -1,6 +1,7 @@
 """Writes the tables of modules in docs/architecture/ from the first lines of the modules' docstrings.
 
-A page has a table between `<!-- modules: FOLDER … -->` and `<!-- end -->`.
+A page has a table between `<!-- modules: FOLDER … -->` and `<!-- end -->`. A folder in which each module is
+one of many of a kind is one row.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "architecture"
 TABLE = re.compile(r"(<!-- modules: ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 LEFT_OUT = {"__init__.py", "__main__.py"}
+OF_KINDS = {"channels", "kinds", "sums"}
+"""folders in which each module is one of many of a kind"""
 FOLDERS_LEFT_OUT = {"management", "migrations", "templatetags"}
 
 
@@ -32,14 +35,19 @@ def modules(folders: list[str]) -> Iterator[Path]:
     """Those that say something of themselves, the modules of a folder before those of its sub-folders."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py"), key=lambda path: (path.parent.parts, path.name)):
-            is_left_out = path.name in LEFT_OUT or FOLDERS_LEFT_OUT & set(path.parts)
-            if not is_left_out and summary(path):
+            if FOLDERS_LEFT_OUT & set(path.parts):
+                continue
+            if path.parent.name in OF_KINDS:
+                if path.name == "__init__.py":
+                    yield path.parent
+            elif path.name not in LEFT_OUT and summary(path):
                 yield path
 
 
 def summary(path: Path) -> str:
     """The first sentence of a module's docstring."""
-    paragraph = (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[0]
+    module = path / "__init__.py" if path.is_dir() else path
+    paragraph = (ast.get_docstring(ast.parse(module.read_text())) or "").split("\n\n")[0]
     words = " ".join(paragraph.split())
     return re.split(r"(?<=\.) ", words)[0].replace("|", "\\|")
 
