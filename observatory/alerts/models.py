@@ -165,7 +165,7 @@ class Condition(models.Model):
         max_length=10,
         choices=Measure.choices,
         default=Measure.DURATION,
-        help_text="What of a run is compared, for conditions on runs.",
+        help_text="The figure of a run that is compared, for conditions on runs.",
     )
     run_name = models.CharField(max_length=LONGEST_NAME, blank=True, help_text="A pattern, such as etl-*.")
     earlier_runs = models.PositiveSmallIntegerField(

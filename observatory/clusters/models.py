@@ -37,7 +37,7 @@ class Project(models.Model):
         help_text="Days that records are kept. A shorter time takes effect a day after it is set.",
     )
     longer_retention_days = models.PositiveIntegerField(
-        null=True, editable=False, help_text="What holds until `longer_until`."
+        null=True, editable=False, help_text="The retention that applies until `longer_until`."
     )
     longer_until = models.DateTimeField(null=True, editable=False)
     run_idle_seconds = models.PositiveIntegerField(
@@ -63,7 +63,7 @@ class Project(models.Model):
         max_length=8,
         blank=True,
         validators=[RegexValidator(CURRENCY, "Enter letters, such as EUR, or a sign: €, $, £, ¥.")],
-        help_text="Of the prices: EUR, $, credits.",
+        help_text="Currency of the prices: EUR, $, credits.",
     )
     is_own = models.BooleanField(
         default=False,
@@ -114,7 +114,7 @@ class Membership(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.VIEWER)
     by_groups = models.BooleanField(
-        default=False, help_text="The groups of the user give it: each sign-in sets or removes it."
+        default=False, help_text="Given by the user's groups: each sign-in sets or removes it."
     )
 
     class Meta:
@@ -244,7 +244,7 @@ class AccessToken(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="access_tokens")
     name = models.CharField(max_length=100, help_text="The program that uses it: “my notebook”.")
     scopes = models.JSONField(
-        default=list, editable=False, help_text="What it may change, out of Scope, beside reading."
+        default=list, editable=False, help_text="Scopes: what it may change besides reading."
     )
     prefix = models.CharField(max_length=20, editable=False, help_text="First characters of the token.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
@@ -362,7 +362,7 @@ class Discovery(models.Model):
     namespace = models.CharField(
         max_length=63,
         blank=True,
-        help_text="Of Kubernetes. Empty: all namespaces that the credentials permit.",
+        help_text="Kubernetes namespace. Empty: all that the credentials permit.",
     )
     secret = models.TextField(default="", editable=False, help_text="Credentials, encrypted.")
     shares_credentials = models.BooleanField(
@@ -381,17 +381,17 @@ class Discovery(models.Model):
         max_length=12,
         choices=Target.Workers.choices,
         default=Target.Workers.DIRECT,
-        help_text="Of found targets: how /metrics of workers are requested.",
+        help_text="How /metrics of workers are requested, for found targets.",
     )
     identity_interval = models.FloatField(
         default=1.0,
         validators=[MinValueValidator(0.2), MaxValueValidator(3600)],
-        help_text="Of found targets: seconds between requests of identity and counts.",
+        help_text="Seconds between requests of identity and counts, for found targets.",
     )
     metrics_interval = models.FloatField(
         default=5.0,
         validators=[MinValueValidator(0.5), MaxValueValidator(3600)],
-        help_text="Of found targets: seconds between scrapes of /metrics.",
+        help_text="Seconds between scrapes of /metrics, for found targets.",
     )
     created = models.DateTimeField(auto_now_add=True)
 
@@ -404,7 +404,7 @@ class Discovery(models.Model):
         max_length=500,
         default="",
         editable=False,
-        help_text="What of the last list is not observed, and why.",
+        help_text="Entries of the last list that are not observed, with reasons.",
     )
 
     class Meta:

@@ -21,7 +21,7 @@ TAKEN_STREAMS = {
     "that one for an hour: no tasks are recorded here meanwhile. Close the other subscriber, then pause and "
     "resume the target here, which subscribes at once; or install the agent, which does not need the stream.",
 }
-"""what people are told of event streams that others took, by the state"""
+"""sentences on event streams that other subscribers took, by the state"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ def constants() -> dict[str, tuple[Any, str]]:
         ),
         "TAKEN_STREAMS": (
             {str(state): sentence for state, sentence in TAKEN_STREAMS.items()},
-            "What people are told of an event stream that another subscriber took, by its state.",
+            "Sentences on an event stream that another subscriber took, by its state.",
         ),
         "LONGEST_RUN_NAME": (LONGEST_NAME, "Characters of a run's name."),
         "LONGEST_NOTE": (Note._meta.get_field("text").max_length, "Characters of a note."),

@@ -1,4 +1,4 @@
-"""The tags of a worker: what it tells of itself that workers can be grouped, filtered and compared by."""
+"""The tags of a worker, by which workers are grouped, filtered and compared."""
 
 from __future__ import annotations
 

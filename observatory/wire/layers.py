@@ -1,6 +1,6 @@
 """The series layers of the timeline. The metrics that a layer draws name it as their `layer` (metrics.py).
 
-What is told of each worker comes in bands of 64 workers, in the order in which they were first seen: a page
+Values of each worker come in bands of 64 workers, in the order in which they were first seen: a page
 asks for those whose rows are in sight. The first band of a layer bears its name, the next ones are
 `memory.1`, `memory.2` …; `memory.all` is all bands together: the least, the mean and the most of all workers.
 `memory.each` has one value of each worker in wider bins, which is little enough to compare all of them.

@@ -399,7 +399,7 @@ class Migration(migrations.Migration):
                             ("new-errors", "errors that earlier runs didn't have"),
                         ],
                         default="duration",
-                        help_text="What of a run is compared, for conditions on runs.",
+                        help_text="The figure of a run that is compared, for conditions on runs.",
                         max_length=10,
                     ),
                 ),

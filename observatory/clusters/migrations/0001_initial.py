@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         default=list,
                         editable=False,
-                        help_text="What it may change, out of Scope, beside reading.",
+                        help_text="Scopes: what it may change besides reading.",
                     ),
                 ),
                 (
@@ -94,7 +94,9 @@ class Migration(migrations.Migration):
                 (
                     "longer_retention_days",
                     models.PositiveIntegerField(
-                        editable=False, help_text="What holds until `longer_until`.", null=True
+                        editable=False,
+                        help_text="The retention that applies until `longer_until`.",
+                        null=True,
                     ),
                 ),
                 ("longer_until", models.DateTimeField(editable=False, null=True)),
@@ -159,7 +161,7 @@ class Migration(migrations.Migration):
                     "currency",
                     models.CharField(
                         blank=True,
-                        help_text="Of the prices: EUR, $, credits.",
+                        help_text="Currency of the prices: EUR, $, credits.",
                         max_length=8,
                         validators=[
                             django.core.validators.RegexValidator(
@@ -313,7 +315,7 @@ class Migration(migrations.Migration):
                     "namespace",
                     models.CharField(
                         blank=True,
-                        help_text="Of Kubernetes. Empty: all namespaces that the credentials permit.",
+                        help_text="Kubernetes namespace. Empty: all that the credentials permit.",
                         max_length=63,
                     ),
                 ),
@@ -348,7 +350,7 @@ class Migration(migrations.Migration):
                             ("proxy", "Through the scheduler's proxy of workers"),
                         ],
                         default="direct",
-                        help_text="Of found targets: how /metrics of workers are requested.",
+                        help_text="How /metrics of workers are requested, for found targets.",
                         max_length=12,
                         verbose_name="workers' metrics",
                     ),
@@ -357,7 +359,7 @@ class Migration(migrations.Migration):
                     "identity_interval",
                     models.FloatField(
                         default=1.0,
-                        help_text="Of found targets: seconds between requests of identity and counts.",
+                        help_text="Seconds between requests of identity and counts, for found targets.",
                         validators=[
                             django.core.validators.MinValueValidator(0.2),
                             django.core.validators.MaxValueValidator(3600),
@@ -368,7 +370,7 @@ class Migration(migrations.Migration):
                     "metrics_interval",
                     models.FloatField(
                         default=5.0,
-                        help_text="Of found targets: seconds between scrapes of /metrics.",
+                        help_text="Seconds between scrapes of /metrics, for found targets.",
                         validators=[
                             django.core.validators.MinValueValidator(0.5),
                             django.core.validators.MaxValueValidator(3600),
@@ -398,7 +400,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         default="",
                         editable=False,
-                        help_text="What of the last list is not observed, and why.",
+                        help_text="Entries of the last list that are not observed, with reasons.",
                         max_length=500,
                     ),
                 ),
@@ -750,7 +752,7 @@ class Migration(migrations.Migration):
                     "by_groups",
                     models.BooleanField(
                         default=False,
-                        help_text="The groups of the user give it: each sign-in sets or removes it.",
+                        help_text="Given by the user's groups: each sign-in sets or removes it.",
                     ),
                 ),
                 (

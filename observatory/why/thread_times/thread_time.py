@@ -40,7 +40,7 @@ class ThreadTime:
     left: Steps
     """number of threads of all workers that are of the cluster's kinds"""
     prefixes: dict[int, dict[ThreadKind, float]]
-    """what is told by task"""
+    """figures by task"""
     bins: Integers
     """edges, in microseconds"""
     over_time: dict[ThreadKind, Numbers]

@@ -1,4 +1,4 @@
-"""Reads what findings of a window are told from, beside the time of its threads."""
+"""Reads the records that findings of a window need, beside the time of its threads."""
 
 from __future__ import annotations
 
