@@ -47,6 +47,7 @@ test-long: $(VENV)/installed-dev browser servers
 lint: $(VENV)/installed-dev node_modules/installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/lint-imports --no-logo
 	$(VENV)/bin/mypy
 	npm run --silent check-format
 	npm run --silent errors

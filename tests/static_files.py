@@ -15,7 +15,7 @@ from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.http import Http404, HttpRequest, HttpResponse
 
-from observatory.config.static.bundle import BUNDLED, bundle, bundle_of
+from observatory.base.static.bundle import BUNDLED, bundle, bundle_of
 
 ROOT = Path(__file__).resolve().parent.parent
 

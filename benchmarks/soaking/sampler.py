@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import redis
 
-from observatory.config.environment import run_dir
+from observatory.base.environment import run_dir
 from tests.browser.observatory import Observatory
 
 PROGRAMS = {

@@ -6,10 +6,10 @@ import time
 
 from celery import shared_task
 
+from observatory.base.redis_server import connect
 from observatory.clusters.models import Discovery
 from observatory.collect.collector import registry
 from observatory.collect.interruptions import listening_for, note_interruptions
-from observatory.config.redis_server import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.writer import Writer

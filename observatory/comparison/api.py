@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from ninja.errors import HttpError
 
+from observatory.base.api_response import ApiResponse
 from observatory.comparison.aligned_memory import MOST_RUNS, aligned_memory, runs_to_align
 from observatory.comparison.compare import compare
 from observatory.comparison.compare_workers import compare_workers, labels_of_run
@@ -17,7 +18,6 @@ from observatory.comparison.run_selection import MOST_EARLIER, runs_to_compare
 from observatory.comparison.run_summary import TooLarge
 from observatory.comparison.schemas import AlignedMemory, Comparison, WorkerLabel, WorkersComparison
 from observatory.comparison.worker_groups import UnknownGroup
-from observatory.config.http.api_response import ApiResponse
 from observatory.runs.access import get_run
 from observatory.store.connection import read_connection
 

@@ -27,7 +27,7 @@ from observatory.comparison.worker_groups import (
     used_share_of_limits,
 )
 from observatory.runs.models import Run
-from observatory.store.ingest import agents
+from observatory.store.queries import agents
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.environment import worker_specs
 from observatory.wire.records import Action

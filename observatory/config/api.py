@@ -13,6 +13,7 @@ from observatory.alerts.web.api import router as alerts
 from observatory.alerts.web.timelines import clusters as cluster_alerts
 from observatory.alerts.web.timelines import links as link_alerts
 from observatory.alerts.web.timelines import runs as run_alerts
+from observatory.base.api_response import ApiRenderer
 from observatory.clusters.accounts.invitations_api import router as invitations
 from observatory.clusters.api import router as clusters
 from observatory.clusters.deletion.api import router as deletions
@@ -23,7 +24,6 @@ from observatory.collect.discovery.api import router as discoveries
 from observatory.comparison.api import router as comparison
 from observatory.comparison.card.api import links as link_cards
 from observatory.comparison.card.api import runs as run_cards
-from observatory.config.http.api_response import ApiRenderer
 from observatory.exchange.jobs.api import router as jobs
 from observatory.exchange.records.api import router as records
 from observatory.replay.api import clusters as cluster_timelines

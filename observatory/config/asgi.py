@@ -16,15 +16,15 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "observatory.config.settings")
 django.setup(set_prefix=False)
 
+from observatory.base.memory import prepare_for_hours  # noqa: E402
 from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
 from observatory.collect.worker_pages.installation import with_worker_pages  # noqa: E402
 from observatory.config.http.body_limit import BodyLimit  # noqa: E402
 from observatory.config.http.handler import OneThreadHandler  # noqa: E402
+from observatory.config.http.sign_in_headers import SignInHeaders  # noqa: E402
+from observatory.config.http.static_files import StaticFiles  # noqa: E402
 from observatory.config.http.sub_path import with_sub_path, without_sub_path  # noqa: E402
 from observatory.config.http.uploads import imports  # noqa: E402
-from observatory.config.memory import prepare_for_hours  # noqa: E402
-from observatory.config.sign_in.headers import SignInHeaders  # noqa: E402
-from observatory.config.static.server import StaticFiles  # noqa: E402
 from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 from observatory.runtime.health.own_alert import lifespan  # noqa: E402
 from observatory.store.connection import limit_statements  # noqa: E402

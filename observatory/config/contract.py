@@ -96,7 +96,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.replay.tiles.each_worker import SHIFT
     from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
     from observatory.runs.models import LONGEST_NAME, Note
-    from observatory.store.ingest.extent_update import SETTLING
+    from observatory.store.queries.extents import SETTLING
     from observatory.wire.blocks import MAXIMUM_ROWS
     from observatory.wire.dropped_records import MISSING, DropReason
     from observatory.wire.event_kinds import EVENT_KINDS

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from observatory.config.administration import UNFOLD as UNFOLD
-from observatory.config.environment import (
+from observatory.base.environment import (
     PACKAGE_DIR,
     boolean,
     choice,
@@ -24,14 +23,15 @@ from observatory.config.environment import (
     secret_key,
     session_database,
     sign_in_header,
-    start_error_reports,
     text,
     words,
 )
-from observatory.config.redis_server import redis_server
-from observatory.config.sign_in.oidc import oidc
-from observatory.config.sign_in.saml import saml
-from observatory.config.static.version import is_collected, static_version
+from observatory.base.redis_server import redis_server
+from observatory.base.sign_in.oidc import oidc
+from observatory.base.sign_in.saml import saml
+from observatory.base.static.version import is_collected, static_version
+from observatory.config.administration import UNFOLD as UNFOLD
+from observatory.config.logging.setup import start_error_reports
 
 DATA_DIR = data_dir()
 

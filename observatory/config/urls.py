@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from observatory.config import celery as celery  # pages send tasks to its broker
 from observatory.config.api import api
 from observatory.pages.accounts.views import admin_sign_in, password
 from observatory.pages.site import errors

@@ -45,7 +45,7 @@ from observatory.replay.windows.outliers import outliers_of
 from observatory.replay.worker_figures import running_on, worker_figures
 from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries import timeline
-from observatory.store.stacks import stack_frames, stacks_seen_between
+from observatory.store.queries.stacks import stack_frames, stacks_seen_between
 from observatory.wire.layers import PROFILE
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, Action, Status
 

@@ -20,9 +20,7 @@ from observatory.replay.tiles.extent_block import empty_extent, extent_meta
 from observatory.replay.tiles.layers import Layer, band_count
 from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
 from observatory.store.connection import read_connection
-from observatory.store.ingest import agents
-from observatory.store.ingest.intervals import Intervals
-from observatory.store.queries import timeline
+from observatory.store.queries import agents, timeline
 from observatory.store.queries.dimensions import (
     Dimensions,
     dimensions_version,
@@ -33,6 +31,7 @@ from observatory.store.queries.dimensions import (
 from observatory.store.queries.events import messages_of
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.progress import computing_seconds
+from observatory.store.sample_intervals import SampleIntervals
 from observatory.wire.blocks import decode
 from observatory.wire.event_kinds import NOT_RECORDED
 from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES, SPANS
@@ -94,7 +93,7 @@ def lanes(scope: Scope) -> dict[str, Any]:
     `version` is an empty text for a window, where these depend on its records, too.
     """
     cluster = scope.cluster.pk
-    intervals = Intervals(scope.cluster.identity_interval, scope.cluster.metrics_interval)
+    intervals = SampleIntervals(scope.cluster.identity_interval, scope.cluster.metrics_interval)
     with read_connection() as connection:
         # first: what is added meanwhile makes it outdated
         version = dimensions_version(connection, cluster)

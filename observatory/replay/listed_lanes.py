@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from observatory.config.http.api_response import encode_json
+from observatory.base.api_response import encode_json
 from observatory.store.queries.dimensions import Dimensions
 
 MOST_PREFIXES = 2_000

@@ -17,10 +17,9 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.store.colors import color_of
 from observatory.store.connection import build_connection, read_connection
-from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance.keyframes import Counted, has_old_keyframes, make_keyframes
 from observatory.store.queries import progress as store
-from observatory.store.queries.extents import read_extent
+from observatory.store.queries.extents import SETTLING, read_extent
 from observatory.store.queries.progress import PrefixCounted
 from observatory.store.queries.state import LastValues
 from observatory.store.times import from_microseconds, seconds_to_microseconds, to_microseconds

@@ -8,7 +8,6 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.keys import decode_key
 from observatory.store.maintenance.result_keyframes import (
     Result,
@@ -16,7 +15,7 @@ from observatory.store.maintenance.result_keyframes import (
     make_result_keyframes,
     results_at,
 )
-from observatory.store.queries.extents import read_extent
+from observatory.store.queries.extents import SETTLING, read_extent
 from observatory.store.queries.tasks import results as store
 
 MOST_RESULTS = 500

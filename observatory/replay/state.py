@@ -21,9 +21,8 @@ from observatory.replay.progress import (
     tasks_of,
 )
 from observatory.replay.scope import Scope
-from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.queries import state as store
-from observatory.store.queries.extents import Extent, read_extent
+from observatory.store.queries.extents import SETTLING, Extent, read_extent
 from observatory.store.queries.progress import agent_since
 from observatory.store.queries.state import LastValues
 from observatory.store.times import from_microseconds, seconds_to_microseconds, to_microseconds

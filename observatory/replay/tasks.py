@@ -14,11 +14,10 @@ from observatory.clusters.models import Cluster
 from observatory.replay.tiles.builder import BASE_LEVEL, build_cluster_tiles
 from observatory.replay.tiles.layers import built_layers
 from observatory.store.connection import build_connection
-from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance.advisory_lock import TILES, try_lock
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.result_keyframes import make_result_keyframes
-from observatory.store.queries.extents import Extent, extents, reached_since, read_extent
+from observatory.store.queries.extents import SETTLING, Extent, extents, reached_since, read_extent
 
 log = logging.getLogger(__name__)
 

@@ -21,9 +21,9 @@ from observatory.runs.refresh import extend_to_last_tasks, refresh_figures, refr
 from observatory.runs.retained_windows import retained_windows
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.usage.counting import count_clusters, count_runs
+from observatory.store.client_runs import clusters_with_client_runs
 from observatory.store.connection import read_connection
-from observatory.store.ingest.client_runs import clusters_with_client_runs
-from observatory.store.ingest.late import note_since
+from observatory.store.late_records import note_since
 from observatory.store.maintenance.retention import apply_retention, delete_cluster
 from observatory.store.queries.extents import extents, unknown_clusters, unsearched_clusters
 

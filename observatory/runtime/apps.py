@@ -6,7 +6,7 @@ import os
 from django.apps import AppConfig, apps
 from django.db.models.signals import pre_migrate
 
-from observatory.config.variables import unknown_variables
+from observatory.base.variables import unknown_variables
 
 log = logging.getLogger(__name__)
 

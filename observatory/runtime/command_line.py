@@ -78,7 +78,7 @@ def run(program: str, arguments: Sequence[str]) -> None:
         required = ".".join(map(str, LEAST_PYTHON))
         sys.exit(f"Error: this command needs Python {required} or newer; this is {sys.version.split()[0]}")
     try:
-        from observatory.config.management import execute
+        from observatory.base.management import execute
     except ModuleNotFoundError as error:
         sys.exit(f"Error: {error.name} is not installed: pip install 'dask-observatory[server]'")
     execute(program, arguments)

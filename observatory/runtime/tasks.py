@@ -9,8 +9,8 @@ from celery import current_app, shared_task
 from celery.signals import beat_init, worker_ready, worker_shutting_down
 from django.conf import settings
 
-from observatory.config import redis_server
-from observatory.config.memory import prepare_for_hours
+from observatory.base import redis_server
+from observatory.base.memory import prepare_for_hours
 from observatory.runtime.beat_thread import start_beat
 from observatory.runtime.health import heartbeats as beats
 from observatory.runtime.waiting_workers import end_waits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import redis
 
-from observatory.config import redis_server
+from observatory.base import redis_server
 
 
 def end_waits() -> None:

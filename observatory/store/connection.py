@@ -13,7 +13,7 @@ from django.conf import settings
 from psycopg import sql
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from observatory.config.environment import CONNECTION_IDLE, CONNECTION_LIFETIME
+from observatory.base.environment import CONNECTION_IDLE, CONNECTION_LIFETIME
 from observatory.store.askers import ASKER
 from observatory.store.shares import Busy, Shares
 

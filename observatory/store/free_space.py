@@ -11,7 +11,7 @@ import psycopg
 import redis
 from django.conf import settings
 
-from observatory.config import redis_server
+from observatory.base import redis_server
 from observatory.store.connection import connect
 from observatory.store.write_probe import write_fault
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_2000 = 946_684_800_000_000
+"""microseconds from 1970 to 2000, the epoch of PostgreSQL"""
 MAXIMUM_TIME = 4_102_444_800_000_000
 """microseconds: the year 2100"""
 

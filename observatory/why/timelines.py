@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from ninja.errors import HttpError
 
-from observatory.config.http.api_response import ApiResponse
+from observatory.base.api_response import ApiResponse
 from observatory.replay.answers.router import AnswerRouter
 from observatory.replay.answers.window_answer import LATEST, After, Item, Seconds, WindowAnswer, window_of
 from observatory.replay.api import scope_of_cluster

@@ -15,7 +15,7 @@ import psutil
 import psycopg
 from playwright.sync_api import Page
 
-from observatory.config.environment import run_dir
+from observatory.base.environment import run_dir
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LINK = re.compile(r"https?://\S+")

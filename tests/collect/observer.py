@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import connection
 
+from observatory.base.redis_server import connect_async
 from observatory.clusters.models import Project, Target
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.counters import Counters
@@ -18,7 +19,6 @@ from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
-from observatory.config.redis_server import connect_async
 
 
 def rows(query: str, *parameters: Any) -> list[tuple[Any, ...]]:

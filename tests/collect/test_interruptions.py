@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from observatory.base import redis_server
 from observatory.clusters.models import Cluster, IngestToken, Project, Target
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.collect.interruptions import FORGOTTEN, LISTENING, listening_for, note_interruptions
 from observatory.collect.tasks import end_silent_clusters
-from observatory.config import redis_server
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer

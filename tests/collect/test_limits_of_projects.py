@@ -13,12 +13,11 @@ from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.collect.agents import ingest
 from observatory.collect.collector import registry
-from observatory.store import stacks
 from observatory.store.connection import connect
 from observatory.store.ingest import agents as stored_agents
 from observatory.store.ingest import source_limits
 from observatory.store.ingest import writer as writers
-from observatory.store.ingest.interning import lifetimes, series
+from observatory.store.ingest.interning import lifetimes, series, stacks
 from observatory.store.ingest.source_limits import Rows, SourceLimits
 from tests.collect.agents import WORKER, Agent, agent, count, project
 

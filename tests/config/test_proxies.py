@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from observatory.base.environment import networks
 from observatory.config import asgi
-from observatory.config.environment import networks
 
 
 async def client_seen(proxies: list[str], peer: str, forwarded: str, settings: Any) -> str:

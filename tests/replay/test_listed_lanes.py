@@ -18,6 +18,7 @@ from observatory.runs.sharing.links import make_link
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing import publication
 from observatory.store.ingest.writer import Writer
+from observatory.store.sample_intervals import SampleIntervals
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action, Span
@@ -196,7 +197,7 @@ def test_a_batch_with_many_new_prefixes_sends_live_pages_some_of_them(
     monkeypatch.setattr(publication, "MOST_PREFIXES", 5)
     spans = [make_span(f"p{number}-1", now, now + 1) for number in range(20)]
     committed = writer.write(Batch.of(cluster.pk, spans=spans, committed=now + 60))
-    frames: list[Any] = list(publication.frames(committed, {}, publication.Intervals()))
+    frames: list[Any] = list(publication.frames(committed, {}, SampleIntervals()))
     blocks = [block for frame in frames for block in decode(frame)]
     [named] = [block.meta["items"] for block in blocks if block.kind == "prefix"]
     assert len(named) == 5

@@ -11,9 +11,9 @@ from django.test import Client
 from observatory.clusters.models import Cluster
 from observatory.replay.api import MAXIMUM_STACKS
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.publication import frames
 from observatory.store.ingest.writer import Writer
+from observatory.store.sample_intervals import SampleIntervals
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import SOURCES, WorkerSeen
 from tests.replay.conftest import LEVEL
@@ -33,7 +33,7 @@ def _write(writer: Writer, cluster: Cluster, now: float) -> list[Block]:
     ]
     seen = [WorkerSeen(WORKER, "a", "127.0.0.1", 2, 1000, now)]
     committed = writer.write(Batch.of(cluster.pk, seen, committed=now + 3, rows={"profile": rows}))
-    return [block for frame in frames(committed, {}, Intervals()) for block in decode(frame)]
+    return [block for frame in frames(committed, {}, SampleIntervals()) for block in decode(frame)]
 
 
 def _stacks(direct: psycopg.Connection, cluster: Cluster) -> dict[int, str]:

@@ -24,11 +24,10 @@ from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.runs.discovery.discover import discover_runs
 from observatory.runs.models import Run, RunDiscovery
-from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance import keyframes
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.retention import delete_cluster
-from observatory.store.queries.extents import read_extent
+from observatory.store.queries.extents import SETTLING, read_extent
 from observatory.store.queries.timeline import snapshot
 from observatory.wire.records import UNFINISHED_STATES
 from tests.agent.fake_server import TOKEN, fake_server

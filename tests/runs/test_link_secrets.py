@@ -24,7 +24,7 @@ from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing import picture
 from observatory.runs.sharing.links import find_link, make_link, revoke
 from observatory.store.connection import connect
-from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.queries.extents import SETTLING
 from observatory.wire.blocks import Block, decode
 from observatory.wire.event_kinds import EVENT_KINDS, DetailType
 from observatory.wire.layers import EACH, SPANS

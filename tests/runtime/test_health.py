@@ -14,10 +14,9 @@ from django.test import Client
 from redis import Redis
 
 from observatory import __version__
+from observatory.base.redis_server import RedisServer
 from observatory.clusters.models import Project, Target
 from observatory.collect.collector.heartbeat import HEARTBEAT
-from observatory.config.celery import app
-from observatory.config.redis_server import RedisServer
 from observatory.runtime.health import heartbeats as beats
 from observatory.runtime.health import processes
 from observatory.runtime.health.checks import CheckResult, run_checks
@@ -159,7 +158,7 @@ def test_a_celery_worker_is_alive_while_it_answers(redis: Redis, monkeypatch: py
     monkeypatch.setattr(processes, "PING_TIMEOUT", 0.2)
     assert not is_alive("worker")
     answering = [f"alerts@{socket.gethostname()}"]
-    monkeypatch.setattr(app.control, "ping", lambda destination, timeout: destination == answering)
+    monkeypatch.setattr(processes, "ping", lambda timeout, workers: workers == answering)
     assert is_alive("alerts")
     assert not is_alive("worker")
 
@@ -169,7 +168,7 @@ def test_beat_is_restarted_only_where_a_worker_would_have_run_its_task(
 ) -> None:
     monkeypatch.setattr(processes, "PING_TIMEOUT", 0.2)
     assert is_alive("beat")  # nobody answers
-    monkeypatch.setattr(app.control, "ping", lambda timeout: [{"celery@x": {"ok": "pong"}}])
+    monkeypatch.setattr(processes, "ping", lambda timeout: True)
     assert not is_alive("beat")
     beats.write_beat(redis)
     assert is_alive("beat")

@@ -20,13 +20,13 @@ from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evalua
 from observatory.alerts.models import Alert, Channel, Condition, Delivery, Rule
 from observatory.alerts.rules.ready_made import make
 from observatory.alerts.rules.validation import problems
+from observatory.base import redis_server
+from observatory.base.redis_server import RedisServer
 from observatory.clusters.access import visible_clusters, visible_projects
 from observatory.clusters.models import Cluster, IngestRefusal, Membership, Project
 from observatory.clusters.own_cluster import own_cluster
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.collect.collector.registry import end_abandoned
-from observatory.config import redis_server
-from observatory.config.redis_server import RedisServer
 from observatory.runtime.health import checks
 from observatory.runtime.health.own_recording import own_metrics, record_own_metrics
 from observatory.store.connection import connect, read_connection

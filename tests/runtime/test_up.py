@@ -17,7 +17,7 @@ import psutil
 import pytest
 import redis
 
-from observatory.config.environment import run_dir
+from observatory.base.environment import run_dir
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.health.heartbeats import BEAT
 from tests.first_start import static_root

@@ -8,7 +8,7 @@ import pytest
 from celery.signals import worker_shutting_down
 from django.conf import settings
 
-from observatory.config import redis_server
+from observatory.base import redis_server
 from observatory.config.celery import app
 from observatory.runtime import tasks  # noqa: F401 - it connects to the signal
 from tests.runtime.machine import eventually

@@ -7,8 +7,8 @@ from datetime import datetime
 from django.db import transaction
 
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.late import LATENESS, take_late, with_late
 from observatory.store.ingest.writer import Writer
+from observatory.store.late_records import LATENESS, take_late, with_late
 from observatory.store.times import from_seconds
 from observatory.wire.records import Event
 from tests.store.conftest import Make

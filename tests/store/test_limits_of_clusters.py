@@ -8,11 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from observatory.store import stacks
 from observatory.store.connection import connect
 from observatory.store.ingest import writer as writers
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.interning import lifetimes
+from observatory.store.ingest.interning import lifetimes, stacks
 from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.writer import Writer

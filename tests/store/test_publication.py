@@ -12,18 +12,11 @@ from django.test import override_settings
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.records import Coded
-from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.committed import LiveSamples
-from observatory.store.ingest.publishing.publication import (
-    FRAME_BYTES,
-    LOST,
-    frames,
-    group_of,
-    publish,
-    publish_sync,
-    rates,
-)
+from observatory.store.ingest.publishing.publication import LOST, frames, publish, publish_sync, rates
 from observatory.store.ingest.writer import Writer
+from observatory.store.live_frames import FRAME_BYTES, group_of
+from observatory.store.sample_intervals import SampleIntervals
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Event, MetricType
 
@@ -40,7 +33,7 @@ def test_what_the_sender_of_a_frame_does_not_know_of_the_cluster_is_left_out_and
     writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
     committed = writer.write(Batch.of(cluster, spans=[make.span(now)], committed=now + 1))
-    *_, extent = _blocks(list(frames(committed, {"stream": "agent"}, Intervals())))
+    *_, extent = _blocks(list(frames(committed, {"stream": "agent"}, SampleIntervals())))
     assert extent.meta["stream"] == "agent"
     assert not {"ended", "end_reason"} & set(extent.meta), "None would say that an ended cluster goes on"
 
@@ -58,7 +51,7 @@ def test_a_frame_names_things_before_it_uses_them_and_ends_with_the_extent(
         errors=1,
     )
     committed = writer.write(batch)
-    blocks = _blocks(list(frames(committed, ENDED, Intervals(identity=2.0))))
+    blocks = _blocks(list(frames(committed, ENDED, SampleIntervals(identity=2.0))))
     assert [block.kind for block in blocks] == [
         "worker",
         "lane",
@@ -85,7 +78,7 @@ def test_a_frame_names_things_before_it_uses_them_and_ends_with_the_extent(
             "worker": named["id"],
             "metric": MEMORY,
             "labels": {"type": "managed"},
-            "interval": Intervals(identity=2.0).of(MEMORY),
+            "interval": SampleIntervals(identity=2.0).of(MEMORY),
         }
     ]
     assert (span.list("start"), span.list("stop"), span.list("nbytes")) == ([now], [now + 0.5], [28.0])
@@ -121,7 +114,7 @@ def test_a_frame_names_things_before_it_uses_them_and_ends_with_the_extent(
 def test_what_is_known_is_not_named_again(writer: Writer, cluster: int, now: float, make: Any) -> None:
     for second in range(2):
         committed = writer.write(Batch.of(cluster, spans=[make.span(now + second)]))
-    assert [block.kind for block in _blocks(list(frames(committed, ENDED, Intervals())))] == [
+    assert [block.kind for block in _blocks(list(frames(committed, ENDED, SampleIntervals())))] == [
         "span",
         "extent",
     ]
@@ -131,7 +124,7 @@ def test_only_metrics_that_a_layer_draws_are_sent(
     writer: Writer, cluster: int, now: float, make: Any
 ) -> None:
     committed = writer.write(Batch.of(cluster, samples=[make.sample(now, 1.0, "python_info")]))
-    assert [block.kind for block in _blocks(list(frames(committed, ENDED, Intervals())))] == ["extent"]
+    assert [block.kind for block in _blocks(list(frames(committed, ENDED, SampleIntervals())))] == ["extent"]
 
 
 def test_a_counter_is_sent_as_a_rate(writer: Writer, cluster: int, now: float, make: Any) -> None:
@@ -141,7 +134,7 @@ def test_a_counter_is_sent_as_a_rate(writer: Writer, cluster: int, now: float, m
     sent: list[float] = []
     for time, value in ((0, 10.0), (5, 11.0), (10, 13.5), (15, 0.5), (40, 9.0), (45, 9.0)):
         committed = writer.write(Batch.of(cluster, samples=[gil(now + time, value)]))
-        blocks = _blocks(list(frames(committed, ENDED, Intervals(metrics=5.0))))
+        blocks = _blocks(list(frames(committed, ENDED, SampleIntervals(metrics=5.0))))
         sent += [value for block in blocks if block.kind == "bin" for value in block.list("last")]
     # none for the first; 0.5 after a reset; none over the gap of 25 s
     assert sent == [0.2, 0.5, 0.1, 0.0]
@@ -166,7 +159,7 @@ def test_a_rate_is_known_over_a_usual_interval_only(
         previous_time=np.array([100.0]),
         previous_value=np.array([7.0]),
     )
-    [rate] = rates(sample, Intervals(metrics=5.0)).tolist()
+    [rate] = rates(sample, SampleIntervals(metrics=5.0)).tolist()
     assert (None if math.isnan(rate) else rate) == expected
 
 
@@ -185,7 +178,7 @@ def test_what_many_workers_tell_is_sent_in_bands_and_all_together(
             ],
         )
     )
-    blocks = _blocks(list(frames(committed, ENDED, Intervals())))
+    blocks = _blocks(list(frames(committed, ENDED, SampleIntervals())))
     spans = {block.meta["layer"]: block.rows for block in blocks if block.kind == "span"}
     assert spans == {"spans": 64, "spans.1": 64, "spans.2": 2}
     bins = {block.meta["layer"]: block for block in blocks if block.kind == "bin"}
@@ -201,7 +194,7 @@ def test_what_many_workers_tell_is_sent_in_bands_and_all_together(
     later = writer.write(Batch.of(cluster, samples=[make.sample(now + 1, 7.0, memory, worker=addresses[-1])]))
     [again] = [
         block
-        for block in _blocks(list(frames(later, ENDED, Intervals())))
+        for block in _blocks(list(frames(later, ENDED, SampleIntervals())))
         if block.kind == "bin" and block.meta["layer"] == "memory.all"
     ]
     assert again.list("series") == together.list("series")
@@ -214,7 +207,7 @@ def test_a_large_batch_is_sent_in_frames_of_bounded_size(
         make.span(now + index / 1e4, key=f"('inc-0a1b', {index}, '{'x' * 80}')") for index in range(20_000)
     ]
     committed = writer.write(Batch.of(cluster, spans=spans, committed=now + 5))
-    sent = list(frames(committed, ENDED, Intervals()))
+    sent = list(frames(committed, ENDED, SampleIntervals()))
     assert len(sent) > 1
     assert max(map(len, sent)) < 1.5 * FRAME_BYTES
     kinds = [block.kind for block in _blocks(sent)]

@@ -9,9 +9,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from observatory.store.client_runs import store_client_runs
 from observatory.store.engines import choose
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import (
     SHORTEST_STEP,

@@ -24,9 +24,9 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
-from observatory.store.ingest.intervals import SENT_ON_CHANGE
 from observatory.store.queries.alerts.series import count_samples, series_within
 from observatory.store.queries.timeline import snapshot
+from observatory.store.sample_intervals import SENT_ON_CHANGE
 
 MAX_SAMPLES = 3_000_000
 SAMPLES_PER_PIECE = 500_000

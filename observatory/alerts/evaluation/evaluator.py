@@ -35,7 +35,7 @@ from observatory.clusters.models import Cluster
 from observatory.clusters.own_cluster import INTERVAL
 from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.store.connection import statement_timeout
-from observatory.store.ingest.late import LATENESS, take_late, with_late
+from observatory.store.late_records import LATENESS, take_late, with_late
 from observatory.store.queries.extents import Extent, extents
 from observatory.store.times import from_seconds
 

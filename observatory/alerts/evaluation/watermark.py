@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from observatory.clusters.models import Cluster
 from observatory.clusters.scheduler_clock import scheduler_time
-from observatory.store.ingest.late import LATENESS
+from observatory.store.late_records import LATENESS
 from observatory.store.queries.extents import Extent
 
 USUAL_INTERVAL = 1.0

@@ -1,6 +1,6 @@
 """Sign-in by a header of a trusted proxy, such as oauth2-proxy or JupyterHub's.
 
-config/sign_in/headers.py reads the headers and puts the person into the scope of the request or socket.
+config/http/sign_in_headers.py reads the headers and puts the person into the scope of the request or socket.
 """
 
 from __future__ import annotations

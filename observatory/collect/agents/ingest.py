@@ -30,18 +30,18 @@ from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.quarantine.folder import put
 from observatory.collect.quarantine.patience import Patience
+from observatory.store.block_size import json_containers, stored_characters
 from observatory.store.connection import database_error
 from observatory.store.ingest.agents import AgentRefused
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.batches.reading_blocks import json_containers, stored_characters
 from observatory.store.ingest.batches.records import Records, joined, records_of_rows
-from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.refused_rows import is_caused_by_data, set_aside
 from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.source_limits import SourceLimit, TooManyInBatch, TooManyNew
 from observatory.store.ingest.writer import Writer
+from observatory.store.sample_intervals import SampleIntervals
 from observatory.store.shares import Busy, Shares
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
@@ -328,7 +328,7 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
 
 def _publish(cluster: Cluster, committed: Committed) -> None:
     status = {**cluster.end, "stream": "agent"}
-    publish_sync(committed, status, Intervals(cluster.identity_interval, cluster.metrics_interval))
+    publish_sync(committed, status, SampleIntervals(cluster.identity_interval, cluster.metrics_interval))
 
 
 def _limit_series(batch: Batch, sequence: int) -> tuple[Batch, int]:

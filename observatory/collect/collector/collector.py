@@ -18,6 +18,7 @@ import psycopg
 import redis.asyncio as redis
 from django.db import Error as DatabaseError
 
+from observatory.base.redis_server import connect_async
 from observatory.clusters.models import Target
 from observatory.collect.collector import registry
 from observatory.collect.collector.cancellation import raise_if_cancelled
@@ -31,7 +32,6 @@ from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
 from observatory.collect.quarantine.folder import files
-from observatory.config.redis_server import connect_async
 
 logger = logging.getLogger(__name__)
 

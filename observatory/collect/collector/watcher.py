@@ -39,9 +39,9 @@ from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.collect.stream.subscriber import Subscriber
 from observatory.collect.workers.departures import DepartureReader
 from observatory.collect.workers.scraping import Scraper
-from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish
+from observatory.store.sample_intervals import SampleIntervals
 from observatory.store.times import from_seconds
 
 logger = logging.getLogger(__name__)
@@ -386,5 +386,5 @@ class Watcher:
         status = {"stream": stream, **self.tracker.ends.get(cluster, {})}
         if committed.agent_rules:
             self.subscriber.cluster_with_agent = cluster
-        intervals = Intervals(self.target.identity_interval, self.target.metrics_interval)
+        intervals = SampleIntervals(self.target.identity_interval, self.target.metrics_interval)
         await publish(committed, status, intervals)

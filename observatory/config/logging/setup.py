@@ -1,4 +1,4 @@
-"""Applies the settings of logging to a process: settings.LOGGING_CONFIG, and the logging of Celery."""
+"""Applies the settings of logging to a process: its log, that of Celery, and its error reports."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 from logging.config import dictConfig
 from types import TracebackType
 from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +26,20 @@ def set_up_celery(**_: Any) -> None:
     from django.conf import settings
 
     set_up(settings.LOGGING)
+
+
+def start_error_reports(dsn: str, environment: str) -> None:
+    """Report errors of this process to the Sentry of a DSN."""
+    try:
+        from observatory.config.logging.error_reports import start
+    except ModuleNotFoundError as error:
+        raise ImproperlyConfigured(
+            f"OBSERVATORY_SENTRY_DSN needs {error.name}: pip install 'dask-observatory[sentry]'"
+        ) from None
+    try:
+        start(dsn, environment)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"OBSERVATORY_SENTRY_DSN is not valid: {error}") from None
 
 
 def _log_last_exception(

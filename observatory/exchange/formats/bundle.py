@@ -12,7 +12,7 @@ from observatory.exchange.formats.base import Progress
 from observatory.replay.scope import Scope, Section
 from observatory.runs.models import Note, Run
 from observatory.store.connection import connect
-from observatory.store.ingest.agents import has_agent
+from observatory.store.queries.agents import has_agent
 from observatory.store.queries.timeline import snapshot
 from observatory.store.times import from_microseconds
 from observatory.store.transfer.extracts import Extract

@@ -14,9 +14,9 @@ from django.conf import settings
 from django.template.loader import render_to_string
 
 from observatory.alerts.web.fired import fired_of
+from observatory.base.static.bundle import bundle
 from observatory.clusters.formatting import format_duration
 from observatory.comparison.card.drawing import drawn_card
-from observatory.config.static.bundle import bundle
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.formats.report import finest_series, report_of
 from observatory.replay.scope import Scope

@@ -41,8 +41,8 @@ from observatory.replay.windows.task_graph import task_graph_of
 from observatory.replay.windows.transfers import transfers_of
 from observatory.runs.notes_api import note_item
 from observatory.store.connection import build_connection, read_connection
+from observatory.store.queries.stacks import stack_counts, stack_frames
 from observatory.store.queries.timeline import snapshot
-from observatory.store.stacks import stack_counts, stack_frames
 from observatory.store.times import MAXIMUM_TIME, from_microseconds
 from observatory.why.answers import ANSWERS as WHY
 from observatory.why.kept import StillLooking

@@ -9,8 +9,8 @@ from typing import IO, Any
 from observatory.exchange.formats.base import Progress
 from observatory.replay.scope import Scope, Section
 from observatory.store.connection import read_connection
+from observatory.store.queries.stacks import stack_counts, stack_frames
 from observatory.store.queries.timeline import snapshot
-from observatory.store.stacks import stack_counts, stack_frames
 from observatory.wire.records import SOURCES
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"

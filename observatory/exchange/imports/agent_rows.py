@@ -20,12 +20,12 @@ from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.destination import Destination, make_run
 from observatory.exchange.imports.refusal import Refused
 from observatory.runs.models import Run
+from observatory.store.block_size import MAXIMUM_CONTAINERS
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.batches.reading_blocks import MAXIMUM_CONTAINERS
-from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import split_as_dask
 from observatory.store.maintenance.retention import delete_cluster
+from observatory.store.queries.extents import SETTLING
 from observatory.wire.batches import BatchError, encode_rows
 from observatory.wire.blocks import decode
 from observatory.wire.dropped_records import MISSING

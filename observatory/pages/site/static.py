@@ -14,8 +14,8 @@ from django.core.files.storage import FileSystemStorage, Storage
 from whitenoise.compress import Compressor
 from whitenoise.storage import CompressedStaticFilesStorage
 
-from observatory.config.static.bundle import BUNDLED, bundle, bundle_of, minified
-from observatory.config.static.version import VERSION_FILE
+from observatory.base.static.bundle import BUNDLED, bundle, bundle_of, minified
+from observatory.base.static.version import VERSION_FILE
 
 PLOTLY = "plotly.min.js"
 QUALITY = 7

@@ -6,7 +6,7 @@ from django import template
 from django.conf import settings
 from django.templatetags.static import static
 
-from observatory.config.static.bundle import bundle_of
+from observatory.base.static.bundle import bundle_of
 
 register = template.Library()
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from observatory.config.http.api_response import ApiResponse
+from observatory.base.api_response import ApiResponse
 from observatory.replay.answers.shared_fields import shown
 from observatory.replay.scope import Scope
 

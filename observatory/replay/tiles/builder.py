@@ -25,11 +25,10 @@ from observatory.replay.tiles.from_rows import DrawnSeries, has_few_rows, series
 from observatory.replay.tiles.layers import Layer, band_count, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.merged_tiles import MergedTiles
-from observatory.store.ingest.extent_update import SETTLING
 from observatory.store.maintenance import tile_cache
 from observatory.store.maintenance.retained_windows import holes
 from observatory.store.queries import timeline
-from observatory.store.queries.extents import Extent, read_extent
+from observatory.store.queries.extents import SETTLING, Extent, read_extent
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.blocks import decode
 from observatory.wire.layers import SPANS

@@ -11,7 +11,7 @@ import numpy as np
 
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.events import event_block, event_count_block, shown_events
-from observatory.store.ingest.extent_update import SETTLING
+from observatory.store.queries.extents import SETTLING
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.blocks import Block, Column, decode, encode
 from observatory.wire.event_kinds import EVENT_KINDS

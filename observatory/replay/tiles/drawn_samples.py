@@ -10,8 +10,8 @@ import psycopg
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import Integers, rates
 from observatory.store.counters import MAXIMUM_GAP, Floats
-from observatory.store.ingest.intervals import Intervals
 from observatory.store.queries import timeline
+from observatory.store.sample_intervals import SampleIntervals
 from observatory.wire.records import MetricType
 
 
@@ -28,7 +28,7 @@ def drawn_samples(
     rates are NaN. `found` is sorted by id.
     """
     cluster = scope.cluster
-    intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
+    intervals = SampleIntervals(cluster.identity_interval, cluster.metrics_interval)
     numbers = np.array([series.id for series in found], np.int64)
     usual = np.array([intervals.of(series.metric) for series in found], np.float64)
     is_counter = np.array([series.type == MetricType.COUNTER for series in found], bool)

@@ -70,7 +70,7 @@ def _summed(profile: ProfileBins, tile_id: TileId) -> ProfileBins:
 
 
 def stack_block(stacks: Sequence[tuple[int, str]]) -> bytes:
-    """Encode the rows of store.stacks.stack_frames."""
+    """Encode the rows of store.queries.stacks.stack_frames."""
     return encode_rows(STACK, stacks)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from observatory.clusters.models import Cluster
 from observatory.runs.discovery.discover import SHORTEST_RUN, drop_found_runs
 from observatory.runs.models import Run
-from observatory.store.ingest.client_runs import take_client_runs
+from observatory.store.client_runs import take_client_runs
 from observatory.store.times import from_seconds
 from observatory.wire.records import ClientRun
 from observatory.wire.runs import RUNNING

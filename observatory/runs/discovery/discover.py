@@ -18,8 +18,7 @@ from django.db.models import Q
 
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run, RunDiscovery
-from observatory.store.ingest.extent_update import SETTLING
-from observatory.store.queries.extents import Extent
+from observatory.store.queries.extents import SETTLING, Extent
 from observatory.store.queries.progress import agent_since
 from observatory.store.queries.state import last_samples
 from observatory.store.queries.windows.activity import (

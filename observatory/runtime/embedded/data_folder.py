@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import IO
 
-from observatory.config.environment import run_dir
+from observatory.base.environment import run_dir
 from observatory.runtime.embedded.account import Account
 from observatory.runtime.errors import StartupError
 from observatory.store.free_space import RESERVE

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from observatory.config.environment import SYSTEM_DATA_DIR
+from observatory.base.environment import SYSTEM_DATA_DIR
 from observatory.runtime.embedded.data_folder import SOFTWARE, DataFolder
 from observatory.runtime.errors import StartupError
 

@@ -19,15 +19,15 @@ from django.db.utils import Error as DatabaseError
 from django.utils.timezone import now
 
 from observatory.alerts.evaluation import health
+from observatory.base.redis_server import connect as connect_to_redis
 from observatory.clusters.agents import live_agents
 from observatory.clusters.formatting import format_age
 from observatory.clusters.models import Target
 from observatory.clusters.status import TAKEN_STREAMS
 from observatory.clusters.tokens import ingest_refusals
 from observatory.collect.quarantine.folder import files, folder
-from observatory.config.celery import app
-from observatory.config.redis_server import connect as connect_to_redis
 from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health.celery_ping import ping
 from observatory.store.connection import connect
 from observatory.store.engines import choose
 from observatory.store.free_space import DISK_FULL, is_reserve_used, storage_faults
@@ -138,7 +138,7 @@ def celery() -> CheckResult:
     since = "an hour" if age is None else f"{age:.1f} s"
     text = f"no heartbeat for {since}, {waiting:,} tasks waiting"
     try:
-        answers = bool(app.control.ping(timeout=2.0))
+        answers = ping(2.0)
     except (redis.RedisError, BrokerError, OSError) as error:
         return CheckResult("celery", False, f"{text}; no request is possible: {error}", "see redis")
     if answers:

@@ -10,8 +10,8 @@ from typing import Any
 
 import redis
 
+from observatory.base.redis_server import connect
 from observatory.collect.collector.heartbeat import HEARTBEAT
-from observatory.config.redis_server import connect
 
 READY = "observatory:ready:"
 BEAT = "observatory:beat"

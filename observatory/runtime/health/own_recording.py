@@ -11,10 +11,10 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils.timezone import now
 
+from observatory.base import redis_server
 from observatory.clusters.models import Cluster
 from observatory.clusters.own_cluster import own_cluster
 from observatory.clusters.tokens import ingest_refusals
-from observatory.config import redis_server
 from observatory.runtime.health import heartbeats as beats
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer

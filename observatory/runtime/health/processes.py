@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import redis
 from celery.exceptions import OperationalError as BrokerError
 
-from observatory.config import redis_server
-from observatory.config.celery import app
+from observatory.base import redis_server
 from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health.celery_ping import ping
 
 PING_TIMEOUT = 5.0
 """seconds"""
@@ -38,7 +38,7 @@ def collector() -> Life:
 def worker(name: str) -> Life:
     """Celery's worker `name`@HOST: it answers."""
     node = f"{name}@{socket.gethostname()}"
-    if app.control.ping(destination=[node], timeout=PING_TIMEOUT):
+    if ping(PING_TIMEOUT, [node]):
         return Life(True, f"{node} answers")
     return Life(False, f"{node} does not answer")
 
@@ -48,7 +48,7 @@ def beat() -> Life:
     age = beats.beat_age(redis_server.connect())
     if age is not None and age <= beats.MAXIMUM_BEAT_AGE:
         return Life(True, f"heartbeat {age:.0f} s ago")
-    if app.control.ping(timeout=PING_TIMEOUT):
+    if ping(PING_TIMEOUT):
         return Life(False, "no heartbeat, and a worker answers")
     return Life(True, "unknown: no worker answers")
 

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from django.urls import get_resolver
 
-from observatory.config.memory import use_allocator_settings
+from observatory.base.memory import use_allocator_settings
 
 MODULES = (
     *("celery.apps.worker", "celery.beat", "celery.concurrency.thread"),

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from observatory.config.environment import PACKAGE_DIR
+from observatory.base.environment import PACKAGE_DIR
 from observatory.runtime.embedded.account import NAME, Account
 from observatory.runtime.embedded.data_folder import HOME, DataFolder
 from observatory.runtime.errors import StartupError

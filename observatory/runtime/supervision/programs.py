@@ -77,7 +77,7 @@ def demo(folder: DataFolder, options: Options, token: str) -> Program:
 
 
 def _celery_worker(name: str, threads: int, *options: str) -> list[str]:
-    return python("observatory.runtime.celery_worker", name, str(threads), *options)
+    return python("observatory.config.celery_worker", name, str(threads), *options)
 
 
 def _worker_program(name: str, command: list[str], options: Options, **settings: str) -> Program:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psycopg
 import redis
 
-from observatory.config import redis_server
+from observatory.base import redis_server
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
 from observatory.runtime.embedded.valkey import Valkey

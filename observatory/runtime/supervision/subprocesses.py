@@ -8,8 +8,8 @@ import signal
 import sys
 from collections.abc import Callable
 
-from observatory.config.environment import CHECKOUT
-from observatory.config.memory import ALLOCATOR
+from observatory.base.environment import CHECKOUT
+from observatory.base.memory import ALLOCATOR
 
 PR_SET_PDEATHSIG = 1
 

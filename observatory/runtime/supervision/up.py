@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 
-from observatory.config.environment import secret_key
-from observatory.config.static.version import is_collected
+from observatory.base.environment import secret_key
+from observatory.base.static.version import is_collected
 from observatory.runtime.embedded.account import NAME, service_account
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.supervision import management, programs

@@ -100,12 +100,6 @@ LOCK = "SELECT FROM extent WHERE cluster_id = %s FOR UPDATE"
 """locks the extent until the transaction ends"""
 
 
-def has_agent(connection: psycopg.Connection, cluster: int) -> bool:
-    """Whether an agent reported of the cluster."""
-    found = connection.execute("SELECT FROM agent WHERE cluster_id = %s LIMIT 1", [cluster])
-    return found.fetchone() is not None
-
-
 def delete_scraped(connection: psycopg.Connection, engine: Engine, cluster: int, since: float) -> None:
     """Deletes what was scraped since `since` (seconds) and is now reported by the agent; locks the extent."""
     connection.execute(LOCK, [cluster])
@@ -151,13 +145,3 @@ def delete_scraped(connection: psycopg.Connection, engine: Engine, cluster: int,
            WHERE cluster_id = %(cluster)s AND (index + 1) << (level + 9) > %(microseconds)s""",
         parameters,
     )
-
-
-def silent(connection: psycopg.Connection, seconds: float) -> dict[int, float]:
-    """The time of the newest record of each cluster whose agents sent nothing for `seconds`."""
-    rows = connection.execute(
-        """SELECT cluster_id, extract(epoch FROM max(last))::float8 FROM agent
-           GROUP BY cluster_id HAVING max(heard) < now() - make_interval(secs => %s)""",
-        [seconds],
-    )
-    return dict(rows.fetchall())

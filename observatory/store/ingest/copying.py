@@ -14,6 +14,7 @@ import numpy as np
 import psycopg
 
 from observatory.store.ingest.batches.records import Array, Coded
+from observatory.store.times import EPOCH_2000
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 """and no flags, no extension of the header (PostgreSQL's documentation of COPY)"""
@@ -22,8 +23,6 @@ NULL = b"\xff\xff\xff\xff"
 JSONB_VERSION = b"\x01"
 PART = 250
 """rows that are encoded while the server stores the ones before: some 32 KiB of spans"""
-EPOCH_2000 = 946_684_800_000_000
-"""microseconds from 1970 to 2000, the epoch of PostgreSQL"""
 
 Fixed: TypeAlias = "Array"
 """values of a fixed width, none of them null, in the width of the table's column"""

@@ -12,14 +12,11 @@ from observatory.store.ingest.batches.records import Times
 from observatory.store.ingest.batches.validated import ValidatedBatch
 from observatory.store.maintenance.keyframes import drop_keyframes
 from observatory.store.maintenance.result_keyframes import drop_result_keyframes
-from observatory.store.queries.extents import EXTENT_COLUMNS, Extent
+from observatory.store.queries.extents import EXTENT_COLUMNS, SETTLING, Extent
 from observatory.store.queries.sums.declared import sum_layers_of
 from observatory.wire.layers import LAYERS
 from observatory.wire.metrics import TASKS_COMPUTED
 from observatory.wire.records import Action
-
-SETTLING = 30.0
-"""seconds before `committed` from which on the past is taken for closed (docs/architecture/replay.md)"""
 
 # xmin is the transaction that wrote the extent last: it changes when there is another writer
 UPDATE = f"""

@@ -11,7 +11,7 @@ from observatory.store.ingest.batches.records import Coded, Records
 from observatory.store.ingest.interning.lifetimes import Lane, Workers, all_alive
 from observatory.store.ingest.interning.names import Names
 from observatory.store.ingest.interning.series import SeriesTable
-from observatory.store.stacks import Stacks
+from observatory.store.ingest.interning.stacks import Stacks
 from observatory.store.texts import clean_name
 from observatory.wire.records import WorkerGone, WorkerSeen
 

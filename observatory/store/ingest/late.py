@@ -1,18 +1,13 @@
-"""Records that a batch had late records, for alerts/evaluation/late_data.py."""
+"""Notes that a batch had late records, as part of the writer's transaction."""
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import psycopg
-from django.db import connection as django_connection
 
 from observatory.store.ingest.batches.validated import ValidatedBatch
+from observatory.store.late_records import LATENESS
 from observatory.store.times import from_seconds
 
-LATENESS = 3.5
-"""seconds before `committed` until which records are not late: by then a collector has noticed that its
-scheduler hangs, and an agent has received the records of its workers"""
 ALERTED_KINDS = ("sample", "event", "log", "error")
 """the kinds of records that alerts are about"""
 
@@ -27,23 +22,3 @@ def note_late(connection: psycopg.Connection, batch: ValidatedBatch, committed_b
             "INSERT INTO late (cluster_id, since) VALUES (%s, %s)",
             [batch.cluster, from_seconds(earliest)],
         )
-
-
-def note_since(cluster: int, since: datetime) -> None:
-    """Records a late change that has no record of its own, such as the end of a run."""
-    with django_connection.cursor() as cursor:
-        cursor.execute("INSERT INTO late (cluster_id, since) VALUES (%s, %s)", [cluster, since])
-
-
-def with_late() -> list[int]:
-    """The clusters with late records since the last `take_late`."""
-    with django_connection.cursor() as cursor:
-        cursor.execute("SELECT DISTINCT cluster_id FROM late")
-        return [cluster for (cluster,) in cursor.fetchall()]
-
-
-def take_late(cluster: int) -> datetime | None:
-    """The earliest time of late records. These notes are deleted with Django's current transaction."""
-    with django_connection.cursor() as cursor:
-        cursor.execute("DELETE FROM late WHERE cluster_id = %s RETURNING since", [cluster])
-        return min((since for (since,) in cursor.fetchall()), default=None)

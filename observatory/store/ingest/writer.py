@@ -12,15 +12,15 @@ from typing import Any, Self
 
 import psycopg
 
+from observatory.store.client_runs import store_client_runs
 from observatory.store.connection import connect, database_error
 from observatory.store.engines import Engine, choose
 from observatory.store.free_space import require_free_space
 from observatory.store.ingest import extent_update
-from observatory.store.ingest.agents import LOCK, delete_scraped, has_agent, registered, registration
+from observatory.store.ingest.agents import LOCK, delete_scraped, registered, registration
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.records import Records
 from observatory.store.ingest.batches.validated import ValidatedBatch, validate
-from observatory.store.ingest.client_runs import store_client_runs
 from observatory.store.ingest.copying import copying
 from observatory.store.ingest.extent_update import (
     ExtentUpdate,
@@ -32,6 +32,7 @@ from observatory.store.ingest.extent_update import (
 from observatory.store.ingest.interning.lifetimes import MOST_LANES, MOST_LIFETIMES
 from observatory.store.ingest.interning.names import MOST_OF_BATCH, MOST_OF_CLUSTER
 from observatory.store.ingest.interning.references import References
+from observatory.store.ingest.interning.stacks import MOST_STACKS
 from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
 from observatory.store.ingest.late import note_late
@@ -46,8 +47,8 @@ from observatory.store.ingest.refused_rows import (
 )
 from observatory.store.ingest.source_limits import MOST_NAMES, SOURCE_LIMITS, Rows
 from observatory.store.keys import OTHER
+from observatory.store.queries.agents import has_agent
 from observatory.store.queries.extents import read_extent
-from observatory.store.stacks import MOST_STACKS
 from observatory.wire.dropped_records import DropReason
 
 log = logging.getLogger(__name__)

@@ -46,5 +46,11 @@ def agents_of(connection: psycopg.Connection, clusters: Sequence[int]) -> list[S
     ]
 
 
+def has_agent(connection: psycopg.Connection, cluster: int) -> bool:
+    """Whether an agent reported of the cluster."""
+    found = connection.execute("SELECT FROM agent WHERE cluster_id = %s LIMIT 1", [cluster])
+    return found.fetchone() is not None
+
+
 def _status(stored: Mapping[str, Any]) -> AgentStatus:
     return AgentStatus(**{name: value for name, value in stored.items() if name in STATUS_FIELDS})

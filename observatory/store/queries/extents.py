@@ -13,6 +13,8 @@ from django.db import connection as django_connection
 from observatory.store.engines import choose
 from observatory.store.schema.time_series import time_series
 
+SETTLING = 30.0
+"""seconds before `committed` from which on the past is taken for closed (docs/architecture/replay.md)"""
 EXTENT_COLUMNS = """extent.cluster_id, extent.first, extent.last, extent.committed, extent.version,
     extent.sequence, extent.spans, greatest(extent.tasks, extent.counted), extent.errors, extent.workers"""
 

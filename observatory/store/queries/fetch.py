@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 
-from observatory.store.ingest.copying import EPOCH_2000
+from observatory.store.times import EPOCH_2000
 
 Array = npt.NDArray[Any]
 

@@ -15,7 +15,7 @@ from observatory.alerts.models import Alert, Channel, Condition, Progress, Rule
 from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.conditions import RuleSpec
 from observatory.clusters.models import Cluster, Project, Target
-from observatory.store.ingest.late import LATENESS
+from observatory.store.late_records import LATENESS
 from observatory.wire.custom_metrics import METRIC
 from observatory.wire.records import Event, Sample, Series
 from tests.alerts.evaluation.conftest import (

@@ -6,7 +6,7 @@ from observatory.alerts.models import Alert, Channel, Delivery
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
-from observatory.store.ingest.late import with_late
+from observatory.store.late_records import with_late
 from observatory.wire.records import Event
 from tests.alerts.evaluation.conftest import (
     START,

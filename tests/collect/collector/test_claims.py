@@ -7,8 +7,8 @@ import contextlib
 
 import pytest
 
+from observatory.base.redis_server import connect_async
 from observatory.collect.collector.claims import DURATION, RENEWAL, Claims
-from observatory.config.redis_server import connect_async
 
 
 class SwallowingRedis:

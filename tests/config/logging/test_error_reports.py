@@ -16,7 +16,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from observatory import __version__
-from observatory.config.environment import start_error_reports
+from observatory.config.logging.setup import start_error_reports
 
 SENDER = """
 import asyncio, logging

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from observatory.config.environment import choice
+from observatory.base.environment import choice
 from observatory.config.logging.format import Json, Line
 
 ALL_PROCESSES = """

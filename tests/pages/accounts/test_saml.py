@@ -21,8 +21,8 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 from playwright.sync_api import Browser
 
+from observatory.base.sign_in.saml import saml
 from observatory.clusters.models import GroupRole, Membership
-from observatory.config.sign_in.saml import saml
 from tests.browser.observatory import ROOT, free_port
 from tests.pages.accounts.single_sign_on import GROUPS, tables
 from tests.programs import Process, listens, program
@@ -293,7 +293,7 @@ def test_the_addresses_of_the_site_are_those_of_its_public_url(monkeypatch: pyte
 def test_without_the_library_the_start_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     find: Callable[..., Any] = importlib.util.find_spec
     monkeypatch.setattr(
-        "observatory.config.sign_in.saml.find_spec", lambda name: None if name == "onelogin" else find(name)
+        "observatory.base.sign_in.saml.find_spec", lambda name: None if name == "onelogin" else find(name)
     )
     with pytest.raises(ImproperlyConfigured, match=re.escape("pip install 'dask-observatory[saml]'")):
         configured(monkeypatch, COMPLETE)

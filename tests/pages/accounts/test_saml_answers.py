@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.core.cache import cache
 
-from observatory.config.sign_in.saml import Saml
+from observatory.base.sign_in.saml import Saml
 from observatory.pages.accounts.single_sign_on.saml.answers import Answer, checked
 from observatory.pages.accounts.single_sign_on.saml.attributes import identity_of
 from observatory.pages.accounts.single_sign_on.saml.authn_request import request_to

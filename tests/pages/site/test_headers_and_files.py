@@ -14,10 +14,10 @@ from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.test import Client, RequestFactory
 
+from observatory.base.static.bundle import BUNDLED, bundle, bundle_of
+from observatory.base.static.version import is_collected, static_version
 from observatory.clusters.accounts.sign_in_links import sign_in_path
-from observatory.config.static.bundle import BUNDLED, bundle, bundle_of
-from observatory.config.static.server import StaticFiles
-from observatory.config.static.version import is_collected, static_version
+from observatory.config.http.static_files import StaticFiles
 from observatory.pages.site.errors import server_error
 from observatory.pages.site.static import CompressedStorage
 from tests.world import World

@@ -33,7 +33,6 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.clusters.models import Cluster
-from observatory.store.ingest.intervals import ALWAYS_SENT, SENT_ON_CHANGE, Intervals
 from observatory.store.queries.alerts.series import (
     StoredSeries,
     WorkerLifetime,
@@ -42,6 +41,7 @@ from observatory.store.queries.alerts.series import (
     series_within,
     workers_within,
 )
+from observatory.store.sample_intervals import ALWAYS_SENT, SENT_ON_CHANGE, SampleIntervals
 
 MIN_STALENESS = 15.0
 """seconds"""
@@ -68,7 +68,7 @@ class WindowData:
         self._samples_of: dict[str, MetricSamples] = {}
         self._since: dict[str, int] = {}
         """for each metric, the time from which on its samples have been read"""
-        self._intervals = Intervals(cluster.identity_interval, cluster.metrics_interval)
+        self._intervals = SampleIntervals(cluster.identity_interval, cluster.metrics_interval)
 
     @property
     def began(self) -> int:

@@ -4,8 +4,9 @@
 than the metric's staleness: three sampling intervals, at least 15 s. After that, and where a sample is NaN,
 there is no data. A series ends with its worker or cluster.
 
-**Counters that agents send only when they change** (`intervals.py`) are treated as if they were sent again,
-with the same value, whenever the cluster reports its threads. They end when the cluster is no longer heard.
+**Counters that agents send only when they change** (`sample_intervals.py`) are treated as if they were sent
+again, with the same value, whenever the cluster reports its threads. They end when the cluster is no longer
+heard.
 
 **Rate and change** are computed at each sample's time t and are valid as long as the sample. They start from
 the value that the series had at t − window, or from its first sample after that. A single sample gives no

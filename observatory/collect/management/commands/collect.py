@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from observatory.base.memory import prepare_for_hours
 from observatory.collect.collector.collector import collect
-from observatory.config.memory import prepare_for_hours
 
 
 class Command(BaseCommand):

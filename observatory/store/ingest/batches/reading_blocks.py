@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 
+from observatory.store.block_size import MAXIMUM_CONTAINERS
 from observatory.store.ingest.batches.records import (
     NUMPY,
     Array,
@@ -25,27 +26,9 @@ from observatory.wire.blocks import Block
 from observatory.wire.kind import Field, Kind, Type
 from observatory.wire.kinds import KINDS
 
-MAXIMUM_CONTAINERS = 100_000
-"""JSON objects and lists in a column: more take more memory and time than a batch may"""
 NAMES = ("prefixes", "groups", "of")
 EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 """seconds; as wire.records.is_time"""
-
-
-def stored_characters(block: Block) -> int:
-    """The characters of the rows' texts: a text that many rows share counts for each of them."""
-    total = 0
-    for column in block.columns.values():
-        if column.values is not None and block.rows:
-            lengths = np.fromiter(map(len, column.values), np.int64, len(column.values))
-            total += int(lengths[np.frombuffer(column.data, "<u4", block.rows)].sum())
-    return total
-
-
-def json_containers(block: Block, names: Iterable[str]) -> int:
-    """The objects and lists in the JSON texts of the named columns; brackets within texts count, too."""
-    columns = [block.columns[name] for name in names if name in block.columns]
-    return sum(text.count("[") + text.count("{") for column in columns for text in column.values or ())
 
 
 def records_of_block(block: Block) -> tuple[Records, int]:

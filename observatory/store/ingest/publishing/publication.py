@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from prometheus_client import Counter
 
 from observatory.store.counters import counter_rates
 from observatory.store.ingest.batches.records import Array
-from observatory.store.ingest.intervals import Intervals
 from observatory.store.ingest.publishing.committed import (
     Committed,
     Item,
@@ -23,13 +22,14 @@ from observatory.store.ingest.publishing.committed import (
     StoredProfiles,
     StoredSpans,
 )
+from observatory.store.live_frames import group_of, joined
+from observatory.store.sample_intervals import SampleIntervals
 from observatory.store.timeline_blocks import encode_block, extent_block
 from observatory.wire.layers import ALL, BAND, OF_WORKERS, SPANS, band_layer
 from observatory.wire.timeline_blocks import EVENT, ITEMS, PROFILE_ROWS, SERIES_BIN, SPAN
 
 log = logging.getLogger(__name__)
 
-FRAME_BYTES = 1_000_000
 SPANS_PER_BLOCK = 5_000
 """a span of a usual key has under 200 bytes"""
 STACKS_PER_BLOCK = 30_000
@@ -42,20 +42,15 @@ Columns = dict[str, Any]
 LOST = Counter("observatory_live_frames_lost_total", "Frames of live blocks that open pages didn't get")
 
 
-def group_of(cluster: int) -> str:
-    """The Channels group of a cluster's open pages. Its messages: {"type": "live.frame", "data": bytes}."""
-    return f"cluster.{cluster}"
-
-
 async def publish(
-    committed: Committed, status: Mapping[str, Any] | None = None, intervals: Intervals | None = None
+    committed: Committed, status: Mapping[str, Any] | None = None, intervals: SampleIntervals | None = None
 ) -> None:
     """Sends the frames of a committed batch. Errors are logged, and the lost frames counted in LOST.
 
     `status` has the values of the extent block from Django: ended (seconds or None), end_reason, stream.
     What the caller doesn't know stays as open pages have it.
     """
-    sent = list(frames(committed, status or {}, intervals or Intervals()))
+    sent = list(frames(committed, status or {}, intervals or SampleIntervals()))
     layer = get_channel_layer()
     for number, data in enumerate(sent):
         try:
@@ -68,32 +63,18 @@ async def publish(
 
 
 def publish_sync(
-    committed: Committed, status: Mapping[str, Any] | None = None, intervals: Intervals | None = None
+    committed: Committed, status: Mapping[str, Any] | None = None, intervals: SampleIntervals | None = None
 ) -> None:
     """As `publish`, for a thread without an event loop."""
     async_to_sync(publish)(committed, status, intervals)
 
 
-def frames(committed: Committed, status: Mapping[str, Any], intervals: Intervals) -> Iterator[bytes]:
+def frames(committed: Committed, status: Mapping[str, Any], intervals: SampleIntervals) -> Iterator[bytes]:
     """The committed batch as frames of about FRAME_BYTES; the extent is the last block of the last one."""
     return joined(_blocks(committed, status, intervals))
 
 
-def joined(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The parts in order, joined to frames of at most FRAME_BYTES, or one part where that is longer."""
-    frame: list[bytes] = []
-    size = 0
-    for part in parts:
-        if frame and size + len(part) > FRAME_BYTES:
-            yield b"".join(frame)
-            frame, size = [], 0
-        frame.append(part)
-        size += len(part)
-    if frame:
-        yield b"".join(frame)
-
-
-def rates(samples: LiveSamples, intervals: Intervals) -> Array:
+def rates(samples: LiveSamples, intervals: SampleIntervals) -> Array:
     """Return the values to draw: a gauge's value, a counter's rate per second (NaN if unknown)."""
     interval = samples.metric.numbers(intervals.of, np.float64)  # type: ignore[arg-type]
     elapsed = samples.time - samples.previous_time
@@ -101,7 +82,7 @@ def rates(samples: LiveSamples, intervals: Intervals) -> Array:
     return np.where(samples.counter, rate, samples.value)
 
 
-def _blocks(committed: Committed, status: Mapping[str, Any], intervals: Intervals) -> Iterator[bytes]:
+def _blocks(committed: Committed, status: Mapping[str, Any], intervals: SampleIntervals) -> Iterator[bytes]:
     series = [{**item, "interval": intervals.of(item["metric"])} for item in committed.series]
     items: dict[str, list[Item]] = {
         "worker": committed.workers,
@@ -139,7 +120,7 @@ def _span_block(spans: StoredSpans, rows: Array, band: int) -> bytes:
     return encode_block(SPAN, {**columns, **texts}, {"layer": band_layer(SPANS, band)})
 
 
-def _bin_blocks(samples: LiveSamples, is_large: bool, intervals: Intervals) -> Iterator[bytes]:
+def _bin_blocks(samples: LiveSamples, is_large: bool, intervals: SampleIntervals) -> Iterator[bytes]:
     """Of each band of each layer; of a large cluster, of all workers together too."""
     values = rates(samples, intervals)
     known = ~samples.counter | ~np.isnan(values)

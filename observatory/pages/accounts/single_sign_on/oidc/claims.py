@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from observatory.config.sign_in.oidc import Oidc
+from observatory.base.sign_in.oidc import Oidc
 from observatory.pages.accounts.single_sign_on.identity import Identity, groups_in
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from requests import RequestException
 
-from observatory.config.sign_in.oidc import Oidc
+from observatory.base.sign_in.oidc import Oidc
 from observatory.pages.accounts.single_sign_on.beginning import only_next
 from observatory.pages.accounts.single_sign_on.refusal import failed
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from observatory.config.sign_in.saml import Saml
+from observatory.base.sign_in.saml import Saml
 from observatory.pages.accounts.single_sign_on.saml.attributes import Person, first_text, texts
 from observatory.pages.accounts.single_sign_on.saml.document import Refused, clean
 from observatory.pages.accounts.single_sign_on.saml.metadata import IdentityProvider

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from observatory.config.sign_in.saml import Saml
+from observatory.base.sign_in.saml import Saml
 from observatory.pages.accounts.single_sign_on.identity import Identity, groups_in
 
 Values = dict[str, list[Any]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from observatory.config.sign_in.saml import Saml
+from observatory.base.sign_in.saml import Saml
 from observatory.pages.accounts.single_sign_on.saml.metadata import IdentityProvider
 from observatory.pages.accounts.single_sign_on.saml.toolkit import AuthnRequest, toolkit_settings
 

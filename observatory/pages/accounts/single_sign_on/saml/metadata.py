@@ -15,8 +15,8 @@ import requests
 from cryptography.x509 import load_der_x509_certificate
 from django.core.cache import cache
 
-from observatory.config.sign_in.oidc import SECURE
-from observatory.config.sign_in.saml import Saml
+from observatory.base.sign_in.oidc import SECURE
+from observatory.base.sign_in.saml import Saml
 from observatory.pages.accounts.single_sign_on.saml.toolkit import Xml, XMLSyntaxError
 
 REDIRECT = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect"

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from observatory.config.sign_in.saml import INSTALL, Saml
+from observatory.base.sign_in.saml import INSTALL, Saml
 
 try:
     from lxml.etree import XMLSyntaxError

@@ -24,7 +24,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from observatory.config.sign_in.saml import Saml
+from observatory.base.sign_in.saml import Saml
 from observatory.pages.accounts.single_sign_on.beginning import only_next
 from observatory.pages.accounts.single_sign_on.refusal import failed
 from observatory.pages.accounts.single_sign_on.saml.answers import Answer, checked

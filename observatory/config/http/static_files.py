@@ -19,9 +19,9 @@ from django.conf import settings
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import NOT_ALLOWED_RESPONSE, Response
 
+from observatory.base.static.bundle import BUNDLED, bundle, bundle_of
+from observatory.base.static.version import is_collected
 from observatory.config.http.body_limit import Application, Receive, Send
-from observatory.config.static.bundle import BUNDLED, bundle, bundle_of
-from observatory.config.static.version import is_collected
 
 REQUEST_HEADERS = {
     b"accept-encoding": "HTTP_ACCEPT_ENCODING",

@@ -15,7 +15,7 @@ SCRAPED = frozenset(metric.name for metric in METRICS.values() if metric.is_scra
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class SampleIntervals:
     """Seconds between two samples, from the settings of the cluster's target."""
 
     identity: float = 1.0

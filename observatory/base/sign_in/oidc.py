@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 
-from observatory.config.environment import text, words
+from observatory.base.environment import text, words
 
 SECURE = re.compile(
     r"https://[^\s/?#@]+(/[^\s?#]*)?|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^\s?#]*)?"

@@ -4,11 +4,11 @@ import os
 import subprocess
 import sys
 
-from observatory.config.memory import ALLOCATOR
+from observatory.base.memory import ALLOCATOR
 
 GROWTH = """
 import gc
-from observatory.config.memory import prepare_for_hours
+from observatory.base.memory import prepare_for_hours
 kept = [[] for _ in range({startup})]
 if {prepared}:
     prepare_for_hours()
@@ -21,7 +21,7 @@ print(gc.get_stats()[2]["collections"] - before)
 """
 ANSWER = """
 import gc, psutil
-from observatory.config.memory import prepare_for_hours
+from observatory.base.memory import prepare_for_hours
 if {prepared}:
     prepare_for_hours()
 before = psutil.Process().memory_info().rss

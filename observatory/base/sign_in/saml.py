@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 
-from observatory.config.environment import boolean, text, words
-from observatory.config.sign_in.oidc import SECURE
+from observatory.base.environment import boolean, text, words
+from observatory.base.sign_in.oidc import SECURE
 
 ENTITY_ID = re.compile(r"[^\s\"'<>&]{1,1024}")
 """python3-saml writes ids into XML as they are"""

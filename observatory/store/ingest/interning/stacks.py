@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import psycopg
 
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
 from observatory.store.keys import OTHER
-from observatory.store.times import from_microseconds
 
 MOST_STACKS = 100_000
 """of a cluster; further ones are stored as OTHER_STACK"""
@@ -82,45 +81,6 @@ class Stacks:
     def id_of(self, stack: str) -> int:
         """Of a stack that was interned."""
         return self._ids[identity(stack)]
-
-
-def stack_frames(
-    connection: psycopg.Connection, cluster: int, stacks: Sequence[int]
-) -> list[tuple[int, str]]:
-    """Return (id, frames) of the given stacks that exist, sorted by id; frames are one per line."""
-    return connection.execute(
-        "SELECT id, frames FROM stack WHERE cluster_id = %s AND id = ANY(%s) ORDER BY id",
-        [cluster, list(stacks)],
-    ).fetchall()
-
-
-def stack_counts(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int
-) -> list[tuple[int, bool, str, int, int]]:
-    """Count the samples of each stack in [start, stop) (microseconds), most frequent first.
-
-    Rows: source, whether it is the scheduler's, prefix (or empty), stack, count.
-    """
-    return connection.execute(
-        """SELECT source, worker_id IS NULL, coalesce(prefix.name, ''), stack_id, sum(count)::bigint
-           FROM profile LEFT JOIN prefix ON prefix.id = prefix_id
-           WHERE profile.cluster_id = %s AND time >= %s AND time < %s
-           GROUP BY source, worker_id IS NULL, prefix.name, stack_id
-           ORDER BY sum(count) DESC, stack_id""",
-        [cluster, from_microseconds(start), from_microseconds(stop)],
-    ).fetchall()
-
-
-def stacks_seen_between(
-    connection: psycopg.Connection, cluster: int, stacks: Sequence[int], start: int, stop: int
-) -> list[int]:
-    """Return the given stacks that were sampled in [start, stop) (microseconds)."""
-    rows = connection.execute(
-        """SELECT DISTINCT stack_id FROM profile
-           WHERE cluster_id = %s AND time >= %s AND time < %s AND stack_id = ANY(%s)""",
-        [cluster, from_microseconds(start), from_microseconds(stop), list(stacks)],
-    )
-    return [stack for (stack,) in rows]
 
 
 def identity(stack: str) -> uuid.UUID:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ninja.responses import NinjaJSONEncoder
 
-from observatory.config.http.api_response import ApiResponse, encode_json
+from observatory.base.api_response import ApiResponse, encode_json
 
 
 class Color(StrEnum):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from observatory.config import environment
+from observatory.base import environment
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from observatory.config.variables import KNOWN, unknown_variables
+from observatory.base.variables import KNOWN, unknown_variables
 
 ROOT = Path(__file__).parent.parent.parent
 OF_AGENTS = {f"OBSERVATORY_{name}" for name in ("LABELS", "NAME", "RELEASE", "TOKEN", "URL")}

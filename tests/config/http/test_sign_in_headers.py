@@ -15,8 +15,8 @@ from django.core.exceptions import ImproperlyConfigured
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from observatory.base.environment import groups_header, sign_in_header
 from observatory.clusters.models import GroupRole, Membership
-from observatory.config.environment import groups_header, sign_in_header
 from tests.browser.observatory import free_port
 from tests.web_process import web_process
 from tests.world import World

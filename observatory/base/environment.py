@@ -211,17 +211,3 @@ def _postgresql(variable: str, url: str) -> dict[str, Any] | None:
     if parsed.get("ENGINE") != "django.db.backends.postgresql":
         raise ImproperlyConfigured(f"{variable} must be that of a PostgreSQL: postgresql://user@host/name")
     return parsed
-
-
-def start_error_reports(dsn: str, environment: str) -> None:
-    """Report errors of this process to the Sentry of a DSN."""
-    try:
-        from observatory.config.logging.error_reports import start
-    except ModuleNotFoundError as error:
-        raise ImproperlyConfigured(
-            f"OBSERVATORY_SENTRY_DSN needs {error.name}: pip install 'dask-observatory[sentry]'"
-        ) from None
-    try:
-        start(dsn, environment)
-    except ValueError as error:
-        raise ImproperlyConfigured(f"OBSERVATORY_SENTRY_DSN is not valid: {error}") from None

@@ -9,7 +9,7 @@ import pytest
 from django.conf import LazySettings
 from playwright.sync_api import Page
 
-from observatory.config.static.bundle import BUNDLED, BundleError, bundle, minified
+from observatory.base.static.bundle import BUNDLED, BundleError, bundle, minified
 from tests.world import World, make_run
 
 READY = "() => document.documentElement.dataset.ready === '1'"

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from observatory.config.environment import text, words
+from observatory.base.environment import text, words
 
 if TYPE_CHECKING:  # the supervisor of `up` reads the settings, and needs no Redis
     import redis
@@ -60,7 +60,7 @@ class RedisServer:
         backend = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": self.url}
         if not self.sentinels:
             return backend
-        return {**backend, "OPTIONS": {"pool_class": "observatory.config.redis_master.MasterPool"}}
+        return {**backend, "OPTIONS": {"pool_class": "observatory.base.redis_master.MasterPool"}}
 
     def channel_host(self) -> str | dict[str, Any]:
         """The host of the channel layer."""
@@ -149,7 +149,7 @@ def connect() -> redis.Redis:
     server = settings.REDIS
     if not server.sentinels:
         return redis.Redis.from_url(server.url, **TIMEOUTS)
-    from observatory.config.redis_master import MasterPool
+    from observatory.base.redis_master import MasterPool
 
     return redis.Redis.from_pool(MasterPool.from_url(server.url, **TIMEOUTS))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from observatory.config.redis_server import redis_server
+from observatory.base.redis_server import redis_server
 from tests.browser.observatory import ROOT
 from tests.sentinels import SERVICE, Sentinels, sentinels
 
@@ -23,7 +23,7 @@ django.setup()
 from channels.layers import get_channel_layer
 from django.core.cache import cache
 from observatory.config.celery import app
-from observatory.config.redis_server import connect, connect_async
+from observatory.base.redis_server import connect, connect_async
 
 async def by_asyncio():
     layer = get_channel_layer()

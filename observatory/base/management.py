@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
-from observatory.config.environment import use_data_dir
+from observatory.base.environment import use_data_dir
 
 
 def execute(program: str, arguments: Sequence[str]) -> None:

@@ -1,0 +1,1 @@
+"""Settings of those who sign people in: OpenID Connect and SAML."""

@@ -1,1 +1,0 @@
-"""Settings of those who sign people in: OpenID Connect, SAML, the headers of a proxy."""
