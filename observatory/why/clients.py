@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -17,8 +16,6 @@ KINDS = {
     ThreadKind.OPTIMIZING: OPTIMIZING,
     ThreadKind.CLIENT_CODE: CODE,
 }
-Part = tuple[ThreadKind, int, int]
-"""kind, start, stop (microseconds)"""
 
 
 class Clients:
@@ -33,27 +30,6 @@ class Clients:
         found = {kind: times.where(activity == ACTIVITIES.index(name)) for kind, name in KINDS.items()}
         found[ThreadKind.SENDING] = _until_received(found[ThreadKind.SENDING], received)
         return cls(found)
-
-    def parts(self, start: int, stop: int) -> Iterator[Part]:
-        """[start, stop) divided by what clients did, the latest first; NOTHING: that isn't known."""
-        edges, kinds = self._division
-        first = int(np.searchsorted(edges, start, side="right"))
-        last = int(np.searchsorted(edges, stop, side="left"))
-        for place in range(last, first - 1, -1):
-            begin = max(start, int(edges[place - 1])) if place > 0 else start
-            yield kinds[place], begin, stop
-            stop = begin
-
-    @cached_property
-    def _division(self) -> tuple[Integers, list[ThreadKind]]:
-        """Times at which something else begins, and the kind before each of them and after the last."""
-        times = list(self.times.values())
-        edges = np.unique(np.concatenate([part for some in times for part in (some.start, some.stop)]))
-        found = np.full(max(len(edges) - 1, 0), len(OF_CLIENTS))
-        for place in range(len(OF_CLIENTS) - 1, -1, -1):
-            found[times[place].counts(edges) > 0] = place
-        kinds = [(*OF_CLIENTS, ThreadKind.NOTHING)[place] for place in found]
-        return edges, [ThreadKind.NOTHING, *kinds, ThreadKind.NOTHING] if len(edges) else [ThreadKind.NOTHING]
 
 
 def _until_received(sending: Intervals, received: Integers) -> Intervals:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +61,30 @@ class Intervals:
         is_first = np.concatenate([[True], start[1:] > stop[:-1]])
         is_last = np.concatenate([is_first[1:], [True]])
         return Intervals(start[is_first], stop[is_last])
+
+    def divided(self, start: int, stop: int) -> Iterator[tuple[bool, int, int]]:
+        """[start, stop) by whether they, which are separate and in order, cover it: the latest part first."""
+        first = int(self.stop.searchsorted(start, side="right"))
+        last = int(self.start.searchsorted(stop, side="left"))
+        for place in range(last - 1, first - 1, -1):
+            begin, end = max(start, int(self.start[place])), min(stop, int(self.stop[place]))
+            yield False, end, stop
+            yield True, begin, end
+            stop = begin
+        yield False, start, stop
+
+    def without(self, others: Intervals) -> Intervals:
+        """What `others` leave of them; both are separate and in order."""
+        edges = np.unique(np.concatenate([self.start, self.stop, others.start, others.stop]))
+        is_left = self.covers(edges) & ~others.covers(edges) if len(edges) else np.zeros(0, np.bool_)
+        return Intervals(edges[:-1][is_left], edges[1:][is_left]).union()
+
+
+def joined(parts: Sequence[Intervals]) -> Intervals:
+    """All of them, in the order of the parts."""
+    return Intervals(
+        np.concatenate([part.start for part in parts]), np.concatenate([part.stop for part in parts])
+    )
 
 
 @dataclass(frozen=True, slots=True)

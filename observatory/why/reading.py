@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import fields, replace
 
 import numpy as np
 import psycopg
 
-from observatory.store.connection import connect
 from observatory.store.queries.fetch import Array
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.dependencies import needs_of_groups, needs_of_tasks
 from observatory.why.clients import Clients
+from observatory.why.clocks import corrected
 from observatory.why.intervals import Intervals
 from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
-from observatory.why.thread_times.assignments import DEATH
-from observatory.wire.records import Action, Status
+from observatory.wire.records import Status
 
 MOST_EDGES = 5_000_000
 """between tasks, that are read"""
 
 
 def read_records(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
-    """Read the records of [start, stop) (microseconds)."""
+    """Read the records of [start, stop) (microseconds), with the times of workers corrected (clocks.py)."""
     rows = store.transitions(connection, cluster, start, stop)
-    return _with_transitions(connection, cluster, _records(connection, cluster, start, stop), rows)
+    records = _records(connection, cluster, start, stop)
+    return corrected(_with_transitions(connection, cluster, records, rows))
 
 
 def read_accounted(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
@@ -37,30 +36,9 @@ def read_accounted(connection: psycopg.Connection, cluster: int, start: int, sto
 def read_for_path(
     connection: psycopg.Connection, cluster: int, start: int, stop: int
 ) -> tuple[Records, Graph]:
-    """Read as `read_accounted` does what a critical path is found from: not all transitions."""
-    with ThreadPoolExecutor(1) as pool:
-        # each takes PostgreSQL a second for a million tasks
-        waiting = pool.submit(_before_computing, cluster, start, stop)
-        records = _records(connection, cluster, start, stop)
-        graph = read_graph(connection, cluster, records)
-        rows = [waiting.result(), *_of_results(connection, cluster, records)]
-    joined = {name: np.concatenate([part[name] for part in rows]) for name in rows[0]}
-    return _accounted(connection, cluster, _with_transitions(connection, cluster, records, joined)), graph
-
-
-def _before_computing(cluster: int, start: int, stop: int) -> dict[str, Array]:
-    with connect() as connection:
-        return store.transitions_before_computing(connection, cluster, start, stop)
-
-
-def _of_results(connection: psycopg.Connection, cluster: int, records: Records) -> Iterator[dict[str, Array]]:
-    """The other transitions, of tasks that may have computed again."""
-    tasks = np.sort(records.spans.task[records.spans.action == Action.COMPUTE])
-    repeated = np.unique(tasks[1:][tasks[1:] == tasks[:-1]]).tolist()
-    ends = np.array([worker.stop for worker in records.workers if worker.has_ended], np.int64)
-    lost = Intervals.of(ends, ends + DEATH).union()
-    deaths = list(zip(lost.start.tolist(), lost.stop.tolist(), strict=True))
-    return store.transitions_of_results(connection, cluster, records.start, records.stop, repeated, deaths)
+    """Read what a critical path is found from."""
+    records = read_accounted(connection, cluster, start, stop)
+    return records, read_graph(connection, cluster, records)
 
 
 def read_graph(connection: psycopg.Connection, cluster: int, records: Records) -> Graph:
@@ -96,6 +74,7 @@ def _records(connection: psycopg.Connection, cluster: int, start: int, stop: int
             is_error=spans["status"] == Status.ERROR,
             nbytes=spans["nbytes"],
             times=Intervals.of(spans["start"], spans["stop"]),
+            recorded_start=spans["start"],
         ),
         Transitions.none(),
         _of_workers(store.received(connection, cluster, start, stop)),

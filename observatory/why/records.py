@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,6 +48,8 @@ class Spans:
     nbytes: Integers
     """size of the task's result"""
     times: Intervals
+    recorded_start: Integers
+    """as it is stored: `times` are corrected (clocks.py)"""
 
     def __len__(self) -> int:
         return len(self.worker)
@@ -63,6 +66,7 @@ class Spans:
             self.is_error[condition],
             self.nbytes[condition],
             self.times.where(condition),
+            self.recorded_start[condition],
         )
 
 
@@ -108,11 +112,19 @@ class Records:
     """that workers received"""
     pauses: OfWorkers
     clients: Clients = field(default_factory=lambda: Clients({}))
+    clock_errors: Mapping[int, int] = field(default_factory=dict)
+    """by how much times of a worker can differ from the scheduler's, where they do"""
 
     @property
     def has_agent(self) -> bool:
         """Whether an agent recorded the window: stock endpoints don't tell of transitions."""
         return len(self.transitions) > 0
+
+    def clock_errors_of(self, workers: Integers) -> Integers:
+        ids = np.array(sorted(self.clock_errors), np.int64)
+        errors = np.array([*(self.clock_errors[id] for id in ids.tolist()), 0], np.int64)
+        place = np.searchsorted(ids, workers)
+        return np.where(np.isin(workers, ids), errors[place], 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ def recorded(
             is_error=np.array([row[5] for row in spans], np.bool_),
             nbytes=whole(SIZE for _ in spans),
             times=Intervals(micro(row[3] for row in spans), micro(row[4] for row in spans)),
+            recorded_start=micro(row[3] for row in spans),
         ),
         Transitions(
             task=whole(row[0] for row in transitions),

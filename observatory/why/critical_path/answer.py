@@ -93,7 +93,9 @@ def _pieces(
 ) -> list[Item]:
     places = sorted({piece.place for piece in pieces} - {NONE})
     spans = computing.where(np.array(places, np.int64))
-    keys = keys_of_computations(connection, scope.cluster.pk, spans.lane.tolist(), spans.times.start.tolist())
+    keys = keys_of_computations(
+        connection, scope.cluster.pk, spans.lane.tolist(), spans.recorded_start.tolist()
+    )
     key_of = dict(zip(places, keys, strict=True))
     return [_piece(scope, computing, piece, key_of.get(piece.place)) for piece in pieces]
 

@@ -12,18 +12,22 @@ from functools import cached_property
 
 import numpy as np
 
+from observatory.why.clocks import UNKNOWN, SchedulerTimes
+from observatory.why.critical_path.hindrances import Hindrances
 from observatory.why.critical_path.predecessors import NONE, LastEnded, needed_computations, previous_of
 from observatory.why.critical_path.waits import RowsOfTasks, StaysOfTasks, WaitsOfWorkers
+from observatory.why.intervals import Integers
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import (
-    CLOCKS,
     MEMORY,
     NO_WORKER,
     PROCESSING,
     QUEUED,
     WAITING,
     is_repeated,
+    stays,
 )
+from observatory.why.thread_times.cluster_kinds import ClusterKinds
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.wire.records import Action
 
@@ -47,19 +51,28 @@ class CriticalPath:
 
     def __init__(self, records: Records, graph: Graph) -> None:
         self._start, self.stop = records.start, records.stop
-        self._clients = records.clients
+        known = stays(records)
+        self._cluster = ClusterKinds.of(records, known)
+        self._hindrances = Hindrances(records, known)
         self.computing = records.spans.where(records.spans.action == Action.COMPUTE)
         times = self.computing.times
         self._began, self._ended = times.start, times.stop
         self._is_repeated = is_repeated(self.computing)
-        self.needed = needed_computations(self.computing, graph)
+        self._error = records.clock_errors_of(self.computing.worker)
+        self.needed = needed_computations(self.computing, graph, self._error)
         self.previous = previous_of(self.computing.lane, self.computing.times.start)
-        self._last = LastEnded(np.zeros(len(self.computing), np.int64), self._ended)
-        self._last_on_worker = LastEnded(self.computing.worker, self._ended)
+        self._heard = self._heard_of(records)
+        self._last = LastEnded(np.zeros(len(self.computing), np.int64), self._heard)
+        self._last_on_worker = LastEnded(self.computing.worker, self._heard)
         self._stays = StaysOfTasks(records.transitions, records.start)
         self._waits = WaitsOfWorkers(records)
-        self._died = {one.id for one in records.workers if one.has_ended}
+        self._workers = {one.id: one for one in records.workers}
         self._pieces: list[Piece] = []
+
+    def _heard_of(self, records: Records) -> Integers:
+        """When the scheduler heard that each computation had ended, or the earliest time that it can have."""
+        reported = SchedulerTimes.of(self.computing, records.transitions).reported
+        return np.where(reported < UNKNOWN, reported, self._ended - self._error)
 
     @cached_property
     def _attempts(self) -> RowsOfTasks:
@@ -94,11 +107,13 @@ class CriticalPath:
 
     def _add(self, kind: ThreadKind, start: int, stop: int, place: int) -> None:
         start = max(start, self._start)
-        if kind is not ThreadKind.NOTHING:
-            self._add_piece(kind, start, stop, place)
-        elif start < stop:
-            for part, first, last in self._clients.parts(start, stop):
+        parts = self._cluster.kinds_in(start, stop) if kind is ThreadKind.NOTHING else [(kind, start, stop)]
+        for part, first, last in parts if start < stop else ():
+            if part is not ThreadKind.SCHEDULER:
                 self._add_piece(part, first, last, place)
+                continue
+            for hindered, begin, end in self._hindrances.parts(first, last):
+                self._add_piece(hindered, begin, end, place)
 
     def _add_piece(self, kind: ThreadKind, start: int, stop: int, place: int) -> None:
         if start >= stop:
@@ -111,66 +126,80 @@ class CriticalPath:
     def _before(self, place: int, time: int) -> tuple[int, int]:
         """What a computation waited for before `time`: another computation, and when that ended."""
         worker, task = int(self.computing.worker[place]), int(self.computing.task[place])
-        is_first, lost = True, ThreadKind.NOTHING
-        for state, on, began in self._stays.before(task, time, worker):
+        after, lost = NONE, ThreadKind.NOTHING
+        latest = int(self._began[place] + self._error[place])
+        for state, on, began in self._stays.before(task, latest, worker):
             found = NONE
-            if state == PROCESSING and is_first:
+            if state == PROCESSING and after == NONE:
                 found, time = self._on_worker(place, began, time)
+            elif state == after == PROCESSING:  # it was stolen when there was room
+                found, time = self._queued(place, worker, began, time)
             elif state == PROCESSING:
                 found, time = self._before_this_attempt(place, on, began, time)
             elif state in (QUEUED, NO_WORKER):
-                freed = self._ended_before(self._last_on_worker, worker, time)
-                found, time = self._at_scheduler(place, freed, began, time)
+                found, time = self._queued(place, worker, began, time)
             elif state == WAITING:
-                found, time = self._at_scheduler(place, self._last_needed(place, time), began, time)
-            elif time - began > CLOCKS:
+                found, time = self._at_scheduler(place, self._waited_for(place, time), began, time)
+            elif time > began:
                 lost = ThreadKind.OTHERS if state == MEMORY else ThreadKind.NOTHING
                 break
             if found != NONE or time <= self._start:
                 return found, time
-            is_first = False
-        return self._unrecorded(place, time) if is_first else self._submitted(place, time, lost)
+            after = state
+        return self._unrecorded(place, time) if after == NONE else self._submitted(place, time, lost)
 
     def _on_worker(self, place: int, sent: int, time: int) -> tuple[int, int]:
         """A task waited on its worker: for its data, for a thread, or for the event loop."""
         worker, task = int(self.computing.worker[place]), int(self.computing.task[place])
-        own = self._waits.of_task(worker, task, sent, time)
         before = int(self.previous[place])
-        freed = int(self._ended[before]) if before != NONE else self._start
-        if before != NONE and sent < freed <= time and (not own or freed >= own[0][2]):
-            self._wait(place, worker, freed, time)
-            return before, freed
-        for kind, start, stop in own:
-            self._wait(place, worker, stop, time)
-            self._add(kind, start, min(stop, time), place)
-            time = min(start, time)
-        self._wait(place, worker, sent, time)
-        return NONE, min(sent, time)
+        if before != NONE and self._began[before] >= time:
+            before = NONE
+        since = sent if before == NONE else max(sent, min(int(self._ended[before]), time))
+        # until then its thread computed something else
+        start = time
+        for kind, begin, end in self._waits.of_task(worker, task, since, time):
+            self._wait(place, worker, min(end, start), start)
+            self._add(kind, begin, min(end, start), place)
+            start = min(begin, start)
+        self._wait(place, worker, since, start)
+        return (before, since) if since > sent else (NONE, min(sent, time))
 
     def _before_this_attempt(self, place: int, on: int, sent: int, time: int) -> tuple[int, int]:
-        """A task was on a worker before: it failed there, was stolen from it, or lost with it."""
-        failed = self._attempt_before(int(self.computing.task[place]), time)
-        if failed != NONE and self._began[failed] >= sent - CLOCKS:
+        """A task was on a worker before: it failed there, or was lost with it."""
+        failed = self._attempt_before(int(self.computing.task[place]), on, time)
+        if failed != NONE and self._heard[failed] >= sent:
             return self._at_scheduler(place, failed, sent, time)
-        self._add(ThreadKind.LOST if on in self._died else ThreadKind.READY, sent, time, place)
+        has_died = on in self._workers and self._workers[on].has_ended
+        self._add(ThreadKind.LOST if has_died else ThreadKind.READY, sent, time, place)
         return NONE, min(sent, time)
 
-    def _attempt_before(self, task: int, time: int) -> int:
+    def _attempt_before(self, task: int, on: int, time: int) -> int:
         places = self._attempts(task)
-        places = places[(self._began[places] < time) & (self._ended[places] <= time + CLOCKS)]
-        return int(places[self._ended[places].argmax()]) if len(places) else NONE
+        places = places[(self._began[places] < time) & (self._heard[places] <= time)]
+        places = places[self.computing.worker[places] == on]
+        return int(places[self._heard[places].argmax()]) if len(places) else NONE
 
     def _wait(self, place: int, worker: int, start: int, stop: int) -> None:
         for kind, begin, end in self._waits.split(worker, start, stop):
             self._add(kind, begin, end, place)
 
+    def _queued(self, place: int, worker: int, began: int, time: int) -> tuple[int, int]:
+        """A task could run since `began`, and was sent when a task of its worker had ended, or it joined."""
+        freed = self._ended_before(self._last_on_worker, worker, time)
+        life = self._workers.get(worker)
+        if life is not None and freed == NONE and began < life.start < time:
+            self._add(ThreadKind.SCHEDULER, life.start, time, place)
+            time = max(began, life.begun)
+            self._add(ThreadKind.STARTING, time, life.start, place)
+            freed = self._ended_before(self._last, 0, time)
+        return self._at_scheduler(place, freed, began, time)
+
     def _at_scheduler(self, place: int, found: int, began: int, time: int) -> tuple[int, int]:
         """A task was with the scheduler since `began`, the last part of it after `found` had ended."""
-        ended = int(self._ended[found]) if found != NONE else began - CLOCKS
-        if ended <= began - CLOCKS:
+        if found == NONE or self._heard[found] <= began:
             self._add(ThreadKind.SCHEDULER, began, time, place)
             return NONE, min(began, time)
-        ended = min(ended, time)
+        ended = min(int(self._ended[found]), time)
         self._add(ThreadKind.SCHEDULER, ended, time, place)
         return found, ended
 
@@ -183,32 +212,23 @@ class CriticalPath:
 
     def _unrecorded(self, place: int, time: int) -> tuple[int, int]:
         """Where a task was before isn't known: for its thread, what it needed, or another one."""
-        before, needed = int(self.previous[place]), self._last_needed(place, time)
-        if before != NONE and time - SHORT_GAP <= self._ended[before] <= time:
+        before = int(self.previous[place])
+        if before != NONE and time - SHORT_GAP <= self._ended[before]:
             found = before
         else:
-            found = needed if needed != NONE else self._ended_before(self._last, 0, time)
+            found = self._waited_for(place, time)
         ended = self._start if found == NONE else min(time, int(self._ended[found]))
-        self._add(
-            ThreadKind.READY if found != NONE and found in (before, needed) else ThreadKind.NOTHING,
-            ended,
-            time,
-            place,
-        )
+        self._add(ThreadKind.NOTHING, ended, time, place)
         return found, ended
 
-    def _last_needed(self, place: int, time: int) -> int:
-        found, last = NONE, time + CLOCKS
+    def _waited_for(self, place: int, time: int) -> int:
+        """What the task needed last; where that isn't known, what had ended last in the cluster."""
+        found, last = NONE, self._start
         for needed in self.needed.of(place).tolist():
-            ended = self._ended.item(needed)
-            is_before = self._began.item(needed) < time and ended <= last
-            if is_before and (found == NONE or ended > self._ended.item(found)):
-                found = needed
-        return int(found)
+            heard = self._heard.item(needed)
+            if self._began.item(needed) < time and (found == NONE or heard > last):
+                found, last = needed, heard
+        return found if found != NONE else self._ended_before(self._last, 0, time)
 
     def _ended_before(self, last: LastEnded, owner: int, time: int) -> int:
-        for tolerance in (CLOCKS, 0):
-            found = last.one(owner, time + tolerance)
-            if found != NONE and self._began[found] < time:
-                return found
-        return NONE
+        return next((one for one in last.each(owner, time) if self._began[one] < time), NONE)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from observatory.why.intervals import Integers
 from observatory.why.records import Graph, Spans
-from observatory.why.thread_times.assignments import CLOCKS
 
 NONE = -1
 MOST_IDS = 10_000_000
@@ -37,16 +37,16 @@ class LastEnded:
         is_found &= self._places[np.maximum(place, 0)] // self._width == code
         return np.where(is_found, self._order[np.maximum(place, 0)], NONE)
 
-    def one(self, owner: int, before: int) -> int:
-        """The same of one owner and one time."""
+    def each(self, owner: int, before: int) -> Iterator[int]:
+        """Yield those of one owner, the last one first."""
         code = int(self._owners.searchsorted(owner))
         if code == len(self._owners) or self._owners[code] != owner:
-            return NONE
+            return
         time = min(max(before - self._first + 1, 0), self._width - 1)
         place = int(self._places.searchsorted(code * self._width + time, side="right")) - 1
-        if place < 0 or int(self._places[place]) // self._width != code:
-            return NONE
-        return int(self._order[place])
+        while place >= 0 and int(self._places[place]) // self._width == code:
+            yield int(self._order[place])
+            place -= 1
 
 
 class PlacesOfTasks:
@@ -116,23 +116,24 @@ class Predecessors:
         return np.repeat(np.arange(len(self.first) - 1), self.counts)
 
 
-def needed_computations(computing: Spans, graph: Graph) -> Predecessors:
+def needed_computations(computing: Spans, graph: Graph, clock_error: Integers) -> Predecessors:
     """The last computations, before each computation began, of the tasks that it needed.
 
     Of a group whose edges were recorded between groups alone: the last one of each needed group.
+    `clock_error`: by how much the times of each computation can be wrong, in microseconds.
     """
     is_known_by_task = np.isin(graph.needing_group, np.unique(graph.group))
-    by_task = _needed_tasks(computing, graph)
+    by_task = _needed_tasks(computing, graph, clock_error)
     by_group = _expanded(
         computing.group, graph.needing_group[~is_known_by_task], graph.needs_group[~is_known_by_task]
     )
     sources = np.concatenate([by_task[0], by_group[0]])
-    targets = np.concatenate([by_task[1], _last_of(computing, computing.group, *by_group)])
+    targets = np.concatenate([by_task[1], _last_of(computing, clock_error, computing.group, *by_group)])
     is_found = targets != NONE
     return Predecessors.of_edges(sources[is_found], targets[is_found], len(computing))
 
 
-def _needed_tasks(computing: Spans, graph: Graph) -> tuple[Integers, Integers]:
+def _needed_tasks(computing: Spans, graph: Graph, clock_error: Integers) -> tuple[Integers, Integers]:
     """Each edge between tasks, of each computation: its place, and that of what it needed; NONE: none."""
     known = PlacesOfTasks(computing)
     needing, needed = known.first(graph.task), known.first(graph.needs_task)
@@ -141,13 +142,13 @@ def _needed_tasks(computing: Spans, graph: Graph) -> tuple[Integers, Integers]:
     within = np.arange(len(edges)) - np.repeat(np.cumsum(counts) - counts, counts)
     sources = known.places(needing[edges] + within)
     targets = known.places(needed[edges])
-    start, ended = computing.times.start[sources], computing.times.stop[targets]
-    is_before = (ended <= start + CLOCKS) & (computing.times.start[targets] < start) | (ended <= start)
+    start, ended = computing.times.start[sources], computing.times.stop[targets] - clock_error[targets]
+    is_before = (ended <= start + clock_error[sources]) & (computing.times.start[targets] < start)
     targets = np.where(is_before, targets, NONE)
     often = np.flatnonzero(known.counts(needed[edges]) > 1)
     if len(often):
         needs = graph.needs_task[edges[often]]
-        targets[often] = _last_of(computing, computing.task, sources[often], needs)
+        targets[often] = _last_of(computing, clock_error, computing.task, sources[often], needs)
     return sources, targets
 
 
@@ -187,11 +188,13 @@ def _expanded(owner: Integers, needing: Integers, needs: Integers) -> tuple[Inte
     return places, needs[order][np.repeat(first, counts) + within]
 
 
-def _last_of(computing: Spans, owner: Integers, places: Integers, needs: Integers) -> Integers:
+def _last_of(
+    computing: Spans, clock_error: Integers, owner: Integers, places: Integers, needs: Integers
+) -> Integers:
     """Of each edge the computation of what is needed that ended last before the needing one began."""
     start = computing.times.start[places]
-    last = LastEnded(owner, computing.times.stop)
-    found = last(needs, start + CLOCKS)
-    # of short tasks, one that ended within the difference of clocks may have begun later
+    last = LastEnded(owner, computing.times.stop - clock_error)
+    found = last(needs, start + clock_error[places])
+    # of short tasks, one that ended within the clocks' errors may have begun later
     has_begun = (found != NONE) & (computing.times.start[found] < start)
     return np.where(has_begun, found, last(needs, start))

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from observatory.why.intervals import Integers, Intervals
-from observatory.why.records import Records, Transitions
-from observatory.why.thread_times.assignments import CLOCKS, PROCESSING
+from observatory.why.records import OfWorkers, Records, Transitions
+from observatory.why.thread_times.assignments import PROCESSING
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.thread_times.thread_time import ACTIONS, RowsByWorker
 from observatory.wire.records import Action
@@ -55,10 +55,13 @@ class StaysOfTasks:
         self._rows, self._start = rows, start
         self._rows_of = RowsOfTasks(rows.task)
 
-    def before(self, task: int, time: int, worker: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (state, worker, since when) backwards, from the time that it was processed by `worker`."""
+    def before(self, task: int, latest: int, worker: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (state, worker, since when) backwards, from the time that it was processed by `worker`.
+
+        `latest`: when it can have begun there.
+        """
         known = self._of(task)
-        place = bisect_right(known, time + CLOCKS, key=itemgetter(2)) - 1
+        place = bisect_right(known, latest, key=itemgetter(2)) - 1
         while place >= 0 and known[place][:2] != (PROCESSING, worker):
             place -= 1
         for one in range(place, -1, -1):
@@ -81,11 +84,7 @@ class WaitsOfWorkers:
     def __init__(self, records: Records) -> None:
         others = records.spans.where(records.spans.action != Action.COMPUTE)
         self._spans = others.where(np.lexsort((others.times.start, others.task)))
-        rows = RowsByWorker(records.transfers.worker)
-        self._received = {
-            worker: records.transfers.times.where(rows(worker)).union()
-            for worker in np.unique(records.transfers.worker).tolist()
-        }
+        self._received, self._paused = _by_worker(records.transfers), _by_worker(records.pauses)
 
     def of_task(self, worker: int, task: int, sent: int, time: int) -> list[Wait]:
         """What was done for the task itself in [sent, time), the latest first."""
@@ -98,16 +97,19 @@ class WaitsOfWorkers:
         return found
 
     def split(self, worker: int, start: int, stop: int) -> Iterator[Wait]:
-        """[start, stop) divided by whether the worker received data; the latest first."""
-        received = self._received.get(worker, _NEVER)
-        first = int(received.stop.searchsorted(start, side="right"))
-        last = int(received.start.searchsorted(stop, side="left"))
-        for place in range(last - 1, first - 1, -1):
-            begin, end = max(start, int(received.start[place])), min(stop, int(received.stop[place]))
-            yield ThreadKind.READY, end, stop
-            yield ThreadKind.TRANSFER, begin, end
-            stop = begin
-        yield ThreadKind.READY, start, stop
+        """[start, stop) divided by whether the worker was paused or received data; the latest first."""
+        for is_paused, begin, end in self._paused.get(worker, _NEVER).divided(start, stop):
+            if is_paused:
+                yield ThreadKind.PAUSED, begin, end
+                continue
+            for is_receiving, first, last in self._received.get(worker, _NEVER).divided(begin, end):
+                yield ThreadKind.TRANSFER if is_receiving else ThreadKind.READY, first, last
 
 
 _NEVER = Intervals.none()
+
+
+def _by_worker(intervals: OfWorkers) -> dict[int, Intervals]:
+    rows = RowsByWorker(intervals.worker)
+    workers = np.unique(intervals.worker).tolist()
+    return {worker: intervals.times.where(rows(worker)).union() for worker in workers}

@@ -220,7 +220,7 @@ class Evidence:
     def sized_tasks(self, rows: Integers) -> list[tuple[FoundTask, int]]:
         """The tasks of some computations, with the size of their results in bytes."""
         spans = self.computations.spans.where(rows)
-        lanes, starts = spans.lane.tolist(), spans.times.start.tolist()
+        lanes, starts = spans.lane.tolist(), spans.recorded_start.tolist()
         known = store.known_tasks(self.connection, self._cluster, lanes, starts)
         found = []
         for place, task in enumerate(known):

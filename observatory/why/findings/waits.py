@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from observatory.why.intervals import Intervals, Numbers, Steps
-from observatory.why.thread_times.kinds import KINDS, ThreadKind
+from observatory.why.thread_times.kinds import BUSY, KINDS, ThreadKind
 from observatory.why.thread_times.thread_time import ThreadTime
 
 FREE = frozenset({ThreadKind.OTHERS, ThreadKind.NOTHING})
@@ -79,9 +79,10 @@ class Waits:
         return float(self.taken[kind].integrals(times).sum()) / 1e6
 
     def while_none_computes(self, kind: ThreadKind, times: Intervals) -> float:
-        """The time of a kind in intervals, which are separate and in order, while no thread was in use."""
+        """The time of a kind in intervals, which are separate and in order, while no thread computed."""
         taken = self.taken[kind]
-        none = Steps(taken.edges, np.where(self.used.values > 0, 0.0, taken.values))
+        busy = np.sum([self.taken[one].values for one in BUSY], axis=0)
+        none = Steps(taken.edges, np.where(busy > 0, 0.0, taken.values))
         return float(none.integrals(times).sum()) / 1e6
 
     def _with_idle(self, taken: Steps) -> Steps:

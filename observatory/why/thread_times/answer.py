@@ -97,7 +97,9 @@ def _waited_for(
     places = np.argsort(-found.blamed, kind="stable")[:MOST_WAITED_FOR]
     places = places[found.blamed[places] >= LEAST_BLAME]
     spans = computing.where(places)
-    keys = keys_of_computations(connection, scope.cluster.pk, spans.lane.tolist(), spans.times.start.tolist())
+    keys = keys_of_computations(
+        connection, scope.cluster.pk, spans.lane.tolist(), spans.recorded_start.tolist()
+    )
     items = []
     for place, key in enumerate(keys):
         start, stop = scope.clip_seconds(spans.times.start[place] / 1e6, spans.times.stop[place] / 1e6)

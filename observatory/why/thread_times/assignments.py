@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.intervals import Flags, Integers, Intervals
+from observatory.why.clocks import UNKNOWN, SchedulerTimes
+from observatory.why.intervals import Flags, Integers, Intervals, joined
 from observatory.why.records import Records, Spans
 from observatory.wire.records import TASK_STATES, UNFINISHED_STATES, Action
 
@@ -14,8 +15,6 @@ WAITING, NO_WORKER, QUEUED, PROCESSING, MEMORY = map(
     TASK_STATES.index, ("waiting", "no-worker", "queued", "processing", "memory")
 )
 UNFINISHED = tuple(map(TASK_STATES.index, UNFINISHED_STATES))
-CLOCKS = 10_000
-"""microseconds by which the times of a worker and of the scheduler can differ"""
 DEATH = 2_000_000
 """microseconds between the end of a worker and the transitions that it causes"""
 
@@ -93,14 +92,24 @@ def unfinished(records: Records, known: Stays) -> Intervals:
     """When the cluster had a task that was not finished."""
     computing = records.spans.where(records.spans.action == Action.COMPUTE).times
     waiting = known.where(np.isin(known.state, UNFINISHED)).times
-    return Intervals(
-        np.concatenate([waiting.start, computing.start]), np.concatenate([waiting.stop, computing.stop])
-    ).union()
+    return joined([waiting, computing]).union()
 
 
-def not_sent(known: Stays) -> Intervals:
-    """When the scheduler had a task that could run and was not sent to a worker."""
-    return known.where(np.isin(known.state, (NO_WORKER, QUEUED))).times.union()
+def at_scheduler(records: Records, known: Stays, cluster: Intervals) -> Intervals:
+    """When a task could run and had not been sent to a worker; `cluster`: when it had a task.
+
+    It was queued or had no worker; or a result wasn't known to the scheduler yet, for which others can have
+    waited; or no task was with a worker.
+    """
+    times = [known.where(np.isin(known.state, (NO_WORKER, QUEUED))).times]
+    if records.has_agent:
+        computing = records.spans.where(records.spans.action == Action.COMPUTE)
+        reported = SchedulerTimes.of(computing, records.transitions).reported
+        ended = computing.times.stop
+        times.append(Intervals(ended, np.where(reported < UNKNOWN, np.maximum(ended, reported), ended)))
+        with_workers = known.where(known.state == PROCESSING).times
+        times.append(cluster.without(joined([computing.times, with_workers]).union()))
+    return joined(times).union()
 
 
 def _first_computation(
@@ -111,15 +120,16 @@ def _first_computation(
     if not len(spans) or not len(task):
         return np.zeros(len(task), np.int64), np.zeros(len(task), np.int64)
     _, code = np.unique(np.concatenate([spans.task, task]), return_inverse=True)
-    first = min(int(spans.times.start.min()), int(start.min())) - CLOCKS
-    width = max(int(spans.times.start.max()), int(start.max())) - first + 1
-    place_of_span = code[: len(spans)] * width + (spans.times.start - first)
+    error = records.clock_errors_of(spans.worker)
+    latest = spans.times.start + error
+    first = min(int(latest.min()), int(start.min()))
+    width = max(int(latest.max()), int(start.max())) - first + 1
+    place_of_span = code[: len(spans)] * width + (latest - first)
     order = np.argsort(place_of_span, kind="stable")
-    wanted = code[len(spans) :] * width + (start - CLOCKS - first)
-    place = np.searchsorted(place_of_span[order], wanted)
+    place = np.searchsorted(place_of_span[order], code[len(spans) :] * width + (start - first))
     found = order[np.minimum(place, len(order) - 1)]
     begun = spans.times.start[found]
-    is_found = (place < len(order)) & (spans.task[found] == task) & (begun <= stop + CLOCKS)
+    is_found = (place < len(order)) & (spans.task[found] == task) & (begun <= stop + error[found])
     return np.where(is_found, begun, 0), np.where(is_found, spans.worker[found], 0)
 
 

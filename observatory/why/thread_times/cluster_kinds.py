@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps
+from observatory.why.records import Records
+from observatory.why.thread_times.assignments import Stays, at_scheduler, unfinished
 from observatory.why.thread_times.kinds import ThreadKind
 
 
@@ -33,6 +35,30 @@ class ClusterKinds:
             kind: Steps(self._edges, (self._places == place).astype(np.float64)).integral
             for place, kind in enumerate(self.kinds)
         }
+
+    @classmethod
+    def of(cls, records: Records, known: Stays) -> ClusterKinds:
+        """Those of some records, while any of their workers lived."""
+        cluster = unfinished(records, known)
+        return cls(
+            min([records.start, *(worker.begun for worker in records.workers)]),
+            max([records.stop, *(worker.stop for worker in records.workers)]),
+            [
+                (ThreadKind.SCHEDULER, at_scheduler(records, known, cluster)),
+                (ThreadKind.OTHERS, cluster),
+                *records.clients.times.items(),
+            ],
+        )
+
+    def kinds_in(self, start: int, stop: int) -> Iterator[tuple[ThreadKind, int, int]]:
+        """[start, stop) divided by kind: kind, start, stop; the latest first."""
+        first = int(np.searchsorted(self._edges, start, side="right")) - 1
+        last = int(np.searchsorted(self._edges, stop, side="left")) - 1
+        for place in range(last, first - 1, -1):
+            at = min(max(place, 0), len(self._places) - 1)
+            begin = max(start, int(self._edges[place])) if place > first else start
+            yield self.kinds[self._places[at]], begin, stop
+            stop = begin
 
     def seconds(self, threads: Steps) -> dict[ThreadKind, float]:
         """How long some threads waited, by kind."""

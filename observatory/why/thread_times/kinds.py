@@ -69,7 +69,10 @@ TEXTS = {
         True,
     ),
     ThreadKind.SCHEDULER: Text(
-        "not sent yet", "Idle: the scheduler had tasks that could run, and had not sent them", True
+        "not sent yet",
+        "Idle: the scheduler had tasks that could run, and had not sent them, or it had not heard yet of "
+        "results that they needed",
+        True,
     ),
     ThreadKind.OTHERS: Text(
         "waiting for other tasks",

@@ -15,9 +15,7 @@ from observatory.why.thread_times.assignments import (
     Assignments,
     assignments,
     is_repeated,
-    not_sent,
     stays,
-    unfinished,
 )
 from observatory.why.thread_times.cluster_kinds import ClusterKinds
 from observatory.why.thread_times.kinds import KINDS, ThreadKind
@@ -83,15 +81,7 @@ class Accountant:
         self._is_repeated = is_repeated(self._computing)
         known = stays(records)
         self._sent = assignments(records, known)
-        self._cluster = ClusterKinds(
-            min([records.start, *(worker.begun for worker in records.workers)]),
-            max([records.stop, *(worker.stop for worker in records.workers)]),
-            [
-                (ThreadKind.SCHEDULER, not_sent(known)),
-                (ThreadKind.OTHERS, unfinished(records, known)),
-                *records.clients.times.items(),
-            ],
-        )
+        self._cluster = ClusterKinds.of(records, known)
         self._rows_computing = RowsByWorker(self._computing.worker)
         self._rows_of_spans = RowsByWorker(records.spans.worker)
         self._rows_sent = RowsByWorker(self._sent.worker)

@@ -43,7 +43,8 @@ def plan_of(records: Records, graph: Graph) -> Plan:
     computing = records.spans.where(records.spans.action == Action.COMPUTE)
     computing = replace(computing, times=computing.times.clipped(records.start, records.stop))
     computing = computing.where(np.argsort(computing.times.start, kind="stable"))
-    needed = _with_attempts(computing, needed_computations(computing, graph))
+    error = records.clock_errors_of(computing.worker)
+    needed = _with_attempts(computing, needed_computations(computing, graph, error))
     dependents = Predecessors.of_edges(needed.places, needed.needing, len(computing))
     threads = sum(worker.threads for worker in records.workers)
     return Plan(

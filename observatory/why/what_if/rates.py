@@ -10,7 +10,7 @@ import numpy as np
 from observatory.why.critical_path.predecessors import NONE, LastEnded, previous_of
 from observatory.why.intervals import Integers, Numbers
 from observatory.why.records import Records
-from observatory.why.thread_times.assignments import CLOCKS, PROCESSING, Stays
+from observatory.why.thread_times.assignments import PROCESSING, Stays
 from observatory.why.what_if.plan import Plan
 
 BANDWIDTH = 100e6
@@ -64,7 +64,8 @@ def _gaps(records: Records, plan: Plan, known: Stays) -> tuple[float, float]:
     """The medians of what Rates calls `sending` and `turning`."""
     computing, needed = plan.computing, plan.needed
     start, stop = computing.times.start, computing.times.stop
-    sent = _sent(known, computing.task, start)
+    error = records.clock_errors_of(computing.worker)
+    sent = _sent(known, computing.task, start + error)
     before = previous_of(computing.lane, start)
     freed = np.where(before == NONE, records.start, stop[before])
     needing = needed.needing
@@ -73,17 +74,20 @@ def _gaps(records: Records, plan: Plan, known: Stays) -> tuple[float, float]:
     is_remote = computing.worker[needing] != computing.worker[needed.places]
     fetches = np.bincount(needing[is_remote], minlength=len(computing)) > 0
     waited_for_needs = (arrived > freed) & (needed.counts > 0) & ~fetches
-    waited_for_thread = (sent > 0) & (sent < freed - CLOCKS) & (arrived < freed - CLOCKS)
+    waited_for_thread = (sent > 0) & (sent < freed - error) & (arrived < freed - error)
     return (
         _usual((start - arrived)[waited_for_needs], LONGEST / 20),
         _usual((start - freed)[waited_for_thread], LONGEST / 100),
     )
 
 
-def _sent(known: Stays, task: Integers, start: Integers) -> Integers:
-    """When each task was sent to the worker on which it began (microseconds); 0: that isn't known."""
+def _sent(known: Stays, task: Integers, latest: Integers) -> Integers:
+    """When each task was sent to the worker on which it began (microseconds); 0: that isn't known.
+
+    `latest`: when it can have begun.
+    """
     sent = known.where(known.state == PROCESSING)
-    found = LastEnded(sent.task, sent.times.start)(task, start + CLOCKS)
+    found = LastEnded(sent.task, sent.times.start)(task, latest)
     return np.where(found == NONE, 0, np.append(sent.times.start, 0)[found])
 
 

@@ -11,7 +11,7 @@ from observatory.store.queries.windows import findings as samples
 from observatory.store.queries.windows import thread_time as store
 from observatory.why.reading import read_graph, read_records
 from observatory.why.records import Graph, Records
-from observatory.why.thread_times.assignments import CLOCKS, WAITING, Stays, stays
+from observatory.why.thread_times.assignments import WAITING, Stays, stays
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import Transfers, rates_of
@@ -26,6 +26,8 @@ WAITED = 0.05
 """of all tasks"""
 MOST_TIMES_THE_WORKERS = 4
 """times those that the window had"""
+SHORT = 10_000
+"""microseconds, for which a task may be in the state waiting without a cause"""
 CPU = "observatory_scheduler_cpu_percent"
 
 
@@ -64,7 +66,7 @@ class Window:
         """Whether tasks were in the state waiting, in which those that need nothing don't stay."""
         known = self._stays
         waited = known.where((known.state == WAITING) & (known.times.start > self._records.start)).times
-        return len(waited) > 0 and bool(np.mean(waited.stop - waited.start > CLOCKS) > WAITED)
+        return len(waited) > 0 and bool(np.mean(waited.stop - waited.start > SHORT) > WAITED)
 
     def doubts(self, change: Change | None = None) -> list[str]:
         """Why the prediction isn't to be trusted, in sentences."""

@@ -9,7 +9,6 @@ import numpy as np
 from observatory.why.critical_path.predecessors import NONE, LastEnded, Predecessors
 from observatory.why.intervals import Integers
 from observatory.why.records import Records, Spans, Transitions
-from observatory.why.thread_times.assignments import CLOCKS
 from observatory.wire.records import TASK_STATES
 
 RELEASED = TASK_STATES.index("released")
@@ -34,28 +33,32 @@ def submissions(computing: Spans, needed: Predecessors, records: Records) -> lis
 
     Tasks whose submission is not recorded belong to the one before their first computation.
     """
-    times = _submitted(computing, needed, records.transitions, records.start)
+    error = records.clock_errors_of(computing.worker)
+    times = _submitted(computing, needed, records.transitions, records.start, error)
     order = np.argsort(times, kind="stable")
     begins = np.flatnonzero(np.diff(times[order], prepend=np.iinfo(np.int32).min * PAUSE) > PAUSE)
-    ends = np.maximum.accumulate(computing.times.stop[order]) if len(order) else computing.times.stop
+    earliest = (computing.times.stop - error)[order]
+    ends = np.maximum.accumulate(earliest) if len(order) else earliest
     found: list[Submission] = []
     before = records.start
     for place, begin in enumerate(begins.tolist()):
         stop = int(begins[place + 1]) if place + 1 < len(begins) else len(order)
         time = int(times[order[begin]])
         ended = int(ends[begin - 1]) if begin else records.start
-        waits = begin > 0 and ended <= time + CLOCKS
+        waits = begin > 0 and ended <= time
         since = ended if waits else before
         found.append(Submission(order[begin:stop].tolist(), max(0, time - since) / 1e6, waits))
         before = time
     return found
 
 
-def _submitted(computing: Spans, needed: Predecessors, transitions: Transitions, start: int) -> Integers:
+def _submitted(
+    computing: Spans, needed: Predecessors, transitions: Transitions, start: int, error: Integers
+) -> Integers:
     """When the task of each computation was submitted (microseconds), at most when it began."""
     left = transitions.start == RELEASED
     times = transitions.time[left]
-    found = LastEnded(transitions.task[left], times)(computing.task, computing.times.start + CLOCKS)
+    found = LastEnded(transitions.task[left], times)(computing.task, computing.times.start + error)
     unknown = np.where(needed.counts == 0, computing.times.start, start)
     submitted = np.where(found == NONE, unknown, np.append(times, 0)[found])
     return np.minimum(submitted, computing.times.start)

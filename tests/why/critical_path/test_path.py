@@ -91,7 +91,7 @@ def test_a_task_that_was_there_waited_for_the_task_before_it_on_its_thread() -> 
     ]
 
 
-def test_a_task_waited_for_its_data_although_its_thread_was_free_earlier() -> None:
+def test_a_task_waited_for_its_data_since_its_thread_was_free() -> None:
     found = recorded(
         [worker(1), worker(2)],
         [
@@ -107,11 +107,9 @@ def test_a_task_waited_for_its_data_although_its_thread_was_free_earlier() -> No
         ],
         transfers=[(1, 22, 30)],
     )
-    assert path_of(found, graph((2, 1)))[3:] == [
-        ("computing", 10, 20, 1),
-        ("scheduler", 20, 21, 2),
-        ("ready", 21, 22, 2),
-        ("transfer", 22, 30, 2),
+    assert path_of(found, graph((2, 1)))[3:] == [  # fetched at once, it would have waited for the thread
+        ("computing", 10, 25, 3),
+        ("transfer", 25, 30, 2),
         ("ready", 30, 31, 2),
         ("computing", 31, 50, 2),
         ("nothing", 50, 100, None),
@@ -132,6 +130,36 @@ def test_a_queued_task_waited_until_a_task_of_its_worker_had_ended() -> None:
         ("computing", 10, 30, 1),
         ("scheduler", 30, 31, 2),
         ("ready", 31, 32, 2),
+    ]
+
+
+def test_a_task_waited_for_the_first_worker() -> None:
+    submitted = [(1, 5.0, RELEASED, WAITING, 0), (1, 5.0, WAITING, QUEUED, 0)]
+    sent = [(1, 42.0, QUEUED, PROCESSING, 1), (1, 60.0, PROCESSING, MEMORY, 1)]
+    found = recorded([worker(start=40, starting=20)], [computed(1, 42, 60)], [*submitted, *sent])
+    assert path_of(found) == [
+        ("nothing", 0, 5, 1),
+        ("starting", 5, 40, 1),
+        ("scheduler", 40, 42, 1),
+        ("computing", 42, 60, 1),
+        ("nothing", 60, 100, None),
+    ]
+
+
+def test_a_queued_task_waited_while_all_workers_were_paused() -> None:
+    submitted = [(1, 5.0, RELEASED, WAITING, 0), (1, 5.0, WAITING, QUEUED, 0)]
+    sent = [(1, 42.0, QUEUED, PROCESSING, 1), (1, 60.0, PROCESSING, MEMORY, 1)]
+    found = recorded(
+        [worker(1), worker(2)],
+        [computed(1, 42, 60)],
+        [*submitted, *sent],
+        pauses=[(1, 3, 41), (2, 10, 45)],
+    )
+    assert path_of(found)[1:5] == [
+        ("scheduler", 5, 10, 1),
+        ("paused", 10, 41, 1),
+        ("scheduler", 41, 42, 1),
+        ("computing", 42, 60, 1),
     ]
 
 
@@ -166,6 +194,27 @@ def test_a_lost_task_waited_for_the_death_of_its_worker() -> None:
         ("ready", 39, 40, 1),
         ("computing", 40, 60, 1),
         ("nothing", 60, 100, None),
+    ]
+
+
+def test_a_stolen_task_waited_until_the_thief_had_room() -> None:
+    found = recorded(
+        [worker(1, stop=90, ended=True), worker(2)],
+        [computed(1, 10, 60), computed(2, 10, 30, worker=2), computed(3, 32, 62, worker=2)],
+        [
+            *sent_at_once(1, 9, 60),
+            *sent_at_once(2, 9, 30, worker=2),
+            (3, 5.0, RELEASED, WAITING, 0),
+            (3, 9.0, WAITING, PROCESSING, 1),
+            (3, 31.0, PROCESSING, PROCESSING, 2),
+            (3, 62.0, PROCESSING, MEMORY, 2),
+        ],
+    )
+    assert path_of(found)[3:7] == [
+        ("computing", 10, 30, 2),
+        ("scheduler", 30, 31, 3),
+        ("ready", 31, 32, 3),
+        ("computing", 32, 62, 3),
     ]
 
 

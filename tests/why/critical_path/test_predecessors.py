@@ -25,11 +25,11 @@ def test_of_twenty_thousand_tasks_each_has_the_attempt_that_ended_last() -> None
     last = LastEnded(owner, stop)
     before = np.full(OWNERS, TODAY + 1_000)
     assert np.array_equal(last(np.arange(OWNERS), before), np.arange(0, 2 * OWNERS, 2))
-    assert last.one(OWNERS - 1, TODAY + 2_000) == 2 * OWNERS - 1
-    assert last.one(OWNERS - 1, TODAY) == NONE
+    assert list(last.each(OWNERS - 1, TODAY + 2_000)) == [2 * OWNERS - 1, 2 * OWNERS - 2]
+    assert list(last.each(OWNERS - 1, TODAY)) == []
 
 
 def test_without_computations_there_is_none_before() -> None:
     none = np.zeros(0, np.int64)
     assert len(previous_of(none, none)) == 0
-    assert LastEnded(none, none).one(1, TODAY) == NONE
+    assert list(LastEnded(none, none).each(1, TODAY)) == []

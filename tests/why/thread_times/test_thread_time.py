@@ -112,7 +112,7 @@ def test_a_failed_attempt_and_a_second_computation_are_told_apart() -> None:
 def test_a_task_on_a_worker_that_died_is_lost_until_its_death() -> None:
     transitions = [(1, 10.0, WAITING, PROCESSING, 1), (1, 60.1, PROCESSING, RELEASED, 1)]
     found = recorded([worker(stop=60, ended=True)], transitions=transitions)
-    assert seconds(found) == {"others": 10, "lost": 50}  # it had waited for other tasks before
+    assert seconds(found) == {"scheduler": 10, "lost": 50}  # no worker had a task before
 
 
 def test_a_stolen_task_waits_on_the_worker_that_stole_it() -> None:

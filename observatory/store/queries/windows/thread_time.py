@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 
@@ -52,19 +52,6 @@ TRANSITIONS: LiteralString = f"""
     SELECT {TASK.format("transition")}, prefix_id, time, start, finish, coalesce(worker_id, 0)
     FROM transition JOIN task_group ON task_group.id = group_id
     WHERE transition.{WITHIN} AND {GOES_SOMEWHERE}"""
-MEMORY = TASK_STATES.index("memory")
-TO_OR_FROM_MEMORY: LiteralString = f"(start = {MEMORY} OR finish = {MEMORY})"
-WITHOUT_PREFIX: LiteralString = f"""
-    SELECT {TASK.format("transition")}, 0, time, start, finish, coalesce(worker_id, 0)
-    FROM transition WHERE {WITHIN}"""
-BEFORE_COMPUTING: LiteralString = f"{WITHOUT_PREFIX} AND {GOES_SOMEWHERE} AND NOT {TO_OR_FROM_MEMORY}"
-OF_RESULTS: LiteralString = f"{WITHOUT_PREFIX} AND {TO_OR_FROM_MEMORY}"
-OF_REPEATED: LiteralString = (
-    f"{OF_RESULTS} AND {TASK.format('transition')} IN (SELECT unnest(%(tasks)s::bigint[]))"
-)
-AFTER_DEATHS: LiteralString = f"""
-    SELECT result.* FROM unnest(%(begin)s::timestamptz[], %(end)s::timestamptz[]) AS death (begin, until)
-    CROSS JOIN LATERAL ({OF_RESULTS} AND time >= begin AND time < until) AS result"""
 STEALS: LiteralString = f"""
     WITH lifetime AS MATERIALIZED ({LIFETIMES})
     SELECT {TASK.format("steal")}, prefix_id, time, {TASK_STATES.index("processing")}::int2,
@@ -161,36 +148,6 @@ def transitions(connection: psycopg.Connection, cluster: int, start: int, stop: 
     """
     window = window_parameters(cluster, start, stop)
     return fetch_packed_columns(connection, TRANSITIONS, window, TRANSITION_TYPES)
-
-
-def transitions_before_computing(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int
-) -> dict[str, Array]:
-    """Return `transitions` without prefixes, and without those to and from memory, which are half of them."""
-    window = window_parameters(cluster, start, stop)
-    return fetch_packed_columns(connection, BEFORE_COMPUTING, window, TRANSITION_TYPES)
-
-
-def transitions_of_results(
-    connection: psycopg.Connection,
-    cluster: int,
-    start: int,
-    stop: int,
-    repeated: Sequence[int],
-    deaths: Sequence[tuple[int, int]],
-) -> Iterator[dict[str, Array]]:
-    """Yield those to and from memory of the tasks in `repeated`, and in the times `deaths`.
-
-    In these (microseconds, which don't overlap) results can have been lost.
-    """
-    window = window_parameters(cluster, start, stop)
-    if repeated:
-        parameters = {**window, "tasks": list(repeated)}
-        yield fetch_columns(connection, OF_REPEATED, parameters, TRANSITION_TYPES)
-    if deaths:
-        begin, end = ([from_microseconds(death[at]) for death in deaths] for at in (0, 1))
-        parameters = {**window, "begin": begin, "end": end}
-        yield fetch_columns(connection, AFTER_DEATHS, parameters, TRANSITION_TYPES)
 
 
 def steals(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:

@@ -69,10 +69,10 @@ def _blocked(samples: Samples) -> dict[int, Intervals]:
 
 
 def _unreported(evidence: Evidence, samples: Samples) -> float:
-    """How long threads waited for other tasks although none computed: the results were not reported yet."""
+    """How long threads waited while none computed: results were not reported to the scheduler yet."""
     is_blocked = samples.value >= BLOCKED
     times = samples.times.where(np.flatnonzero(is_blocked)).union()
-    waited = evidence.waits.while_none_computes(ThreadKind.OTHERS, times)
+    waited = evidence.waits.while_none_computes(ThreadKind.SCHEDULER, times)
     return min(waited, evidence.waits.most_threads * blocked_seconds(samples, is_blocked))
 
 

@@ -27,9 +27,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     busy = Intervals(
         np.concatenate([part.start for part in parts]), np.concatenate([part.stop for part in parts])
     ).union()
-    # what waits for other tasks while some compute may wait for these
     waited = evidence.waits.during(ThreadKind.SCHEDULER, busy) + evidence.waits.during(ThreadKind.READY, busy)
-    waited += evidence.waits.while_none_computes(ThreadKind.OTHERS, busy)
     waited += _not_received(evidence, interval)
     cost = evidence.cost(waited)
     if not len(busy) or not evidence.is_worth(cost):
