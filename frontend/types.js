@@ -35,11 +35,7 @@
  *   lineage: import("./timeline/tasks/lineage.js").Lineage,
  *   playheadState: import("./timeline/playhead_state.js").PlayheadState,
  *   events: import("./timeline/marks/events.js").Events,
- *   laneOptions: import("./timeline/lane_options.js").LaneOptions,
- *   heatOptions: import("./timeline/heat_options.js").HeatOptions,
- *   logOptions: import("./timeline/log_options.js").LogOptions,
- *   runOptions: import("./timeline/run_options.js").RunOptions,
- *   profileOptions: import("./timeline/profile_options.js").ProfileOptions,
+ *   features: import("./timeline/features.js").Features,
  *   stragglers: import("./timeline/tasks/stragglers.js").Stragglers,
  *   stolen: import("./timeline/tasks/stolen.js").Stolen,
  *   transfers: import("./timeline/transfers.js").Transfers,
@@ -69,11 +65,13 @@
  * `summary`: what its heading says of the content, such as how many workers there are. `table`: what it shows, for those who
  * read it, and as CSV.
  * `answers`: those of the server about the window that it draws; `context.answers` has them.
+ * `options`: what people choose for it, with its part of the address; `context.features` has them.
  * `commands`: what keys do for it, whichever tab is open.
  * `quantity`: what an alert on the chart is about: a key of observatory/alerts/rules/quantities.py.
  * `isThere`: whether there is anything to show; else the page has no panel of it.
  * `part`: the part of the data that must be shared for it (`Section` on the server, or "notes").
  * @typedef {{name: string, title: string, place: "above"|"timeline"|"side"|"below", help: string, answers?: (keyof import("./contract.js").Answers)[], part?: string,
+ *   options?: (new (context: Context) => import("./timeline/features.js").Options)[],
  *   commands?: import("./timeline/controls/commands.js").Command[], showsState?: boolean, quantity?: string,
  *   isThere?: (context: Context) => boolean,
  *   layers: string[]|((context: Context) => string[]),

@@ -4,10 +4,8 @@ import { answersOf } from "./answers.js";
 import { Alerts } from "./marks/alerts.js";
 import { Attempts } from "./tasks/attempts.js";
 import { CriticalPath } from "./critical_path.js";
-import { HeatOptions } from "./heat_options.js";
-import { LaneOptions } from "./lane_options.js";
-import { LogOptions } from "./log_options.js";
 import { Lineage } from "./tasks/lineage.js";
+import { Features } from "./features.js";
 import { Events } from "./marks/events.js";
 import { Freshness } from "./freshness.js";
 import { PlayheadState } from "./playhead_state.js";
@@ -15,8 +13,6 @@ import { Model } from "./model.js";
 import { Notes } from "./marks/notes.js";
 import { Selection } from "./selection.js";
 import { PrefixNames } from "./prefix_names.js";
-import { ProfileOptions } from "./profile_options.js";
-import { RunOptions } from "./run_options.js";
 import { getJson } from "./sources/source.js";
 import { Stolen } from "./tasks/stolen.js";
 import { Stragglers } from "./tasks/stragglers.js";
@@ -39,7 +35,7 @@ export async function loadContext(source, charts) {
   const timeline = new Timeline(info);
   const selection = new Selection();
   const freshness = new Freshness(info, timeline);
-  return {
+  const context = /** @type {import("../types.js").Context} */ ({
     source,
     info,
     model,
@@ -50,11 +46,6 @@ export async function loadContext(source, charts) {
     lineage: new Lineage(source, selection, model),
     playheadState: new PlayheadState(source),
     events: new Events(),
-    laneOptions: new LaneOptions(),
-    heatOptions: new HeatOptions(),
-    logOptions: new LogOptions(),
-    runOptions: new RunOptions(),
-    profileOptions: new ProfileOptions(),
     stacks: new Stacks(source),
     stragglers: new Stragglers(),
     attempts: new Attempts(),
@@ -64,5 +55,7 @@ export async function loadContext(source, charts) {
     answers: answersOf(source, charts),
     notes: new Notes(source, timeline),
     alerts: new Alerts(source, timeline),
-  };
+  });
+  context.features = new Features(context);
+  return context;
 }

@@ -2,14 +2,14 @@
 
 import { element } from "../../element.js";
 import { formatDate, formatWindow } from "../../timeline/times.js";
-import { formatAgainst, parseAgainst } from "../../timeline/profile_options.js";
+import { ProfileOptions, formatAgainst, parseAgainst } from "./options.js";
 import { formatPoints } from "../../formatting.js";
 import { SITE } from "../../site.js";
 import { loadRunLists } from "../run_memory/run_lists.js";
 import { differenceColor } from "./difference_colors.js";
 
 /** @typedef {import("../../types.js").Context} Context */
-/** @typedef {import("../../timeline/profile_options.js").Against} Against */
+/** @typedef {import("./options.js").Against} Against */
 /** @typedef {import("../run_memory/run_lists.js").RunList} RunList */
 
 const NAME = 60; // characters of a run's name
@@ -30,7 +30,7 @@ export class AgainstControls {
   /** @param {Context} context */
   constructor(context) {
     this.#context = context;
-    const { profileOptions: options } = context;
+    const options = context.features.of(ProfileOptions);
     this.#select.addEventListener("change", () => options.set({ against: parseAgainst(this.#select.value) }));
     const pin = button(
       "Compare with this window",
@@ -52,7 +52,7 @@ export class AgainstControls {
 
   /** To be called when the options or the pinned window may be others. */
   show() {
-    const { against, isSwapped } = this.#context.profileOptions;
+    const { against, isSwapped } = this.#context.features.of(ProfileOptions);
     if (against?.kind === "window") this.#pinned = against;
     this.#swap.hidden = !against;
     this.#swap.setAttribute("aria-pressed", String(isSwapped));
@@ -102,7 +102,7 @@ export class AgainstControls {
 
   #pin() {
     const { start, stop } = this.#context.timeline;
-    this.#context.profileOptions.set({
+    this.#context.features.of(ProfileOptions).set({
       against: parseAgainst(formatAgainst({ kind: "window", start, stop })),
     });
   }

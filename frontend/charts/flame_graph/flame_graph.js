@@ -25,6 +25,7 @@ import { fileColor } from "../drawing/palette.js";
 import { Surface, fitText } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
+import { ProfileOptions } from "./options.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -49,6 +50,7 @@ export const flameGraph = {
   title: "Profile",
   place: "below",
   layers: ["profile"],
+  options: [ProfileOptions],
   part: "code",
   help:
     "Where the code spent time in the window, from the samples that Dask takes of its threads. A frame is as wide as its share " +
@@ -188,7 +190,7 @@ class FlameGraph {
     const own = grow(ownSide(this.#context, view, this.#wanted));
     const found = this.#other.side(view, this.#wanted);
     const other = found && typeof found !== "string" ? grow(found) : null;
-    const isSwapped = this.#context.profileOptions.isSwapped && (other?.root.total ?? 0) > 0;
+    const isSwapped = this.#context.features.of(ProfileOptions).isSwapped && (other?.root.total ?? 0) > 0;
     const drawn = other && isSwapped ? other : own;
     this.#root = drawn.root;
     this.#zoomFromAddress();
@@ -285,7 +287,7 @@ class FlameGraph {
 
   /** As soon as the tree has the function. */
   #zoomFromAddress() {
-    const { zoomed } = this.#context.profileOptions;
+    const { zoomed } = this.#context.features.of(ProfileOptions);
     const found = zoomed && !this.#zoomed.length ? largestOf(this.#root, zoomed) : null;
     if (found) this.#zoomed = pathTo(found);
   }
@@ -293,7 +295,7 @@ class FlameGraph {
   /** @param {Node} node */
   #zoom(node) {
     this.#zoomed = pathTo(node);
-    this.#context.profileOptions.set({ zoomed: node.of ? functionName(node.of) : "" });
+    this.#context.features.of(ProfileOptions).set({ zoomed: node.of ? functionName(node.of) : "" });
     this.#hovered = null;
     this.#tooltip.hide();
     this.#scroller.scrollTop = 0;

@@ -4,7 +4,7 @@ import { SITE } from "../../site.js";
 import { Model } from "../../timeline/model.js";
 import { getJson, serverSource } from "../../timeline/sources/source.js";
 import { Tiles } from "../../timeline/tiles/tiles.js";
-import { formatAgainst } from "../../timeline/profile_options.js";
+import { ProfileOptions, formatAgainst } from "./options.js";
 import { makeTree, sumStacks } from "./tree.js";
 import { formatWindow } from "../../timeline/times.js";
 
@@ -84,7 +84,7 @@ export class OtherSide extends EventTarget {
    */
   cover(view) {
     this.#view = view;
-    const { against } = this.#context.profileOptions;
+    const { against } = this.#context.features.of(ProfileOptions);
     if (against?.kind === "run") this.#open(against.id);
     const source = against?.kind === "run" ? this.#run : this.#context;
     if (!against || !source) return this.#drop();
@@ -110,7 +110,7 @@ export class OtherSide extends EventTarget {
    * @returns {Side|string|null} the reason where it can't be had; null: there is no other side, or not yet
    */
   side(view, wanted) {
-    const { against } = this.#context.profileOptions;
+    const { against } = this.#context.features.of(ProfileOptions);
     if (!against) return null;
     const shared = { ...this.#window(view), tiles: this.#tiles };
     if (against.kind !== "run") {
@@ -127,7 +127,7 @@ export class OtherSide extends EventTarget {
 
   /** @param {View} view */
   #window({ start, stop }) {
-    const { against } = this.#context.profileOptions;
+    const { against } = this.#context.features.of(ProfileOptions);
     if (against?.kind === "window") return { start: against.start, stop: against.stop };
     if (against?.kind !== "run" || !this.#run) return { start: 2 * start - stop, stop: start };
     return { start: this.#run.info.started, stop: this.#run.info.last };

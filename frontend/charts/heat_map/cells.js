@@ -9,7 +9,7 @@ import { QUANTITIES } from "./quantities.js";
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("../../timeline/model.js").Model} Model */
 /** @typedef {import("../../timeline/slots.js").Slot} Slot */
-/** @typedef {import("../../timeline/heat_options.js").QuantityName} QuantityName */
+/** @typedef {import("./options.js").QuantityName} QuantityName */
 /**
  * The columns of a bin, with the share of it that lies in each.
  * @typedef {{columns: number[], shares: number[]}} Spread

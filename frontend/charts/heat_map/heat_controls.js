@@ -1,11 +1,11 @@
 // The controls above the heat map: its quantity, and the groups and order of its rows.
 
 import { element } from "../../element.js";
-import { HEAT_ORDERS, QUANTITY_NAMES } from "../../timeline/heat_options.js";
+import { HEAT_ORDERS, QUANTITY_NAMES } from "./options.js";
 import { isDarkTheme, stops } from "./colors.js";
 import { QUANTITIES } from "./quantities.js";
 
-/** @typedef {import("../../timeline/heat_options.js").HeatOptions} HeatOptions */
+/** @typedef {import("./options.js").HeatOptions} HeatOptions */
 /** @typedef {import("./quantities.js").Quantity} Quantity */
 
 export class HeatControls {

@@ -35,6 +35,7 @@ import {
 import { heatTable } from "./heat_table.js";
 import { BANDS_HEIGHT, drawQuantiles, quantilesOf } from "./quantiles.js";
 import { QUANTITIES, topOf } from "./quantities.js";
+import { HeatOptions } from "./options.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -56,6 +57,7 @@ export const heatMap = {
   title: "Heat map of workers",
   place: "timeline",
   layers: [], // the quantity decides which: see cover
+  options: [HeatOptions],
   help:
     "A row for each worker: the stronger the colour, the greater the value. Above, the median of all workers and the band from 5 % to " +
     "95 %. A duration is relative to the median of the prefix that a worker computed. Where there are more rows than lines, " +
@@ -66,6 +68,7 @@ export const heatMap = {
 class HeatMap {
   #parent;
   #context;
+  #options;
   #controls;
   #stage = element("div", "heat-map");
   #surface;
@@ -111,7 +114,8 @@ class HeatMap {
   constructor(parent, context) {
     this.#parent = parent;
     this.#context = context;
-    this.#controls = new HeatControls(context.heatOptions);
+    this.#options = context.features.of(HeatOptions);
+    this.#controls = new HeatControls(this.#options);
     parent.append(this.#controls.bar, this.#controls.scale, this.#stage, this.#empty);
     this.#surface = new Surface(this.#stage, heatMap.title);
     this.#tooltip = new Tooltip(this.#stage);
@@ -144,8 +148,8 @@ class HeatMap {
 
   /** Takes the tiles of the quantity. @param {View} view */
   cover(view) {
-    const { model, tiles, info, heatOptions } = this.#context;
-    const { layer } = QUANTITIES[heatOptions.quantity];
+    const { model, tiles, info } = this.#context;
+    const { layer } = QUANTITIES[this.#options.quantity];
     const [band, ...others] = model.bandsBetween(view.start, view.stop);
     const isEach = layer === "spans" || others.length > 0;
     const name = isEach ? eachLayer(layer) : bandLayer(layer, band);
@@ -165,7 +169,7 @@ class HeatMap {
   }
 
   get #quantity() {
-    return QUANTITIES[this.#context.heatOptions.quantity];
+    return QUANTITIES[this.#options.quantity];
   }
 
   /** @param {View} view */
@@ -179,8 +183,8 @@ class HeatMap {
 
   /** Makes cells and rows of what the tiles have; of what goes on changing not at each frame. @param {View} view */
   #look(view) {
-    const { model, heatOptions, timeline } = this.#context;
-    const { quantity, group, order } = heatOptions;
+    const { model, timeline } = this.#context;
+    const { quantity, group, order } = this.#options;
     const wished = `${quantity} ${group} ${order} ${isDarkTheme()}`;
     const content = `${contentOf(this.#tiles)} ${model.version} ${this.#step}`;
     const shown = `${content} ${view.start} ${view.stop} ${window.innerHeight}`;
@@ -208,21 +212,20 @@ class HeatMap {
 
   /** @param {View} view @param {Cells} cells */
   #arrange(view, cells) {
-    const { heatOptions } = this.#context;
     const { isSum } = this.#quantity;
     const { slots, columns } = cells.grid;
     const isThere = slots.map(({ lifetimes }) =>
       lifetimes.some(({ started, ended }) => started < view.stop && (ended ?? Infinity) > view.start),
     );
     this.#values = rowValues(cells, isSum, view.start, view.stop);
-    this.#grouping = chosenGrouping(slots, heatOptions.group);
+    this.#grouping = chosenGrouping(slots, this.#options.group);
     this.#controls.update(groupings(slots), this.#grouping);
     const present = slots.flatMap((_, row) => (isThere[row] ? [row] : []));
     const found = arranged(
       present.map((row) => slots[row]),
       present.map((row) => this.#values[row]),
       this.#grouping,
-      heatOptions.order,
+      this.#options.order,
     );
     this.#arrangement = { ...found, order: found.order.map((place) => present[place]) };
     const peak = peakOf(cells, this.#arrangement.order, view);

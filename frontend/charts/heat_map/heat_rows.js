@@ -5,7 +5,7 @@ import { HOST, hostOfWorker, labelsOf, valueOf } from "../../timeline/labels.js"
 import { newest, slotLabel } from "../../timeline/slots.js";
 
 /** @typedef {import("../../timeline/slots.js").Slot} Slot */
-/** @typedef {import("../../timeline/heat_options.js").HeatOrder} HeatOrder */
+/** @typedef {import("./options.js").HeatOrder} HeatOrder */
 /** @typedef {import("./cells.js").Cells} Cells */
 /**
  * Rows `first` to `first + count` are of one host, or have one value of a tag.

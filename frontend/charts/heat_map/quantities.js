@@ -4,7 +4,7 @@ import { formatCount } from "../../formatting.js";
 import { ticks, units } from "../series/value_axis.js";
 
 /** @typedef {import("../../types.js").Series} Series */
-/** @typedef {import("../../timeline/heat_options.js").QuantityName} QuantityName */
+/** @typedef {import("./options.js").QuantityName} QuantityName */
 /** @typedef {import("../series/value_axis.js").Unit} Unit */
 
 /**

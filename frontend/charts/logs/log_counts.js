@@ -1,7 +1,8 @@
 // The number of log lines over time, by level.
 
 import { formatCount, formatDuration } from "../../formatting.js";
-import { LEVEL_NAMES, LOG_LEVELS, knownLevel, logPath } from "../../timeline/log_options.js";
+import { LEVEL_NAMES, LOG_LEVELS, knownLevel } from "../../timeline/log_levels.js";
+import { LogOptions, logPath } from "./options.js";
 import { formatTime } from "../../timeline/times.js";
 import { WindowData } from "../../timeline/window_data.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
@@ -17,7 +18,7 @@ import { emptyLogs } from "./empty_logs.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/log_options.js").LogLevel} LogLevel */
+/** @typedef {import("../../timeline/log_levels.js").LogLevel} LogLevel */
 /** @typedef {import("../../types.js").Schemas["LogCountsOut"]} Counts */
 
 const HEIGHT = 64;
@@ -33,6 +34,7 @@ export const logCounts = {
   place: "timeline",
   part: "logs",
   layers: [],
+  options: [LogOptions],
   help: "The number of log lines over time, by level: of those that the filter of the list of lines finds. A click moves the playhead.",
   create: (parent, context) => new LogCounts(parent, context),
 };
@@ -225,7 +227,7 @@ class LogCounts {
 
   /** @param {{level: LogLevel, count: number}[]} shown */
   #showLegend(shown) {
-    const { logOptions } = this.#context;
+    const logOptions = this.#context.features.of(LogOptions);
     const items = shown.map(({ level, count }) => {
       const isLowest = logOptions.choice.level === level;
       const swatch = element("i", "");

@@ -2,7 +2,8 @@
 
 import { element } from "../../element.js";
 import { newest, slotLabel } from "../../timeline/slots.js";
-import { LEVEL_NAMES, LOG_LEVELS, LOG_ROLES } from "../../timeline/log_options.js";
+import { LEVEL_NAMES, LOG_LEVELS } from "../../timeline/log_levels.js";
+import { LOG_ROLES, LogOptions } from "./options.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 
@@ -63,7 +64,8 @@ export class LogFilter {
   }
 
   #listen() {
-    const { logOptions, selection } = this.#context;
+    const { features, selection } = this.#context;
+    const logOptions = features.of(LogOptions);
     this.bar.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#takeTexts();
@@ -92,7 +94,9 @@ export class LogFilter {
 
   #takeTexts() {
     clearTimeout(this.#timer);
-    this.#context.logOptions.set({ match: this.#match.value.trim(), logger: this.#logger.value.trim() });
+    this.#context.features
+      .of(LogOptions)
+      .set({ match: this.#match.value.trim(), logger: this.#logger.value.trim() });
   }
 
   #chooseWorker() {
@@ -107,8 +111,8 @@ export class LogFilter {
 
   /** Says in the address of the file what is shown now. A regular expression is left out: the file has all texts. */
   #nameFile() {
-    const { logOptions, selection, model, timeline, source } = this.#context;
-    const { level, role, logger, match, isRegex } = logOptions.choice;
+    const { features, selection, model, timeline, source } = this.#context;
+    const { level, role, logger, match, isRegex } = features.of(LogOptions).choice;
     const slot = model.slotOf(selection.worker);
     const query = new URLSearchParams({
       format: "csv",
@@ -125,7 +129,8 @@ export class LogFilter {
 
   /** Shows the choice, except in a field that is being written in. */
   update() {
-    const { logOptions, selection, model } = this.#context;
+    const { features, selection, model } = this.#context;
+    const logOptions = features.of(LogOptions);
     const { level, role, logger, match, isRegex } = logOptions.choice;
     this.#level.selectedIndex = level === null ? 0 : LOG_LEVELS.indexOf(level) + 1;
     this.#role.selectedIndex = role === null ? 0 : LOG_ROLES.indexOf(role) + 1;

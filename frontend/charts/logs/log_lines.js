@@ -2,7 +2,8 @@
 
 import { element } from "../../element.js";
 import { formatCount } from "../../formatting.js";
-import { LEVEL_NAMES, knownLevel } from "../../timeline/log_options.js";
+import { LEVEL_NAMES, knownLevel } from "../../timeline/log_levels.js";
+import { LogOptions } from "./options.js";
 import { formatDate, formatTime } from "../../timeline/times.js";
 import { isoTime } from "../chart_menu/table.js";
 import { emptyLogs } from "./empty_logs.js";
@@ -33,6 +34,7 @@ export const logLines = {
   place: "below",
   part: "logs",
   layers: [],
+  options: [LogOptions],
   help:
     "What the scheduler, the workers and their nannies logged in the window, dead or alive. A click on a line moves the playhead to it, " +
     "and one on a worker's name selects the worker; ↑ and ↓ go from line to line, Enter moves the playhead. The line of the playhead is " +

@@ -1,6 +1,6 @@
 // The log lines of the window that are loaded: those around the playhead, and where the window is live its newest.
 
-import { logPath } from "../../timeline/log_options.js";
+import { logPath } from "./options.js";
 import { reasonOf } from "../../timeline/sources/source.js";
 
 /** @typedef {import("../../types.js").Context} Context */

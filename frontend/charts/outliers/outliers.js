@@ -11,6 +11,7 @@ import { Shown } from "../drawing/shown.js";
 import { goToTask } from "../side_list/items.js";
 import { workerName } from "../worker/name.js";
 import { figureColumns, firstFigure } from "./ranking.js";
+import { LaneOptions } from "../task_stream/options.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -96,7 +97,8 @@ class Outliers {
   }
 
   #render() {
-    const { model, selection, laneOptions } = this.#context;
+    const { model, selection, features } = this.#context;
+    const laneOptions = features.of(LaneOptions);
     const { answer, message } = this.#data;
     if (
       !this.#shown.changes(
@@ -124,7 +126,8 @@ class Outliers {
   }
 
   #ofWorkers() {
-    const { model, selection, laneOptions } = this.#context;
+    const { model, selection, features } = this.#context;
+    const laneOptions = features.of(LaneOptions);
     const isChosen = (/** @type {Worker} */ { worker }) => {
       const slot = model.slotOf(worker)?.key;
       return slot !== undefined && model.slotOf(selection.worker)?.key === slot;
@@ -144,7 +147,8 @@ class Outliers {
   }
 
   #ofHosts() {
-    const { selection, laneOptions } = this.#context;
+    const { selection, features } = this.#context;
+    const laneOptions = features.of(LaneOptions);
     const isChosen = (/** @type {Host} */ { host }) => laneOptions.filter === host;
     return {
       sorted: firstFigure,

@@ -3,6 +3,7 @@
 import { SITE } from "../../site.js";
 import { reasonOf } from "../../timeline/sources/source.js";
 import { firstRuns, loadRunLists } from "./run_lists.js";
+import { RunOptions } from "./options.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").Schemas["AlignedMemory"]} AlignedMemory */
@@ -38,7 +39,7 @@ export class AlignedRuns extends EventTarget {
 
   /** The ids of the chosen runs. */
   get chosen() {
-    return this.#context.runOptions.runs ?? firstRuns(this.lists ?? []);
+    return this.#context.features.of(RunOptions).runs ?? firstRuns(this.lists ?? []);
   }
 
   /** Whether the memory is that of the chosen runs and measure, and not of those before. */
@@ -54,7 +55,7 @@ export class AlignedRuns extends EventTarget {
       void this.#try("lists", () => this.#loadLists());
     }
     if (!this.lists) return;
-    const wanted = `runs=${this.chosen.join(",")}&measure=${this.#context.runOptions.measure}`;
+    const wanted = `runs=${this.chosen.join(",")}&measure=${this.#context.features.of(RunOptions).measure}`;
     const canChange =
       this.#reasons.memory !== "" || this.memory?.runs.some(({ outcome }) => outcome === "running");
     if (wanted === this.#wanted && !(canChange && now - this.#asked >= EVERY)) return;

@@ -2,7 +2,7 @@
 
 import { element } from "../../element.js";
 import { formatBytes } from "../../formatting.js";
-import { MOST_RUNS, MEMORY_MEASURES } from "../../timeline/run_options.js";
+import { MEMORY_MEASURES, MOST_RUNS, RunOptions } from "./options.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { microseconds } from "../chart_menu/table.js";
 import { ElapsedAxis } from "../comparison/elapsed_axis.js";
@@ -35,6 +35,7 @@ export const runMemory = {
   title: "Memory of runs, aligned",
   place: "below",
   layers: [],
+  options: [RunOptions],
   help:
     "Memory of all workers over the time since the start of each run: of the processes, or the managed, unmanaged or spilled part. " +
     `Up to ${MOST_RUNS} runs. The same as distributed's MemorySampler, for code that ran as a run.`,
@@ -67,10 +68,8 @@ class RunMemory {
     this.#parent = parent;
     this.#context = context;
     this.#data = new AlignedRuns(context);
-    const { runOptions } = context;
-    this.#measures = kindChoice("Memory", MEASURES, runOptions.measure, (measure) =>
-      runOptions.set({ measure }),
-    );
+    const options = context.features.of(RunOptions);
+    this.#measures = kindChoice("Memory", MEASURES, options.measure, (measure) => options.set({ measure }));
     this.#legend = new Legend(this.#stage, () => undefined);
     this.#stage.append(this.#note, this.#plot);
     this.#lines = new MemoryLines(this.#plot, HEIGHT);
@@ -84,7 +83,7 @@ class RunMemory {
       ),
     );
     this.#data.addEventListener("change", () => this.#render());
-    this.#choice.addEventListener("change", () => runOptions.set({ runs: this.#choice.chosen }));
+    this.#choice.addEventListener("change", () => options.set({ runs: this.#choice.chosen }));
   }
 
   destroy() {

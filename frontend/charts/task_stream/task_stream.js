@@ -26,6 +26,7 @@ import { Surface } from "../drawing/surface.js";
 import { rgb, theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
 import { drawUnloaded } from "../drawing/unloaded.js";
+import { LaneOptions } from "./options.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -48,6 +49,7 @@ export const taskStream = {
   title: "Task stream",
   place: "timeline",
   layers: [], // the rows in sight decide which: see cover
+  options: [LaneOptions],
   commands: [{ does: "scroll the rows of the task stream", gestures: ["Alt + wheel"] }],
   help:
     "A row for each thread of each worker; ▼ marks where its process ended, and a restarted one goes on in the same row. " +

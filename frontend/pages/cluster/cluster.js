@@ -9,8 +9,7 @@ import { backgrounds, followColorChoice } from "../../charts/drawing/color_choic
 import { LaneTiles } from "../../charts/task_stream/lanes/lane_tiles.js";
 import { taskStream } from "../../charts/task_stream/task_stream.js";
 import { TimeAxis } from "../../charts/time_axis/time_axis.js";
-import { DEFAULT_TAB } from "../../contract.js";
-import { Address, parsePlace } from "../../timeline/address.js";
+import { Address, tabOf } from "../../timeline/address.js";
 import { colorsOn } from "../../timeline/colors/spacing.js";
 import { loadContext } from "../../timeline/context.js";
 import { COMMANDS } from "../../timeline/controls/commands.js";
@@ -53,7 +52,7 @@ if (main?.dataset.url) void open(main, sourceOf(main));
  */
 export async function open(main, source) {
   const layout = buildLayout(main);
-  const { tab = DEFAULT_TAB } = parsePlace(location.search);
+  const tab = tabOf(location.search);
   layout.side.hidden = !charts[tab].some(({ place }) => place === "side"); // as it will be once the panels are there
   // while the first answers are on their way: what takes long and needs none of them
   const width = widthOf(layout.plots);
@@ -65,7 +64,7 @@ export async function open(main, source) {
       const context = await loadContext(source, ALL_CHARTS);
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
-      const address = new Address(context);
+      const address = new Address(context, optionsOf(context, ALL_CHARTS));
       address.open();
       requestFirstRows(context, address, width);
       const panels = buildPanels(layout, context, address);
@@ -80,6 +79,15 @@ export async function open(main, source) {
       await new Promise((resolve) => setTimeout(resolve, RETRY));
     }
   }
+}
+
+/**
+ * @param {Context} context
+ * @param {Chart[]} charts
+ */
+function optionsOf({ features }, charts) {
+  const types = new Set(charts.flatMap(({ options }) => options ?? []));
+  return [...types].map((type) => features.of(type));
 }
 
 /** Resolves in a task of its own: what takes long in one keeps the page from showing anything and from answering. */

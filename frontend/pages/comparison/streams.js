@@ -14,6 +14,7 @@ import { serverSource } from "../../timeline/sources/source.js";
 import { Timeline } from "../../timeline/timeline.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { SITE } from "../../site.js";
+import { LaneOptions } from "../../charts/task_stream/options.js";
 
 /**
  * A side of a comparison; `lanes` says which of the run's lanes are shown.
@@ -171,11 +172,11 @@ class Stream {
       const context = await loadContext(serverSource(`${SITE}/api/v1/runs/${this.#side.run.id}/timeline`), [
         taskStream,
       ]);
-      const { tiles, selection, laneOptions, model, stragglers, attempts, stolen, lineage } = context;
-      if (this.#side.lanes) laneOptions.set(this.#side.lanes);
+      const { tiles, selection, features, model, stragglers, attempts, stolen, lineage } = context;
+      if (this.#side.lanes) features.of(LaneOptions).set(this.#side.lanes);
       model.shareColors(this.#colors);
       followColorChoice((backgrounds, isExact) => model.setColors(backgrounds, isExact));
-      const changing = [tiles, selection, laneOptions, model, stragglers, attempts, stolen, lineage];
+      const changing = [tiles, selection, features, model, stragglers, attempts, stolen, lineage];
       for (const each of changing) each.addEventListener("change", this.#onChange);
       this.#loaded = { context, chart: taskStream.create(place, context) };
       this.#onChange();

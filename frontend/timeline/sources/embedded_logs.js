@@ -1,6 +1,6 @@
 // The log lines of a file: found and counted as the server does (observatory/replay/logs/search.py, counts.py).
 
-import { LOG_LEVELS, knownLevel } from "../log_options.js";
+import { LOG_LEVELS, knownLevel } from "../log_levels.js";
 
 /** @typedef {import("../../types.js").Schemas["Logs"]} Logs */
 /** @typedef {import("../../types.js").Schemas["LogCountsOut"]} Counts */

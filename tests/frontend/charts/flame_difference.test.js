@@ -6,7 +6,7 @@ import { Difference } from "../../../frontend/charts/flame_graph/difference.js";
 import { differenceColor, differenceMark } from "../../../frontend/charts/flame_graph/difference_colors.js";
 import { translated } from "../../../frontend/charts/flame_graph/sides.js";
 import { makeTree } from "../../../frontend/charts/flame_graph/tree.js";
-import { formatAgainst, parseAgainst } from "../../../frontend/timeline/profile_options.js";
+import { formatAgainst, parseAgainst } from "../../../frontend/charts/flame_graph/options.js";
 import { Model } from "../../../frontend/timeline/model.js";
 import { near } from "../near.js";
 

@@ -4,7 +4,8 @@ import { pass, stopClock } from "../clock.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LogPages, MOST } from "../../../frontend/charts/logs/log_pages.js";
-import { LogOptions } from "../../../frontend/timeline/log_options.js";
+import { Features } from "../../../frontend/timeline/features.js";
+import { LogOptions } from "../../../frontend/charts/logs/options.js";
 
 /** @param {number} time */
 const line = (time) => ({
@@ -26,7 +27,7 @@ function open(times, limit = 10) {
   const asked = [];
   const context = {
     info: { sequence: 1 },
-    logOptions: new LogOptions(),
+    features: new Features(/** @type {any} */ ({})),
     selection: { worker: null },
     model: { lifetimesOf: () => [] },
     source: {
@@ -125,7 +126,7 @@ test("another filter forgets the lines of the one before", async (t) => {
   const { pages, asked, context } = open(HUNDRED);
   pages.update(view({}));
   await pass(50);
-  context.logOptions.set({ match: "a+b", isRegex: true, level: 30 });
+  context.features.of(LogOptions).set({ match: "a+b", isRegex: true, level: 30 });
   pages.update(view({}));
   await pass(1000);
   const [, query] = asked;

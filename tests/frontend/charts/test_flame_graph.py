@@ -40,7 +40,8 @@ SETUP = f"""async ([info, data, script]) => {{
   const {{ Model }} = await import("/frontend/timeline/model.js");
   const {{ Selection }} = await import("/frontend/timeline/selection.js");
   const {{ Stacks }} = await import("/frontend/timeline/tiles/stacks.js");
-  const {{ ProfileOptions }} = await import("/frontend/timeline/profile_options.js");
+  const {{ Features }} = await import("/frontend/timeline/features.js");
+  const {{ ProfileOptions }} = await import("/frontend/charts/flame_graph/options.js");
   const {{ flameGraph }} = await import("/frontend/charts/flame_graph/flame_graph.js");
   const until = async condition => {{
     for (let turn = 0; turn < 3000; turn++) {{
@@ -60,13 +61,14 @@ SETUP = f"""async ([info, data, script]) => {{
     const [selection, stacks] = [new Selection(), new Stacks(source)];
     const loaded = {{ cover: () => window.state.shown, unloaded: () => [] }};
     const tiles = {{ ...loaded, loading: false, sendDue() {{}}, release() {{}} }};
-    const options = {{ source: {{ ...source, pages: null }}, profileOptions: new ProfileOptions() }};
+    const options = {{ source: {{ ...source, pages: null }}, features: new Features({{}}) }};
     const context = {{ info, model, selection, stacks, tiles, ...options }};
     const parent = document.body.appendChild(document.createElement("div"));
     const chart = flameGraph.create(parent, context);
     window.state = {{ context, parent, chart }};
   }}
   const {{ context, parent, chart }} = window.state;
+  const profileOptions = context.features.of(ProfileOptions);
   const level = 20, index = Math.floor(info.first / (512 * 2 ** level / 1e6));
   const tiles = data.map(one => {{
     const tile = makeTile("profile", level, index, false, decode(bytesOf(one)));
@@ -89,8 +91,8 @@ SETUP = f"""async ([info, data, script]) => {{
   const rows = () => [...parent.querySelectorAll(".flame-table tbody tr:not([hidden])")].map(row =>
     [...row.cells].map(cell => cell.textContent));
   return new (Object.getPrototypeOf(async () => {{}}).constructor)(
-    "show", "drawn", "words", "rows", "until", "tiles", "context", "compared", script
-  )(show, drawn, words, rows, until, tiles, context, compared);
+    "show", "drawn", "words", "rows", "until", "tiles", "context", "compared", "profileOptions", script
+  )(show, drawn, words, rows, until, tiles, context, compared, profileOptions);
 }}"""
 
 
@@ -267,7 +269,7 @@ LATER = [(FIRST + 12, 1, 1, TASK, 2, 20), (FIRST + 13, 1, 2, TASK, 3, 20), (FIRS
 """fifty samples of the ten seconds after the first ones, fewer of them in `inc`"""
 
 COMPARE = """
-  context.profileOptions.set({ against: %s, isSwapped: %s });
+  profileOptions.set({ against: %s, isSwapped: %s });
   show(info.first + 10, info.first + 20);
   await until(() => compared().length);
   return [words(), compared(), parent.querySelector("canvas").dataset.compared];
@@ -340,7 +342,7 @@ def test_a_window_without_samples_is_not_compared_with(page: Page, server: Serve
     server.answer = answer
     run(
         page,
-        """context.profileOptions.set({ against: { kind: "before" } }); show(); await drawn();
+        """profileOptions.set({ against: { kind: "before" } }); show(); await drawn();
         await until(() => document.body.innerText.includes("Nothing to compare with"));""",
     )
     assert page.locator("canvas").get_attribute("data-compared") == "false"

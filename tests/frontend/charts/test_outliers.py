@@ -11,17 +11,19 @@ from tests.frontend.conftest import Server
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 SETUP = """async (workers) => {
-  const { LaneOptions } = await import("/frontend/timeline/lane_options.js");
+  const { Features } = await import("/frontend/timeline/features.js");
+  const { LaneOptions } = await import("/frontend/charts/task_stream/options.js");
   const { Model } = await import("/frontend/timeline/model.js");
   const { Selection } = await import("/frontend/timeline/selection.js");
   const { serverSource } = await import("/frontend/timeline/sources/source.js");
   const { outliers } = await import("/frontend/charts/outliers/outliers.js");
   const model = new Model();
   model.load({ workers, lanes: [], series: {}, prefixes: [] });
-  const [selection, laneOptions] = [new Selection(), new LaneOptions()];
+  const [selection, features] = [new Selection(), new Features({})];
+  const laneOptions = features.of(LaneOptions);
   const source = serverSource("/api/v1/clusters/1");
   const timeline = { jump: (time) => (window.jumped = time) };
-  const chart = outliers.create(document.body, { model, selection, laneOptions, source, timeline });
+  const chart = outliers.create(document.body, { model, selection, features, source, timeline });
   const draw = (start, stop) => chart.draw({ start, stop, live: false });
   selection.addEventListener("change", () => draw(10, 20));
   Object.assign(window, { selection, laneOptions, chart, draw });

@@ -13,6 +13,7 @@ import {
   nameOfPrefix,
   tileOfLanes,
 } from "../../../frontend/charts/task_stream/lanes/worker_sums.js";
+import { Features } from "../../../frontend/timeline/features.js";
 import { Model } from "../../../frontend/timeline/model.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
 import { tileIndex } from "../../../frontend/timeline/tiles/levels.js";
@@ -134,7 +135,12 @@ function covered({ key = null, rows = WORKERS, threads = 2 } = {}) {
   };
   const selection = new Selection();
   selection.set({ key });
-  const context = /** @type {any} */ ({ model: made, tiles, selection, laneOptions: { onlyPrefix: false } });
+  const context = /** @type {any} */ ({
+    model: made,
+    tiles,
+    selection,
+    features: new Features(/** @type {any} */ ({})),
+  });
   const shown = [...made.workers.keys()]
     .slice(0, rows)
     .map((id) => ({ lanes: [10 * id, 10 * id + 1].slice(0, threads), threads, slot: `w${id}` }));

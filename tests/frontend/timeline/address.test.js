@@ -2,31 +2,56 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyPlace, currentPlace, formatPlace, parsePlace } from "../../../frontend/timeline/address.js";
-import { HeatOptions } from "../../../frontend/timeline/heat_options.js";
-import { LogOptions } from "../../../frontend/timeline/log_options.js";
-import { MOST_RUNS, RunOptions } from "../../../frontend/timeline/run_options.js";
-import { ProfileOptions } from "../../../frontend/timeline/profile_options.js";
-import { LaneOptions } from "../../../frontend/timeline/lane_options.js";
+import "../browser.js";
+import { charts } from "../../../frontend/charts/registry.js";
+import { ProfileOptions } from "../../../frontend/charts/flame_graph/options.js";
+import { HeatOptions } from "../../../frontend/charts/heat_map/options.js";
+import { LogOptions } from "../../../frontend/charts/logs/options.js";
+import { MOST_RUNS, RunOptions } from "../../../frontend/charts/run_memory/options.js";
+import { LaneOptions } from "../../../frontend/charts/task_stream/options.js";
+import { Address } from "../../../frontend/timeline/address.js";
+import { Features } from "../../../frontend/timeline/features.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
 import { Timeline } from "../../../frontend/timeline/timeline.js";
 import { FIRST, INFO } from "../make.js";
 import { near } from "../near.js";
 
-function open() {
+const OPTIONS = new Set(
+  Object.values(charts)
+    .flat()
+    .flatMap(({ options }) => options ?? []),
+);
+
+Object.assign(globalThis, {
+  location: { search: "", pathname: "/" },
+  history: { replaceState: () => undefined },
+});
+
+/** A page whose address has a query, with the options of all charts. */
+function open(query = "") {
   const timeline = new Timeline(/** @type {any} */ (INFO), () => 0);
-  const options = {
-    laneOptions: new LaneOptions(),
-    heatOptions: new HeatOptions(),
-    logOptions: new LogOptions(),
-    runOptions: new RunOptions(),
-    profileOptions: new ProfileOptions(),
+  const selection = new Selection();
+  const features = new Features(/** @type {any} */ ({}));
+  const address = new Address(
+    { timeline, selection },
+    [...OPTIONS].map((type) => features.of(type)),
+  );
+  address.open(query);
+  return {
+    address,
+    timeline,
+    selection,
+    laneOptions: features.of(LaneOptions),
+    heatOptions: features.of(HeatOptions),
+    logOptions: features.of(LogOptions),
+    runOptions: features.of(RunOptions),
+    profileOptions: features.of(ProfileOptions),
   };
-  return { timeline, selection: new Selection(), ...options };
 }
 
-function parse(query) {
-  return Object.fromEntries(Object.entries(parsePlace(query)).filter(([, value]) => value !== undefined));
+/** @param {string} query */
+function meansNothing(query) {
+  assert.equal(open(query).address.query(), open().address.query());
 }
 
 test("an address that was copied shows the same", () => {
@@ -46,12 +71,10 @@ test("an address that was copied shows the same", () => {
   timeline.setSpeed(4);
   selection.set({ prefix: 7, key: "('x', 1)&at=<b>" });
   selection.hide([3, 9]);
-  const query = formatPlace(currentPlace(shown, ["task-stream", "memory"]));
-  const other = open();
-  const place = parsePlace(query);
-  applyPlace(place, other);
-  const copied = formatPlace(currentPlace(other, place.charts));
-  assert.equal(copied, query);
+  shown.address.charts = ["task-stream", "memory"];
+  const query = shown.address.query();
+  const other = open(query);
+  assert.equal(other.address.query(), query);
   const { quantity, group, order: rank } = other.heatOptions;
   assert.deepEqual([quantity, group, rank], ["duration", "SLURM_JOB_ID", "name"]);
   assert.deepEqual(other.logOptions.choice, shown.logOptions.choice);
@@ -66,11 +89,10 @@ test("an address that was copied shows the same", () => {
 
 test("the chosen runs are in the address in their order, also where none is chosen", () => {
   const shown = open();
-  assert.ok(!formatPlace(currentPlace(shown, undefined)).includes("runs="));
+  assert.ok(!shown.address.query().includes("runs="));
   for (const runs of [[31, 7, 30], []]) {
     shown.runOptions.set({ runs, measure: "managed" });
-    const other = open();
-    applyPlace(parsePlace(formatPlace(currentPlace(shown, undefined))), other);
+    const other = open(shown.address.query());
     assert.deepEqual([other.runOptions.runs, other.runOptions.measure], [runs, "managed"]);
   }
 });
@@ -78,57 +100,52 @@ test("the chosen runs are in the address in their order, also where none is chos
 test("what a profile is compared with is in the address, and whether the two are swapped", () => {
   const shown = open();
   shown.profileOptions.set({ isSwapped: true });
-  assert.ok(!formatPlace(currentPlace(shown, undefined)).includes("swap"));
+  assert.ok(!shown.address.query().includes("swap"));
   shown.profileOptions.set({ against: { kind: "window", start: FIRST, stop: FIRST + 20 } });
-  const other = open();
-  applyPlace(parsePlace(formatPlace(currentPlace(shown, undefined))), other);
+  const other = open(shown.address.query());
   assert.deepEqual(
     [other.profileOptions.against, other.profileOptions.isSwapped],
     [{ kind: "window", start: FIRST, stop: FIRST + 20 }, true],
   );
-  assert.deepEqual(parse("?against=run-0&swap=2"), {});
+  meansNothing("?against=run-0&swap=2");
 });
 
 test("the function that a profile is zoomed into is in the address", () => {
   const shown = open();
   shown.profileOptions.set({ zoomed: "crunch@workload.py" });
-  const other = open();
-  applyPlace(parsePlace(formatPlace(currentPlace(shown, undefined))), other);
+  const other = open(shown.address.query());
   assert.equal(other.profileOptions.zoomed, "crunch@workload.py");
-  applyPlace(parsePlace(""), other);
-  assert.equal(other.profileOptions.zoomed, "");
+  assert.equal(open().profileOptions.zoomed, "");
 });
 
 test("an address has no more runs than fit, and only measures that there are", () => {
-  assert.equal(parsePlace("?runs=1-9999999999").runs?.length, MOST_RUNS);
-  assert.deepEqual(parsePlace("?runs=x,-1,3").runs, [3]);
-  assert.deepEqual(parse("?measure=swapped"), {});
+  assert.equal(open("?runs=1-9999999999").runOptions.runs?.length, MOST_RUNS);
+  assert.deepEqual(open("?runs=x,-1,3").runOptions.runs, [3]);
+  meansNothing("?measure=swapped");
 });
 
 test("thousands of hidden prefixes are a short address", () => {
   const shown = open();
   const hidden = Array.from({ length: 2990 }, (_, place) => place + 5).filter((id) => id % 500);
   shown.selection.hide(hidden);
-  const query = formatPlace(currentPlace(shown, undefined));
+  const query = shown.address.query();
   assert.ok(query.length < 200, query);
-  assert.deepEqual(parsePlace(query).hide, hidden);
+  assert.deepEqual([...open(query).selection.hidden], hidden);
 });
 
 test("hidden prefixes that are no ranges are left out of the address when they would make it too long", () => {
   const shown = open();
   shown.selection.hide(Array.from({ length: 1000 }, (_, place) => 2 * place + 1));
-  assert.ok(!formatPlace(currentPlace(shown, undefined)).includes("hide="));
+  assert.ok(!shown.address.query().includes("hide="));
 });
 
 test("a range in an address can't hide more than there can be", () => {
-  assert.equal(parsePlace("?hide=1-9999999999").hide?.length, 10_000);
-  assert.deepEqual(parse("?hide=9-3,-,1-,-4,1e3,2-3-4,99999999999"), {});
+  assert.equal(open("?hide=1-9999999999").selection.hidden.size, 10_000);
+  meansNothing("?hide=9-3,-,1-,-4,1e3,2-3-4,99999999999");
 });
 
 test("a live address follows now with a window as long", () => {
-  const shown = open();
-  const { timeline } = shown;
-  applyPlace(parsePlace("?live=120"), shown);
+  const { timeline } = open("?live=120");
   near(timeline.length, 120);
   assert.equal(timeline.live, true);
 });
@@ -146,9 +163,9 @@ for (const query of [
   `?key=${"x".repeat(3000)}`,
   "?%E0%A4%A",
 ]) {
-  test(`what makes no sense is ignored: ${query.slice(0, 50)}`, () => assert.deepEqual(parse(query), {}));
+  test(`what makes no sense is ignored: ${query.slice(0, 50)}`, () => meansNothing(query));
 }
 
 test("charts are names and nothing else", () => {
-  assert.deepEqual(parse("?charts=task-stream,<img>,memory,,").charts, ["task-stream", "memory"]);
+  assert.deepEqual(open("?charts=task-stream,<img>,memory,,").address.charts, ["task-stream", "memory"]);
 });

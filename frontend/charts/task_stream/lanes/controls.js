@@ -2,7 +2,7 @@
 
 import { element } from "../../../element.js";
 import { newest } from "../../../timeline/slots.js";
-import { ORDERS } from "../../../timeline/lane_options.js";
+import { LaneOptions, ORDERS } from "../options.js";
 import { COMPUTE } from "../actions.js";
 import { visitBusy, visitSpans } from "./index.js";
 import { LaneLabels } from "./labels.js";
@@ -10,7 +10,7 @@ import { LaneLabels } from "./labels.js";
 /** @typedef {import("../../../types.js").Context} Context */
 /** @typedef {import("../../../types.js").Tile} Tile */
 /** @typedef {import("../../../types.js").View} View */
-/** @typedef {import("../../../timeline/lane_options.js").Order} Order */
+/** @typedef {import("../options.js").Order} Order */
 /** @typedef {import("../../../timeline/slots.js").Slot} Slot */
 /** @typedef {import("./rows.js").Wishes} Wishes */
 /** @typedef {import("./rows.js").Layout} Layout */
@@ -22,6 +22,7 @@ const LOOKING = 500; // ms between two looks at who was at work
 export class LaneControls extends EventTarget {
   bar;
   #context;
+  #options;
   #order;
   #filter;
   #only;
@@ -41,9 +42,10 @@ export class LaneControls extends EventTarget {
   constructor(context) {
     super();
     this.#context = context;
+    this.#options = context.features.of(LaneOptions);
     this.labels = new LaneLabels(context);
     this.#label.name = "label";
-    const { laneOptions } = context;
+    const laneOptions = this.#options;
     this.#order = element("select", "", ...ORDERS.map((order) => element("option", "", order)));
     this.#filter = element("input", "");
     this.#filter.type = "search";
@@ -71,7 +73,7 @@ export class LaneControls extends EventTarget {
 
   /** In a large cluster, workers in the order in which they joined share bands. */
   get #chosen() {
-    const { order } = this.#context.laneOptions;
+    const { order } = this.#options;
     const usual = this.#context.model.isLarge ? "first seen" : "name";
     return order === null || (order === "label" && this.labels.chosen === null) ? usual : order;
   }
@@ -87,7 +89,7 @@ export class LaneControls extends EventTarget {
   }
 
   get #isOfPrefix() {
-    return this.#context.laneOptions.onlyPrefix && this.#context.selection.prefix !== null;
+    return this.#options.onlyPrefix && this.#context.selection.prefix !== null;
   }
 
   /**
@@ -96,7 +98,7 @@ export class LaneControls extends EventTarget {
    * @returns {Wishes}
    */
   wishes(view, tiles) {
-    const { filter } = this.#context.laneOptions;
+    const { filter } = this.#options;
     const busy = this.needsAll ? this.#look(view, tiles) : new Map();
     const keep = this.#isOfPrefix ? (/** @type {Slot} */ slot) => sumOf(slot, busy) > 0 : null;
     return { filter, open: this.#open, rank: this.#rank(view, busy), keep, keepLifetime: this.labels.keep };
@@ -120,7 +122,8 @@ export class LaneControls extends EventTarget {
 
   /** @param {Layout} layout what came of the wishes */
   update(layout) {
-    const { model, selection, laneOptions } = this.#context;
+    const { model, selection } = this.#context;
+    const laneOptions = this.#options;
     this.#updateLabels();
     this.bar.hidden =
       model.slots.size < FEW && !laneOptions.filter && !laneOptions.onlyPrefix && this.#labelChoice.hidden;

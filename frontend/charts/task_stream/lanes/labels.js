@@ -7,6 +7,7 @@ import { labelsOf, valueOf, valuesOf } from "../../../timeline/labels.js";
 import { workerColor } from "../../drawing/palette.js";
 import { theme } from "../../drawing/theme.js";
 import { isDark } from "../bar_labels.js";
+import { LaneOptions } from "../options.js";
 
 /** @typedef {import("../../../types.js").Context} Context */
 /** @typedef {import("../../../types.js").Worker} Worker */
@@ -21,6 +22,7 @@ const LOWEST_NUMBER = 10; // px of a mark with its number
 export class LaneLabels {
   list = element("ul", "legend lane-labels");
   #context;
+  #options;
   #version = -1;
   /** @type {string[]} */
   #names = [];
@@ -32,6 +34,7 @@ export class LaneLabels {
   /** @param {Context} context */
   constructor(context) {
     this.#context = context;
+    this.#options = context.features.of(LaneOptions);
   }
 
   /** The labels that tell the cluster's workers apart. */
@@ -46,13 +49,13 @@ export class LaneLabels {
 
   /** The chosen label; null where there is none, or workers have no such label, as behind a public link. */
   get chosen() {
-    const { label } = this.#context.laneOptions;
+    const { label } = this.#options;
     return label !== null && this.names.includes(label) ? label : null;
   }
 
   /** The value of which workers have rows; null: of all. */
   get value() {
-    const { value } = this.#context.laneOptions;
+    const { value } = this.#options;
     return value !== null && this.chosen !== null && this.#values.has(value) ? value : null;
   }
 
@@ -162,7 +165,7 @@ export class LaneLabels {
     button.dataset.value = value;
     button.title = isOnly ? "Click to show all workers again." : "Click to show only its workers.";
     button.setAttribute("aria-pressed", String(isOnly));
-    button.addEventListener("click", () => this.#context.laneOptions.set({ value: isOnly ? null : value }));
+    button.addEventListener("click", () => this.#options.set({ value: isOnly ? null : value }));
     return element("li", "", button);
   }
 }

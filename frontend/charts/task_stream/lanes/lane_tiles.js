@@ -4,6 +4,7 @@
 import { bandLayer } from "../../../timeline/tiles/bands.js";
 import { joined } from "../../../timeline/tiles/unloaded.js";
 import { SUMS, tileOfLanes } from "./worker_sums.js";
+import { LaneOptions } from "../options.js";
 
 /** @typedef {import("../../../types.js").Context} Context */
 /** @typedef {import("../../../types.js").Tile} Tile */
@@ -44,12 +45,13 @@ export class LaneTiles {
    * @param {boolean} needsAll whether those of other rows are needed too
    */
   cover(view, rows, needsAll) {
-    const { model, tiles, selection, laneOptions } = this.#context;
+    const { model, tiles, selection, features } = this.#context;
     const bands = new Set(rows.flatMap((row) => row.lanes.map((lane) => model.spansLayer(lane))));
     // a single band is requested before it has a lane, so that the first tasks appear at once
     const there = model.bandsBetween(view.start, view.stop).map((band) => bandLayer("spans", band));
     if (needsAll || there.length === 1) for (const band of there) bands.add(band);
-    const needsTasks = selection.key !== null || (laneOptions.onlyPrefix && selection.prefix !== null);
+    const needsTasks =
+      selection.key !== null || (features.of(LaneOptions).onlyPrefix && selection.prefix !== null);
     const canBeSums = bands.size > MOST_BANDS && !needsTasks && rows.every((row) => this.#isWhole(row));
     const layers = canBeSums ? new Set([SUMS]) : bands;
     for (const layer of this.#layers) if (!layers.has(layer)) tiles.release(VIEWER, layer);

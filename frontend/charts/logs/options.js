@@ -1,16 +1,15 @@
 // Which log lines the charts of logs show. The selected worker is a part of it, but belongs to all charts.
 
-export const LOG_LEVELS = /** @type {const} */ ([10, 20, 30, 40, 50]);
+import { LOG_LEVELS } from "../../timeline/log_levels.js";
+
 export const LOG_ROLES = /** @type {const} */ (["scheduler", "worker", "nanny"]);
 
+const LONGEST_PATTERN = 500;
 const MOST_LIFETIMES = 200; // that a request may name
 
-/** @typedef {typeof LOG_LEVELS[number]} LogLevel */
+/** @typedef {import("../../timeline/log_levels.js").LogLevel} LogLevel */
 /** @typedef {typeof LOG_ROLES[number]} LogRole */
 /** @typedef {{level: LogLevel|null, role: LogRole|null, logger: string, match: string, isRegex: boolean}} LogChoice */
-
-/** @type {Record<LogLevel, string>} */
-export const LEVEL_NAMES = { 10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical" };
 
 /** @type {LogChoice} all lines */
 const ALL = { level: null, role: null, logger: "", match: "", isRegex: false };
@@ -33,6 +32,25 @@ export class LogOptions extends EventTarget {
     this.set(ALL);
   }
 
+  /** @param {URLSearchParams} parameters */
+  readFrom(parameters) {
+    this.set({
+      level: LOG_LEVELS.find((level) => String(level) === parameters.get("level")) ?? null,
+      role: LOG_ROLES.find((role) => role === parameters.get("process")) ?? null,
+      logger: parameters.get("logger")?.slice(0, LONGEST_PATTERN) ?? "",
+      match: parameters.get("match")?.slice(0, LONGEST_PATTERN) ?? "",
+      isRegex: parameters.get("regex") === "1",
+    });
+  }
+
+  /** @param {URLSearchParams} parameters */
+  writeTo(parameters) {
+    const { level, role, logger, match, isRegex } = this.choice;
+    const texts = { level: level && String(level), process: role, logger, match };
+    for (const [name, text] of Object.entries(texts)) if (text) parameters.set(name, text);
+    if (isRegex) parameters.set("regex", "1");
+  }
+
   get areAll() {
     const { level, role, logger, match } = this.choice;
     return level === null && role === null && !logger && !match;
@@ -42,10 +60,10 @@ export class LogOptions extends EventTarget {
 /**
  * The path of an answer about these lines.
  * @param {string} name of the answer
- * @param {Pick<import("../types.js").Context, "logOptions"|"model"|"selection">} context
+ * @param {Pick<import("../../types.js").Context, "features"|"model"|"selection">} context
  */
-export function logPath(name, { logOptions, model, selection }) {
-  const { level, role, logger, match, isRegex } = logOptions.choice;
+export function logPath(name, { features, model, selection }) {
+  const { level, role, logger, match, isRegex } = features.of(LogOptions).choice;
   const lifetimes = model.lifetimesOf(selection.worker).slice(-MOST_LIFETIMES);
   const query = new URLSearchParams({
     ...(level !== null && { level: String(level) }),
@@ -56,9 +74,4 @@ export function logPath(name, { logOptions, model, selection }) {
     ...(match && isRegex && { regex: "true" }),
   }).toString();
   return query ? `/${name}?${query}` : `/${name}`;
-}
-
-/** @param {number} level @returns {LogLevel} the greatest known level that it reaches */
-export function knownLevel(level) {
-  return [...LOG_LEVELS].reverse().find((known) => level >= known) ?? 10;
 }

@@ -3,6 +3,8 @@
 export const QUANTITY_NAMES = /** @type {const} */ (["memory", "cpu", "gil", "busy", "duration", "errors"]);
 export const HEAT_ORDERS = /** @type {const} */ (["value", "name"]);
 
+const LONGEST_TAG = 100;
+
 /** @typedef {typeof QUANTITY_NAMES[number]} QuantityName */
 /** @typedef {typeof HEAT_ORDERS[number]} HeatOrder */
 
@@ -21,5 +23,21 @@ export class HeatOptions extends EventTarget {
     if (quantity === this.quantity && group === this.group && order === this.order) return;
     Object.assign(this, { quantity, group, order });
     this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {URLSearchParams} parameters */
+  readFrom(parameters) {
+    this.set({
+      quantity: QUANTITY_NAMES.find((name) => name === parameters.get("heat")) ?? QUANTITY_NAMES[0],
+      group: parameters.get("by")?.slice(0, LONGEST_TAG) || null,
+      order: HEAT_ORDERS.find((order) => order === parameters.get("rank")) ?? HEAT_ORDERS[0],
+    });
+  }
+
+  /** @param {URLSearchParams} parameters */
+  writeTo(parameters) {
+    if (this.quantity !== QUANTITY_NAMES[0]) parameters.set("heat", this.quantity);
+    if (this.group) parameters.set("by", this.group);
+    if (this.order !== HEAT_ORDERS[0]) parameters.set("rank", this.order);
   }
 }

@@ -1,6 +1,7 @@
 // What the profile of the window is compared with, and which function is zoomed into.
 
 const LONGEST_ID = 9; // digits
+const LONGEST_FUNCTION = 500;
 const EARLIEST = 946_684_800; // 2000
 const LATEST = 4_102_444_800; // 2100
 
@@ -15,7 +16,7 @@ export class ProfileOptions extends EventTarget {
   against = null;
   /** whether the other profile is drawn, and this one is what it is compared with */
   isSwapped = false;
-  /** as `functionName` of charts/flame_graph/tree.js writes it; "": nothing is zoomed into */
+  /** as `functionName` of tree.js writes it; "": nothing is zoomed into */
   zoomed = "";
 
   /** @param {{against?: Against|null, isSwapped?: boolean, zoomed?: string}} part; what isn't given stays as it is */
@@ -29,6 +30,22 @@ export class ProfileOptions extends EventTarget {
       return;
     Object.assign(this, { against, isSwapped, zoomed });
     this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {URLSearchParams} parameters */
+  readFrom(parameters) {
+    this.set({
+      against: parseAgainst(parameters.get("against") ?? ""),
+      isSwapped: parameters.get("swap") === "1",
+      zoomed: parameters.get("zoom")?.slice(0, LONGEST_FUNCTION) ?? "",
+    });
+  }
+
+  /** @param {URLSearchParams} parameters */
+  writeTo(parameters) {
+    if (this.against) parameters.set("against", formatAgainst(this.against));
+    if (this.against && this.isSwapped) parameters.set("swap", "1");
+    if (this.zoomed) parameters.set("zoom", this.zoomed);
   }
 }
 

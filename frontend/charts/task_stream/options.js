@@ -2,6 +2,9 @@
 
 export const ORDERS = /** @type {const} */ (["name", "busiest", "most memory", "first seen", "label"]);
 
+const LONGEST_TEXT = 100;
+const LONGEST_VALUE = 300;
+
 /** @typedef {typeof ORDERS[number]} Order */
 /**
  * `order` is null for what suits the number of workers; `filter` has words that must all occur in a worker's name, address,
@@ -43,4 +46,27 @@ export class LaneOptions extends EventTarget {
     this.#choice = next;
     this.dispatchEvent(new Event("change"));
   }
+
+  /** @param {URLSearchParams} parameters */
+  readFrom(parameters) {
+    this.set({
+      order: ORDERS.find((order) => nameOf(order) === parameters.get("sort")) ?? null,
+      filter: parameters.get("rows")?.slice(0, LONGEST_TEXT) ?? "",
+      onlyPrefix: parameters.get("only") === "prefix",
+      label: parameters.get("label")?.slice(0, LONGEST_TEXT) || null,
+      value: parameters.get("value")?.slice(0, LONGEST_VALUE) || null,
+    });
+  }
+
+  /** @param {URLSearchParams} parameters */
+  writeTo(parameters) {
+    const { order, filter, onlyPrefix, label, value } = this.#choice;
+    const texts = { sort: order && nameOf(order), rows: filter, only: onlyPrefix && "prefix", label, value };
+    for (const [name, text] of Object.entries(texts)) if (text) parameters.set(name, text);
+  }
+}
+
+/** @param {Order} order; its name in the address */
+function nameOf(order) {
+  return order.replace(" ", "-");
 }
