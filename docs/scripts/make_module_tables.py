@@ -14,7 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "architecture"
 TABLE = re.compile(r"(<!-- modules: ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
-LEFT_OUT = {"__init__.py", "__main__.py"}
+LEFT_OUT = {
+    *("__init__.py", "__main__.py"),
+    # Django's own names, which say what is in them
+    *("admin.py", "apps.py", "forms.py", "models.py", "schemas.py", "tags.py", "urls.py"),
+}
 OF_KINDS = {"channels", "kinds", "sums"}
 """folders in which each module is one of many of a kind"""
 FOLDERS_LEFT_OUT = {"management", "migrations", "templatetags"}
