@@ -13,7 +13,7 @@ PORT ?= 8000
 PROCESSES ?= 4
 # Debian's servers that tests start, and how a module of tests that does so is recognised
 SERVERS := nginx pgbouncer redis-server xmlsec1
-OF_SERVERS := tests\.(nginx|pooler|sentinels|runtime\.machines)|saml_identity_provider
+OF_SERVERS := tests\.(support\.(nginx|pooler|sentinels)|runtime\.machines)|saml_identity_provider
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 

@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.measuring.processor import cpu_seconds  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
-from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
+from tests.support.chromium import ARGUMENTS, NAMES  # noqa: E402
 
 PAGES, DURATION = int(os.environ.get("PAGES", "50")), float(os.environ.get("DURATION", "60"))
 TASKS_PER_SECOND, STEP = 100, 0.1

@@ -32,7 +32,7 @@ from benchmarks.measuring.processor import cpu_seconds  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.runs.synthetic import Shape, batches  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
-from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
+from tests.support.chromium import ARGUMENTS, NAMES  # noqa: E402
 
 SHARE = float(os.environ.get("SHARE", "1"))
 ROUNDS = 5

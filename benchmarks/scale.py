@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
-from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
+from tests.support.chromium import ARGUMENTS, NAMES  # noqa: E402
 
 TASKS = int(os.environ.get("TASKS", "1000000"))
 SMALL = int(os.environ.get("SMALL", "10000"))

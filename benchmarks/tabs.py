@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import scale  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
-from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
+from tests.support.chromium import ARGUMENTS, NAMES  # noqa: E402
 
 ROUNDS = 5
 LIMIT = 1500

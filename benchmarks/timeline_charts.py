@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
-from tests.chromium import ARGUMENTS, NAMES  # noqa: E402
+from tests.support.chromium import ARGUMENTS, NAMES  # noqa: E402
 
 MEASURE = """async () => {
   const [CHARTS, SERIES, POINTS, FRAMES] = [5, 8, 600, 40];

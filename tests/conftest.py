@@ -20,11 +20,11 @@ hypothesis.settings.load_profile("observatory")
 os.environ.setdefault("DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT", "10 minutes")
 
 pytest_plugins = [
-    "tests.chromium",
+    "tests.support.chromium",
     "tests.collect.dask_processes",
-    "tests.connections",
-    "tests.database",
-    "tests.static_files",
+    "tests.support.connections",
+    "tests.support.database",
+    "tests.support.static_files",
 ]
 
 

@@ -14,7 +14,7 @@ def set_up() -> None:
     To be called before models are imported.
     """
     if not os.environ.get("DATABASE_URL"):
-        from tests import services
+        from tests.support import services
 
         services.start()
         atexit.register(services.stop)

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 from playwright.sync_api import Page, sync_playwright  # noqa: E402
 
 from tests.browser.observatory import Observatory  # noqa: E402
-from tests.chromium import ARGUMENTS, NAMES, TIMEOUT  # noqa: E402
+from tests.support.chromium import ARGUMENTS, NAMES, TIMEOUT  # noqa: E402
 
 PASS = 480
 """seconds that a pass of the demo and its end may take"""

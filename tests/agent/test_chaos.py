@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.chaos import assert_stored_once, observe
 from tests.browser.observatory import Observatory
-from tests.first_start import copy_migrated, static_root
+from tests.support.first_start import copy_migrated, static_root
 
 KILLS = 5
 

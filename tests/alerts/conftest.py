@@ -9,7 +9,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import MetricType, Sample, Series, WorkerSeen
 from tests.replay.conftest import cluster, direct, now, writer
-from tests.world import world
+from tests.support.projects import world
 
 __all__ = ["cluster", "direct", "now", "world", "writer"]
 

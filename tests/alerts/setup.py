@@ -15,8 +15,8 @@ from observatory.alerts.rules.quantities import QUANTITIES
 from observatory.alerts.secrets import encrypt
 from observatory.clusters.models import Cluster, GroupRole, Membership, Project, Target
 from observatory.clusters.tokens import ingest_tokens
-from tests.alerted import make_alert
-from tests.world import World
+from tests.support.projects import World
+from tests.support.stored_alerts import make_alert
 
 
 @dataclass

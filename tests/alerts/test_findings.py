@@ -18,11 +18,11 @@ from observatory.alerts.notifying.routing import enqueue
 from observatory.alerts.rules.events import ENDED_WITH_ERRORS
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
-from tests.alerted import make_alert
 from tests.alerts.notifying.conftest import alertmanager, make_channel, webhook
 from tests.alerts.notifying.receivers import Receiver, taking_mail
-from tests.kept_findings import finding, keep
-from tests.recorded import at
+from tests.support.recorded_cluster import at
+from tests.support.stored_alerts import make_alert
+from tests.support.stored_findings import finding, keep
 from tests.why.findings.simulated import Simulated, Task, futures
 
 __all__ = ["alertmanager", "webhook"]

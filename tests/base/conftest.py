@@ -1,4 +1,4 @@
 from tests.pages.conftest import complaints, context, page
-from tests.world import world
+from tests.support.projects import world
 
 __all__ = ["complaints", "context", "page", "world"]

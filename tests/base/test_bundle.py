@@ -10,7 +10,7 @@ from django.conf import LazySettings
 from playwright.sync_api import Page
 
 from observatory.base.static.bundle import BUNDLED, BundleError, bundle, minified
-from tests.world import World, make_run
+from tests.support.projects import World, make_run
 
 READY = "() => document.documentElement.dataset.ready === '1'"
 ROOT = Path(__file__).parents[2]

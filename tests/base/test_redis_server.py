@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from observatory.base.redis_server import redis_server
 from tests.browser.observatory import ROOT
-from tests.sentinels import SERVICE, Sentinels, sentinels
+from tests.support.sentinels import SERVICE, Sentinels, sentinels
 
 DEFAULT = "unix:///run/valkey.sock"
 USES = """

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.observatory import Observatory
-from tests.chromium import TIMEOUT
-from tests.first_start import copy_migrated, static_root
+from tests.support.chromium import TIMEOUT
+from tests.support.first_start import copy_migrated, static_root
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 import observatory.agent as observatory_agent
 from tests.browser.observatory import Observatory
-from tests.tile_urls import layers_of
+from tests.support.tile_urls import layers_of
 
 pytestmark = pytest.mark.browser
 

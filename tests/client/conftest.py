@@ -1,4 +1,4 @@
-from tests.observed import agent_server, observed
-from tests.world import world
+from tests.support.observed_cluster import agent_server, observed
+from tests.support.projects import world
 
 __all__ = ["agent_server", "observed", "world"]

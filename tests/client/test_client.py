@@ -25,10 +25,10 @@ from observatory.exchange.records import api as records_api
 from observatory.runs.models import Run, Usage
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action
-from tests.observed import FORMULA, HOSTILE, Observed
-from tests.recorded import at
+from tests.support.observed_cluster import FORMULA, HOSTILE, Observed
+from tests.support.projects import World
+from tests.support.recorded_cluster import at
 from tests.why.findings.simulated import Simulated, Task, futures
-from tests.world import World
 
 SECOND = timedelta(seconds=1)
 

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from tests.world import world
+from tests.support.projects import world
 
 __all__ = ["world"]

@@ -5,7 +5,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 
 from observatory.clusters import access
-from tests.world import World
+from tests.support.projects import World
 
 MEMBERS = ("owner", "editor", "viewer", "superuser")
 OTHERS = ("outsider", "nobody")

@@ -16,8 +16,8 @@ from observatory.clusters.models import AccessToken, Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.config.api import api
 from observatory.exchange.models import Job
-from tests.alerted import make_alert
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
+from tests.support.stored_alerts import make_alert
 
 pytestmark = pytest.mark.django_db
 

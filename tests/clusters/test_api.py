@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.world import HOSTILE, World, make_cluster, store_extent
+from tests.support.projects import HOSTILE, World, make_cluster, store_extent
 
 
 def get(world: World, role: str, path: str, **query: Any) -> Any:

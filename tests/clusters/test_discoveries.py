@@ -15,7 +15,7 @@ from observatory.clusters.models import Discovery, Target
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.credentials.storage import seal, unseal
 from tests.collect.discovery.lists import ListServer, serving
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
 
 ADDRESS = "http://10.2.2.2/targets"
 FORM = {

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 
 from observatory.clusters.accounts.groups import set_memberships
 from observatory.clusters.models import GroupRole, Membership
-from tests.world import World
+from tests.support.projects import World
 
 
 def roles(user: User) -> dict[str, str]:

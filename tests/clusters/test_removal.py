@@ -6,7 +6,7 @@ import pytest
 from django.db import transaction
 
 from observatory.store.queries.extents import extents
-from tests.world import World, store_extent
+from tests.support.projects import World, store_extent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from observatory.clusters.models import AccessToken, IngestToken, Target
 from observatory.runs.models import Permalink
-from tests.world import World
+from tests.support.projects import World
 
 
 def add_target(world: World, number: int) -> Any:

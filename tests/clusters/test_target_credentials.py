@@ -15,10 +15,10 @@ from django.core.management import CommandError, call_command
 from observatory.clusters.models import Target
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.credentials.storage import seal, unseal
-from tests.certificates import Authority, as_pem
 from tests.collect.dask_processes import scheduler
-from tests.nginx import PASSWORD, TOKEN, WAYS, Proxy, behind_nginx
-from tests.world import World
+from tests.support.certificates import Authority, as_pem
+from tests.support.nginx import PASSWORD, TOKEN, WAYS, Proxy, behind_nginx
+from tests.support.projects import World
 
 EXPIRED = dict(zip(("certificate", "key"), Authority().issue("a", -timedelta(days=1)), strict=True))
 FORM = {"enabled": "on", "identity_interval": 1, "metrics_interval": 5, "series_limit": 50000}

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Permission
 
 from observatory.clusters.models import Target
 from tests.collect.dask_processes import Scheduler, free_port, scheduler
-from tests.world import World
+from tests.support.projects import World
 
 
 @pytest.fixture(scope="module")

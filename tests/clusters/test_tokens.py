@@ -13,7 +13,7 @@ from django.utils.timezone import now
 
 from observatory.clusters.models import IngestToken, Project
 from observatory.clusters.tokens import ingest_tokens
-from tests.world import World
+from tests.support.projects import World
 
 
 @pytest.fixture

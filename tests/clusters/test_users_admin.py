@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
-from tests.world import signed_in
+from tests.support.projects import signed_in
 
 PASSWORD = "a long enough one"
 

@@ -24,7 +24,7 @@ from observatory.store.connection import connect
 from tests.collect.agents import WORKER, Agent, agent, make_event, make_line, make_sample, project
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, observed, read
-from tests.outages import failing, read_only_database
+from tests.support.outages import failing, read_only_database
 
 __all__ = ["agent", "project"]
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from observatory.store.connection import connect
-from tests.world import World, world
+from tests.support.projects import World, world
 
 __all__ = ["world"]
 

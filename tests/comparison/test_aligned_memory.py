@@ -17,8 +17,8 @@ from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from observatory.wire.records import Sample, Series
 from tests.comparison.made_runs import GIB, START, make_run
-from tests.documented import assert_documented
-from tests.world import World
+from tests.support.projects import World
+from tests.support.response_schemas import assert_documented
 
 URL = "/api/v1/runs/memory"
 

@@ -18,10 +18,10 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from tests.comparison.made_runs import START, make_run
-from tests.documented import assert_documented
-from tests.kept_findings import finding, keep
-from tests.recorded import Recorded
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
+from tests.support.recorded_cluster import Recorded
+from tests.support.response_schemas import assert_documented
+from tests.support.stored_findings import finding, keep
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -20,8 +20,8 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Event
 from tests.comparison.made_runs import DETAIL, GIB, START, make_run
-from tests.documented import assert_documented
-from tests.world import World
+from tests.support.projects import World
+from tests.support.response_schemas import assert_documented
 
 USUAL = {"load": 0.2, "clean": 0.3, "store": 0.1}
 

@@ -21,8 +21,8 @@ from observatory.store.times import from_seconds
 from observatory.wire.records import WorkerSeen
 from tests.comparison.made_runs import GIB, START
 from tests.comparison.made_workers import Worker, make_run, version
-from tests.documented import assert_documented
-from tests.world import World
+from tests.support.projects import World
+from tests.support.response_schemas import assert_documented
 
 
 @pytest.fixture

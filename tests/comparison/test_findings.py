@@ -8,10 +8,10 @@ from observatory.comparison.findings import compared_findings
 from observatory.comparison.schemas import Comparison
 from observatory.runs.models import Run
 from tests.comparison.made_runs import make_run
-from tests.documented import assert_documented
-from tests.kept_findings import finding, keep
-from tests.world import World
-from tests.world import make_run as empty_run
+from tests.support.projects import World
+from tests.support.projects import make_run as empty_run
+from tests.support.response_schemas import assert_documented
+from tests.support.stored_findings import finding, keep
 
 
 @pytest.fixture

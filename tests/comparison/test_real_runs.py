@@ -11,7 +11,7 @@ from observatory.comparison.compare import compare
 from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
 from tests.comparison.real_runs import SECONDS, TASKS, Recording, recording
-from tests.world import World
+from tests.support.projects import World
 
 PAIRS = 20
 SLOWED = ("load", "join")

@@ -18,7 +18,7 @@ from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.dimensions import read_dimensions
 from tests.comparison.real_runs import Recording
-from tests.world import World
+from tests.support.projects import World
 
 VERSIONS = ("2026.10", "2026.11")
 TASKS = 40

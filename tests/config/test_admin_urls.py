@@ -13,7 +13,7 @@ from observatory.clusters.deletion.models import Deletion
 from observatory.clusters.models import AccessToken, Discovery, GroupRole, IngestToken
 from tests.alerts.setup import Setup, Setups, set_up_alerts
 from tests.pages.site.test_who_may_open_what import every_route
-from tests.world import World, world
+from tests.support.projects import World, world
 
 __all__ = ["world"]
 

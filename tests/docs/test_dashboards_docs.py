@@ -8,7 +8,7 @@ from pathlib import Path
 from observatory.replay.tabs import TABS
 from observatory.wire.kinds import KINDS
 from observatory.wire.metrics import METRICS, TASKS_COMPUTED
-from tests.dashboards import QUESTIONS, rows
+from tests.support.dashboards import QUESTIONS, rows
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TITLE = re.compile(r'^  title: "(?P<of_chart>.+)",$|traffic\("[^"]+", "(?P<of_traffic>[^"]+)"', re.MULTILINE)

@@ -15,8 +15,8 @@ from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from tests.exchange.everything import START, STOP, write_everything
 from tests.exchange.files import Store, export
-from tests.observed import agent_server, observed
-from tests.world import World, world
+from tests.support.observed_cluster import agent_server, observed
+from tests.support.projects import World, world
 
 __all__ = ["agent_server", "observed", "world"]
 

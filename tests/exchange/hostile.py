@@ -17,7 +17,7 @@ from observatory.exchange.imports.import_file import import_file
 from observatory.exchange.imports.refusal import Refused
 from observatory.wire.blocks import Block, Column, decode, encode, number_column, text_column
 from tests.exchange.files import Store
-from tests.world import World
+from tests.support.projects import World
 
 Change = Callable[[dict[str, list[Any]]], None]
 

@@ -29,7 +29,7 @@ from observatory.store.transfer.extract_tables import record_tables, tables
 from observatory.wire.blocks import BlockError, decode, encode, number_column
 from tests.exchange.everything import START, STOP
 from tests.exchange.files import Store, export
-from tests.world import World
+from tests.support.projects import World
 
 
 def rows_in(path: Path) -> dict[str, list[Any]]:

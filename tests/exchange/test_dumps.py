@@ -26,7 +26,7 @@ from observatory.exchange.models import Job
 from observatory.runs.models import Run
 from observatory.wire.records import TASK_STATES
 from tests.exchange.files import Store
-from tests.world import World
+from tests.support.projects import World
 
 
 def inc(x: int) -> int:

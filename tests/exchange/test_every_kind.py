@@ -25,7 +25,7 @@ from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.queries.records import record_kinds
 from observatory.wire.kinds import stored_kinds
 from tests.exchange.files import export
-from tests.world import World
+from tests.support.projects import World
 
 NOT_IN_BUNDLES = {
     ("stack", "stack"),

@@ -21,7 +21,7 @@ from observatory.exchange.formats.base import Cancelled
 from observatory.replay.scope import Scope, Section
 from observatory.store.queries.records import record_kinds
 from observatory.wire.records import Action
-from tests.observed import FORMULA, HOSTILE, Observed
+from tests.support.observed_cluster import FORMULA, HOSTILE, Observed
 
 KINDS_TOLD = ("transition", "span", "error", "log", "computation", "dependency", "profile", "transfer")
 

@@ -28,7 +28,7 @@ from observatory.wire.blocks import Column, encode, number_column
 from tests.exchange.everything import START
 from tests.exchange.files import Store
 from tests.exchange.hostile import _put, nothing, refused, repacked, with_manifest
-from tests.world import World
+from tests.support.projects import World
 
 __all__ = ["refused"]
 

@@ -13,7 +13,7 @@ from observatory.exchange.imports.destination import Destination
 from observatory.exchange.imports.import_file import import_file
 from tests.exchange.everything import START
 from tests.exchange.hostile import Change, nothing, refused, set_first, twice, with_rows
-from tests.world import World
+from tests.support.projects import World
 
 __all__ = ["refused"]
 

@@ -19,9 +19,9 @@ from observatory.exchange.formats.report import report_of
 from observatory.replay.scope import Scope
 from observatory.runs.refresh import refresh_figures
 from observatory.runs.sharing.scopes import scope_of_run
-from tests.alerted import make_alert
-from tests.chromium import TIMEOUT
-from tests.observed import HOSTILE, Observed
+from tests.support.chromium import TIMEOUT
+from tests.support.observed_cluster import HOSTILE, Observed
+from tests.support.stored_alerts import make_alert
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

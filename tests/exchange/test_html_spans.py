@@ -27,8 +27,8 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Span
-from tests.chromium import TIMEOUT
 from tests.replay.conftest import make_cluster
+from tests.support.chromium import TIMEOUT
 
 TASKS = 50_001
 WORKERS = [f"tcp://10.0.0.1:{number}" for number in range(70)]

@@ -31,7 +31,7 @@ from observatory.store.connection import connect
 from observatory.store.maintenance import keyframes
 from observatory.store.maintenance.advisory_lock import try_lock
 from tests.exchange.files import Store
-from tests.world import World
+from tests.support.projects import World
 
 
 class Endless:

@@ -12,7 +12,7 @@ from pathlib import Path
 from django.conf import settings
 
 from tests.exchange.files import Store
-from tests.world import World
+from tests.support.projects import World
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """

@@ -32,7 +32,7 @@ from observatory.store.schema.time_series import table_of
 from observatory.store.times import from_seconds
 from observatory.wire import kinds
 from tests.docs.scripts import load_script
-from tests.world import World
+from tests.support.projects import World
 
 MODULE = '''
 """Pauses of tasks: made up for a test."""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.chromium import new_page, opened
+from tests.support.chromium import new_page, opened
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TYPES = {".js": "text/javascript", ".css": "text/css"}

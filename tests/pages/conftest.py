@@ -9,10 +9,10 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
-from tests.chromium import new_page, opened
-from tests.observed import agent_server, observed
-from tests.recorded import Recorded
-from tests.world import World, world
+from tests.support.chromium import new_page, opened
+from tests.support.observed_cluster import agent_server, observed
+from tests.support.projects import World, world
+from tests.support.recorded_cluster import Recorded
 
 __all__ = ["agent_server", "observed", "world"]
 

@@ -13,7 +13,7 @@ from observatory.replay.tiles import builder
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
-from tests.world import signed_in
+from tests.support.projects import signed_in
 
 LEVEL = 20
 TILE = (512 << LEVEL) / 1e6

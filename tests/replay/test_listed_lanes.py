@@ -22,8 +22,8 @@ from observatory.store.sample_intervals import SampleIntervals
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action, Span
-from tests.documented import assert_documented
 from tests.replay.records import A, fill, make_span
+from tests.support.response_schemas import assert_documented
 
 MANY = 100_000
 MEGABYTE = 1_000_000

@@ -18,7 +18,7 @@ from observatory.replay.scope import Scope, Section
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import WorkerSeen
-from tests.documented import assert_documented
+from tests.support.response_schemas import assert_documented
 
 A, B = "tcp://10.1.2.3:4000", "tcp://10.1.2.4:4000"
 

@@ -31,9 +31,9 @@ from observatory.store.queries.extents import SETTLING, read_extent
 from observatory.store.queries.timeline import snapshot
 from observatory.wire.records import UNFINISHED_STATES
 from tests.agent.fake_server import TOKEN, fake_server
-from tests.once import made_once
 from tests.replay.many_states import recorded
-from tests.world import World, world
+from tests.support.projects import World, world
+from tests.support.shared_recordings import made_once
 
 __all__ = ["world"]
 

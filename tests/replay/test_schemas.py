@@ -8,8 +8,8 @@ from django.test import Client
 from observatory.clusters.models import Cluster
 from observatory.replay.schemas import ClusterInfo, EventItem, Lanes, SpanDetail, State
 from observatory.store.ingest.writer import Writer
-from tests.documented import assert_documented
 from tests.replay.records import fill
+from tests.support.response_schemas import assert_documented
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

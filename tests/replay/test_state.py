@@ -19,8 +19,8 @@ from observatory.store.queries.extents import read_extent
 from observatory.store.queries.state import last_rates, last_samples
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.records import Action, Event, Sample, Series, WorkerGone, WorkerSeen
-from tests.planned import Planned
 from tests.replay.records import A, B, fill, make_span
+from tests.support.query_plans import PlannedConnection
 
 
 def _at(client: Client, cluster: Cluster, at: float) -> Any:
@@ -305,7 +305,7 @@ def test_series_of_workers_that_left_are_not_read(
     writer.write(Batch.of(cluster.pk, workers=workers, samples=samples))
     writer.write(Batch.of(cluster.pk, gone=[WorkerGone(worker, now + 5, "lost") for worker in left]))
     direct.execute("ANALYZE series, worker")
-    planned: Any = Planned(direct)
+    planned: Any = PlannedConnection(direct)
     at = seconds_to_microseconds(now + 6)
     [sample] = last_samples(planned, cluster.pk, (cpu,), at, 60)
     assert sample.value == 4

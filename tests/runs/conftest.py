@@ -10,7 +10,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Span
 from tests.replay.conftest import cluster, direct, member, now, stranger, writer
 from tests.store.conftest import Make
-from tests.world import world
+from tests.support.projects import world
 
 __all__ = ["cluster", "direct", "member", "now", "stranger", "world", "writer"]
 

@@ -37,7 +37,7 @@ from observatory.wire.records import (
     WorkerGone,
     WorkerSeen,
 )
-from tests.alerted import make_alert
+from tests.support.stored_alerts import make_alert
 
 BEFORE, INSIDE, AFTER = PHASES = "before", "inside", "after"
 LENGTH = 30.0

@@ -9,9 +9,9 @@ from django.test import Client
 from observatory.runs.models import MOST_TAGS, Permalink, Run
 from observatory.runs.sharing.link_tokens import stored
 from observatory.store.connection import connect
-from tests.kept_findings import finding, keep
-from tests.recorded import START, Recorded
-from tests.world import HOSTILE, World, make_run
+from tests.support.projects import HOSTILE, World, make_run
+from tests.support.recorded_cluster import START, Recorded
+from tests.support.stored_findings import finding, keep
 
 API = "/api/v1/runs"
 

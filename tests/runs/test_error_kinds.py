@@ -19,9 +19,9 @@ from observatory.runs.usage.counting import count_runs
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
-from tests.kept_findings import finding, keep
-from tests.recorded import GIB, START, Recorded
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
+from tests.support.recorded_cluster import GIB, START, Recorded
+from tests.support.stored_findings import finding, keep
 
 LIBRARY = '  File "/usr/lib/python3.11/site-packages/pandas/io.py", line 9, in read\n    raise error\n'
 

@@ -19,9 +19,9 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerSeen
 from tests.pages.site.test_who_may_open_what import every_route
-from tests.recorded import START, Recorded, at
 from tests.replay.conftest import make_cluster
-from tests.tile_urls import unpacked
+from tests.support.recorded_cluster import START, Recorded, at
+from tests.support.tile_urls import unpacked
 
 NAMED, UNNAMED, NUMBERED = "tcp://10.11.12.13:40001", "tcp://[fd00::17]:40002", "tls://10.11.12.14:40003"
 NANNY, SCHEDULER, UNKNOWN = "tcp://10.11.12.13:40999", "tcp://10.11.12.1:40786", "tcp://10.11.12.99:40666"

@@ -30,7 +30,7 @@ from observatory.wire.event_kinds import EVENT_KINDS, DetailType
 from observatory.wire.layers import EACH, SPANS
 from tests.pages.site.test_who_may_open_what import every_route
 from tests.runs.secret_words import INSIDE, PHASES, Recorded, key_of, record, word
-from tests.tile_urls import unpacked
+from tests.support.tile_urls import unpacked
 
 LOGS, CODE, TRACEBACKS = Section.LOGS, Section.CODE, Section.TRACEBACKS
 COMBINATIONS = [frozenset(some) for count in range(4) for some in itertools.combinations(Section, count)]

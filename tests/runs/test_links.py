@@ -26,9 +26,9 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
-from tests.alerted import make_alert
-from tests.documented import assert_documented
-from tests.tile_urls import unpacked
+from tests.support.response_schemas import assert_documented
+from tests.support.stored_alerts import make_alert
+from tests.support.tile_urls import unpacked
 
 LENGTH = 30.0
 """seconds of the run; it begins 60 s after the cluster"""

@@ -10,8 +10,8 @@ from django.utils.timezone import now
 
 from observatory.runs.listing import ORDERS, RunFilter, find_runs
 from observatory.runs.models import Run
-from tests.kept_findings import finding, keep
-from tests.world import World, make_run
+from tests.support.projects import World, make_run
+from tests.support.stored_findings import finding, keep
 
 
 @pytest.fixture

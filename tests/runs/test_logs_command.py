@@ -14,8 +14,8 @@ from observatory.runs.management.commands import logs
 from observatory.runs.models import Run
 from observatory.store.connection import connect
 from observatory.store.times import from_seconds
-from tests.recorded import START, Recorded, at
 from tests.replay.conftest import make_cluster
+from tests.support.recorded_cluster import START, Recorded, at
 
 A = "tcp://10.0.0.1:4000"
 

@@ -8,7 +8,7 @@ import pytest
 
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Note
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
 
 
 def notes_of(world: World, cluster: Cluster, role: str = "viewer") -> list[dict[str, Any]]:

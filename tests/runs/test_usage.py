@@ -23,7 +23,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerSeen
 from tests.store.conftest import ADDRESS
-from tests.world import HOSTILE, World, make_cluster
+from tests.support.projects import HOSTILE, World, make_cluster
 
 MIDNIGHT = datetime(2026, 5, 6, tzinfo=UTC)
 FIRST, SECOND = date(2026, 5, 5), date(2026, 5, 6)

@@ -17,14 +17,14 @@ import psycopg
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.postgres import DATABASE, USER, Postgres
-from tests import services
 from tests.browser.observatory import ROOT, SERVICES
 from tests.collect.dask_processes import free_port
-from tests.first_start import copy_migrated, static_root
-from tests.nginx import in_front
-from tests.pooler import pooler
-from tests.programs import Process
-from tests.sentinels import Sentinels, sentinels
+from tests.support import services
+from tests.support.debian_servers import Process
+from tests.support.first_start import copy_migrated, static_root
+from tests.support.nginx import in_front
+from tests.support.pooler import pooler
+from tests.support.sentinels import Sentinels, sentinels
 
 MACHINES = ("one", "two")
 WEB = ("-m", "uvicorn", "observatory.config.asgi:application", "--no-access-log", "--no-proxy-headers")

@@ -27,10 +27,10 @@ from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
 from observatory.store.connection import connect
-from tests import services
-from tests.observed import Observed, agent_server, observed
 from tests.runtime.machine import manage
-from tests.world import World, world
+from tests.support import services
+from tests.support.observed_cluster import Observed, agent_server, observed
+from tests.support.projects import World, world
 
 __all__ = ["agent_server", "observed", "world"]
 

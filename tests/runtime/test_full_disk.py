@@ -35,7 +35,7 @@ from observatory.wire.batches import encode_head
 from observatory.wire.head import Head
 from tests.alerts.notifying.receivers import WEBHOOK, receiving
 from tests.runtime.machine import eventually, free_port, manage
-from tests.world import World, world
+from tests.support.projects import World, world
 
 __all__ = ["world"]
 

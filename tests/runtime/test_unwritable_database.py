@@ -29,7 +29,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.write_probe import write_fault
 from observatory.wire.records import Event
 from tests.alerts.notifying.receivers import WEBHOOK, receiving
-from tests.outages import read_only_database
+from tests.support.outages import read_only_database
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -20,7 +20,6 @@ import redis
 from observatory.base.environment import run_dir
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.health.heartbeats import BEAT
-from tests.first_start import static_root
 from tests.runtime.machine import (
     METRICS,
     Machine,
@@ -31,6 +30,7 @@ from tests.runtime.machine import (
     recorded_clusters,
 )
 from tests.runtime.unprivileged import can_read_observatory, runnable_python
+from tests.support.first_start import static_root
 
 pytestmark = pytest.mark.root
 

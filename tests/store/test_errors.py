@@ -13,7 +13,7 @@ from observatory.store.queries.tasks.errors import (
     task_error,
     task_errors,
 )
-from tests.recorded import Recorded, at
+from tests.support.recorded_cluster import Recorded, at
 
 ALL = ErrorFilter()
 

@@ -23,8 +23,8 @@ from observatory.store.maintenance.keyframes import (
 from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.times import from_seconds, seconds_to_microseconds
 from observatory.wire.records import Span
-from tests.planned import Planned
 from tests.replay.records import make_span
+from tests.support.query_plans import PlannedConnection
 
 SECONDS = INTERVAL / 1e6
 HOURS = 48
@@ -124,7 +124,7 @@ def test_while_a_keyframe_holds_no_records_of_other_clusters_are_read(
     until = seconds_to_microseconds(now + 4_000)
     for _ in range(2):
         make_keyframes(connection, extent_of(connection, cluster), until)
-    planned: Any = Planned(connection)
+    planned: Any = PlannedConnection(connection)
     assert (
         sum(found.scraped + found.computed for found in counted_until(planned, cluster, until).values()) == 1
     )

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from observatory.store.queries.logs import LogFilter, last_lines_of_worker, lines_after, lines_before
-from tests.recorded import Recorded, at
+from tests.support.recorded_cluster import Recorded, at
 
 ALL = LogFilter()
 

@@ -17,7 +17,7 @@ from observatory.store.connection import connect, parameters, read_connection, s
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.advisory_lock import RULES, try_lock
-from tests.pooler import pooler
+from tests.support.pooler import pooler
 
 SESSIONS = 2
 """fewer than the connections of a test"""

@@ -15,7 +15,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.refused_rows import is_caused_by_data
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Event, WorkerGone
-from tests.outages import failing
+from tests.support.outages import failing
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 

@@ -12,7 +12,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.queries.alerts.series import samples_since, series_within
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.records import Sample, Series, WorkerSeen
-from tests.planned import Planned
+from tests.support.query_plans import PlannedConnection
 
 METRIC = "observatory_worker_cpu_percent"
 WORKERS = [f"tcp://10.0.0.1:{port}" for port in range(4000, 4100)]
@@ -36,7 +36,7 @@ def test_new_samples_are_looked_up_by_series_where_the_statistics_know_only_old_
     start = seconds_to_microseconds(now)
     stop = seconds_to_microseconds(now + NEW)
     known = series_within(connection, cluster, [METRIC], start, stop)
-    planned: Any = Planned(connection)
+    planned: Any = PlannedConnection(connection)
     found = samples_since(planned, cluster, {one.id: start for one in known}, stop)
     assert len(found["value"]) == len(WORKERS) * NEW
     assert planned.rows_removed < len(WORKERS) * NEW

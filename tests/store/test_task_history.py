@@ -8,7 +8,7 @@ import pytest
 from observatory.replay.task_history import Neighbours, ResultLocation, task_history, worker_last_minutes
 from observatory.store.queries.tasks.errors import task_error
 from observatory.store.queries.tasks.history import agent_coverage
-from tests.recorded import GIB, Recorded, at
+from tests.support.recorded_cluster import GIB, Recorded, at
 
 KEY = "('load-1', 1)"
 

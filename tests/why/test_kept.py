@@ -19,7 +19,7 @@ from observatory.why import window
 from observatory.why.findings.of_runs import look_at_new_runs
 from observatory.why.kept import ANSWERS, Name, StillLooking, explained
 from observatory.why.window import TooManyTasks
-from tests.recorded import at
+from tests.support.recorded_cluster import at
 from tests.why.findings.simulated import Death, Simulated, map_reduce
 
 pytestmark = pytest.mark.django_db(transaction=True)

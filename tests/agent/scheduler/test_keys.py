@@ -10,9 +10,9 @@ from observatory.store.ingest.batches.reading_blocks import records_of_block
 from observatory.store.texts import clean_name
 from observatory.wire.batches import decode_batch
 from observatory.wire.records import clean_key
-from tests import odd_keys
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import FakeServer
+from tests.support import odd_keys
 
 
 def named(received: FakeServer, kind: str, column: str) -> Iterator[tuple[str, str, str]]:

@@ -6,8 +6,8 @@ import pytest
 
 from observatory.store.times import from_seconds
 from tests.pages.conftest import complaints, context, page, recorded
-from tests.recorded import START, Recorded
-from tests.world import World, world
+from tests.support.projects import World, world
+from tests.support.recorded_cluster import START, Recorded
 
 __all__ = ["complaints", "context", "page", "recorded", "world"]
 

@@ -10,8 +10,8 @@ from django.contrib.auth.models import Permission
 
 from observatory.clusters.models import Cluster
 from tests.alerts.admin.forms import BLANK, LOST, MEMORY, RUN, rule_form
-from tests.recorded import START, Recorded
-from tests.world import World, make_run
+from tests.support.projects import World, make_run
+from tests.support.recorded_cluster import START, Recorded
 
 RULE = "/admin/alerts/rule/"
 

@@ -14,7 +14,7 @@ from observatory.alerts.secrets import decrypt
 from tests.alerts.notifying.conftest import Fire, fire, make_channel, rule, webhook, world
 from tests.alerts.notifying.receivers import Receiver
 from tests.alerts.notifying.test_delivery import at
-from tests.world import World
+from tests.support.projects import World
 
 __all__ = ["at", "fire", "rule", "webhook", "world"]
 

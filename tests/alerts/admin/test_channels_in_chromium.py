@@ -9,7 +9,7 @@ from observatory.alerts.models import Delivery, MaintenanceWindow, Silence
 from tests.alerts.notifying.conftest import Fire, fire, make_channel, rule, webhook
 from tests.alerts.notifying.receivers import Receiver
 from tests.pages.conftest import complaints, context, page, world
-from tests.world import HOSTILE, STARTED
+from tests.support.projects import HOSTILE, STARTED
 
 __all__ = ["complaints", "context", "fire", "page", "rule", "webhook", "world"]
 

@@ -13,8 +13,8 @@ from playwright.sync_api import Page, Route, expect
 
 from observatory.alerts.models import Rule
 from observatory.clusters.models import Cluster
-from tests.recorded import Recorded
-from tests.world import HOSTILE, World, make_run
+from tests.support.projects import HOSTILE, World, make_run
+from tests.support.recorded_cluster import Recorded
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

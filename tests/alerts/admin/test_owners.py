@@ -22,8 +22,8 @@ from observatory.wire.records import Sample, Series
 from tests.alerts.admin.forms import LOST, MEMORY, rule_form
 from tests.alerts.admin.test_channels import form as channel_form
 from tests.alerts.setup import Setups, set_up_alerts
-from tests.recorded import START, Recorded
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import START, Recorded
 
 ADMIN = "/admin/alerts/"
 RULES, CHANNELS = f"{ADMIN}rule/", f"{ADMIN}channel/"

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from observatory.alerts.models import Channel, Rule
 from tests.alerts.setup import set_up_alerts
-from tests.recorded import Recorded
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import Recorded
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -10,7 +10,7 @@ from observatory.alerts.rules import ready_made
 from observatory.alerts.rules.condition_rows import condition_of, spec_of
 from observatory.alerts.rules.quantities import QUANTITIES
 from tests.alerts.admin.forms import BLANK, MEMORY, rule_form
-from tests.world import World
+from tests.support.projects import World
 
 ADD = "/admin/alerts/rule/add/"
 UNTOUCHED = BLANK | {"aggregate": "sum", "by": "worker"}

@@ -13,7 +13,7 @@ from django.utils.timezone import now
 from observatory.alerts.models import Alert, Condition, Rule
 from observatory.alerts.rules import ready_made
 from tests.alerts.admin.forms import BLANK, LOST, MEMORY, rule_form
-from tests.world import World
+from tests.support.projects import World
 
 ADD = "/admin/alerts/rule/add/"
 LIST = "/admin/alerts/rule/"

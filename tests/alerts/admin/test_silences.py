@@ -11,7 +11,7 @@ from django.utils.timezone import now
 from observatory.alerts.models import MaintenanceWindow, Silence
 from tests.alerts.admin.test_channels import errors, owner, superuser
 from tests.alerts.notifying.conftest import Fire, fire, rule, world
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
 
 __all__ = ["fire", "owner", "rule", "superuser", "world"]
 

@@ -12,7 +12,7 @@ from observatory.alerts.notifying.message import Change
 from observatory.alerts.notifying.routing import enqueue
 from observatory.alerts.secrets import encrypt
 from tests.alerts.notifying.receivers import POSTABLE_ALERTS, WEBHOOK, Receiver, receiving
-from tests.world import World, world
+from tests.support.projects import World, world
 
 __all__ = ["world"]
 

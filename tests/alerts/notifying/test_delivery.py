@@ -13,7 +13,7 @@ from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import CHANNELS, try_lock
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import Receiver
-from tests.world import World
+from tests.support.projects import World
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)

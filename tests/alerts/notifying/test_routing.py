@@ -4,7 +4,7 @@ from observatory.alerts.models import Delivery, Rule
 from observatory.alerts.notifying.message import Change
 from observatory.alerts.notifying.routing import enqueue
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
-from tests.world import World
+from tests.support.projects import World
 
 
 def notified() -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from observatory.alerts.web.acknowledgement import acknowledge
 from tests.alerts.notifying.conftest import Fire, Resolve, make_channel
 from tests.alerts.notifying.receivers import Receiver
 from tests.alerts.notifying.test_delivery import at, states, summaries
-from tests.world import World
+from tests.support.projects import World
 
 __all__ = ["at"]
 

@@ -11,8 +11,8 @@ from django.utils.timezone import now
 from observatory.alerts.models import Channel, Delivery, Silence
 from observatory.alerts.notifying.decisions import with_alerts
 from observatory.alerts.notifying.waiting import Waiting
-from tests.alerted import make_alert
-from tests.world import World, world
+from tests.support.projects import World, world
+from tests.support.stored_alerts import make_alert
 
 __all__ = ["world"]
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,7 +17,7 @@ from observatory.alerts.prometheus.files import export_rules, import_rules
 from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.ready_made import RULES, make
 from observatory.alerts.rules.validation import problems
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
 
 FILE = f"""
 groups:

@@ -10,7 +10,7 @@ from observatory.alerts.evaluation.active_rules import RuleErrors, load_active_r
 from observatory.alerts.models import Rule
 from observatory.alerts.rules.scope import Scope
 from observatory.clusters.models import Cluster
-from tests.world import World, world
+from tests.support.projects import World, world
 
 __all__ = ["world"]
 

@@ -9,7 +9,7 @@ from observatory.alerts.silences.maintenance import is_ongoing, occurrence
 from observatory.alerts.silences.suppression import Suppressions
 from observatory.alerts.web.acknowledgement import acknowledge
 from tests.alerts.notifying.conftest import Fire, fire, rule, world
-from tests.world import World
+from tests.support.projects import World
 
 __all__ = ["fire", "rule", "world"]
 

@@ -13,8 +13,8 @@ from observatory.alerts.silences.matchers import parse_matchers
 from observatory.alerts.silences.suppression import Suppressions
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.links import make_link
-from tests.alerted import make_alert
-from tests.world import HOSTILE, World, make_run
+from tests.support.projects import HOSTILE, World, make_run
+from tests.support.stored_alerts import make_alert
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from observatory.alerts.web.fired import fired_in, fired_of
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link
 from observatory.runs.sharing.scopes import scope_of_link
-from tests.alerted import make_alert
-from tests.world import HOSTILE, World, make_run, world
+from tests.support.projects import HOSTILE, World, make_run, world
+from tests.support.stored_alerts import make_alert
 
 __all__ = ["world"]
 

@@ -12,8 +12,8 @@ from observatory.alerts.rules.scope import Scope
 from observatory.alerts.web.links import alert_path, moment_path, new_rule_url
 from observatory.clusters.public_urls import url_in_message
 from tests.pages.conftest import complaints, context, page, recorded, world
-from tests.recorded import START, Recorded
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import START, Recorded
 
 __all__ = ["complaints", "context", "page", "recorded", "world"]
 

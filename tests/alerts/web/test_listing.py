@@ -13,8 +13,8 @@ from observatory.alerts.web.flags import flags_of_clusters, flags_of_runs
 from observatory.alerts.web.listing import ORDERS, AlertFilter, FiringCounts, Tally, find_alerts, firing
 from observatory.clusters.listing import ClusterFilter, find_clusters
 from observatory.runs.listing import RunFilter, find_runs
-from tests.alerted import make_alert
-from tests.world import World, make_run
+from tests.support.projects import World, make_run
+from tests.support.stored_alerts import make_alert
 
 
 @pytest.fixture

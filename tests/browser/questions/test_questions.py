@@ -17,8 +17,8 @@ from tests.browser.questions import recording
 from tests.browser.questions.answers import ANSWERS
 from tests.browser.questions.recording import Known
 from tests.browser.questions.visitor import Visitor
-from tests.chromium import TIMEOUT
-from tests.dashboards import QUESTIONS
+from tests.support.chromium import TIMEOUT
+from tests.support.dashboards import QUESTIONS
 
 pytestmark = pytest.mark.browser
 

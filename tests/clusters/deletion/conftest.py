@@ -48,9 +48,9 @@ from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import time_series
-from tests.alerted import make_alert
 from tests.exchange.everything import write_everything
-from tests.world import World, make_run, world
+from tests.support.projects import World, make_run, world
+from tests.support.stored_alerts import make_alert
 
 __all__ = ["world"]
 

@@ -25,7 +25,7 @@ from observatory.clusters.tasks import delete, resume_deletions
 from observatory.config.celery import app
 from observatory.runs.models import Note, Permalink, Run
 from tests.clusters.deletion.conftest import Filled, all_rows, files, own_of, records, store_rows
-from tests.world import HOSTILE, signed_in
+from tests.support.projects import HOSTILE, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

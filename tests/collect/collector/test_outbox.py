@@ -39,7 +39,7 @@ from observatory.store.ingest.publishing.committed import Committed
 from observatory.wire.dropped_records import DropReason
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
 from tests.collect.observer import read
-from tests.outages import failing, read_only_database
+from tests.support.outages import failing, read_only_database
 
 pytestmark = pytest.mark.usefixtures("store")
 

@@ -15,7 +15,7 @@ from observatory.collect.discovery.due import claim_due, look_at_due
 from observatory.collect.discovery.kind import MOST_FOUND, Found
 from observatory.collect.discovery.status import discovery_status
 from tests.collect.discovery.lists import make_discovery, serving
-from tests.world import HOSTILE
+from tests.support.projects import HOSTILE
 
 pytestmark = pytest.mark.django_db
 

@@ -12,8 +12,8 @@ from django.core.exceptions import ValidationError
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.discovery.kind import MOST_FOUND
 from observatory.collect.discovery.kinds import kubernetes
-from tests.certificates import Authority
 from tests.collect.discovery.lists import ListServer, answer_of, look, make_discovery, serving
+from tests.support.certificates import Authority
 
 pytestmark = pytest.mark.django_db
 

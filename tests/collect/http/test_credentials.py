@@ -20,10 +20,10 @@ from observatory.collect.http.fetch import FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.probe import ProbeError, probe
 from observatory.collect.workers.scraping import Scraper
-from tests.certificates import Authority
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, observed, read
-from tests.nginx import KEY, PASSWORD, TOKEN, WAYS, Proxy, behind_nginx
+from tests.support.certificates import Authority
+from tests.support.nginx import KEY, PASSWORD, TOKEN, WAYS, Proxy, behind_nginx
 
 
 @pytest.fixture(scope="module")

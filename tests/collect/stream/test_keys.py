@@ -14,9 +14,9 @@ from observatory.store.connection import read_connection
 from observatory.store.keys import decode_key
 from observatory.store.texts import clean_name
 from observatory.wire.records import clean_key
-from tests import odd_keys
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, observed, read
+from tests.support import odd_keys
 
 pytestmark = pytest.mark.usefixtures("store")
 

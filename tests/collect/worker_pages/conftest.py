@@ -15,7 +15,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import WorkerGone, WorkerSeen
 from tests.collect.worker_pages.fake_worker import FakeWorker, fake_worker
-from tests.world import STARTED, World, world
+from tests.support.projects import STARTED, World, world
 
 __all__ = ["world"]
 

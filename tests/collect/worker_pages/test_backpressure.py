@@ -15,7 +15,7 @@ from websockets.typing import Origin
 from observatory.collect.worker_pages.limits import REQUESTS_OF_USER
 from tests.browser.observatory import free_port
 from tests.collect.worker_pages.conftest import Site
-from tests.web_process import web_process
+from tests.support.web_process import web_process
 
 PIECE = 2**20
 MOST = 64 * PIECE

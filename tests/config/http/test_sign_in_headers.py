@@ -18,8 +18,8 @@ from websockets.sync.client import connect
 from observatory.base.environment import groups_header, sign_in_header
 from observatory.clusters.models import GroupRole, Membership
 from tests.browser.observatory import free_port
-from tests.web_process import web_process
-from tests.world import World
+from tests.support.projects import World
+from tests.support.web_process import web_process
 
 PROXY, STRANGER = "127.0.0.2", "127.0.0.1"
 ANN = {"X-Forwarded-User": "ann@example.org", "X-Forwarded-Groups": "ops, dask"}

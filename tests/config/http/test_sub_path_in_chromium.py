@@ -14,12 +14,12 @@ from playwright.sync_api import Browser, Page
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link
 from tests.browser.observatory import free_port
-from tests.chromium import TIMEOUT
-from tests.nginx import in_front
 from tests.pages.conftest import recorded
-from tests.recorded import Recorded, at
-from tests.web_process import web_process
-from tests.world import World
+from tests.support.chromium import TIMEOUT
+from tests.support.nginx import in_front
+from tests.support.projects import World
+from tests.support.recorded_cluster import Recorded, at
+from tests.support.web_process import web_process
 
 __all__ = ["recorded"]
 

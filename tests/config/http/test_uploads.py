@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from observatory.config.http.uploads import PATH, imports
-from tests.world import World, world
+from tests.support.projects import World, world
 
 __all__ = ["world"]
 

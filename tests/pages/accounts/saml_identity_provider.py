@@ -29,7 +29,7 @@ from saml2.saml import NAMEID_FORMAT_EMAILADDRESS, NAMEID_FORMAT_PERSISTENT, NAM
 from saml2.server import Server
 from saml2.xmldsig import DIGEST_SHA1, DIGEST_SHA256, SIG_RSA_SHA1, SIG_RSA_SHA256
 
-from tests.certificates import named
+from tests.support.certificates import named
 
 OTHER = "https://other.example.org/saml"
 PEOPLE: dict[str, dict[str, Any]] = {

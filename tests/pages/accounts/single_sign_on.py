@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from django.db import connection
 
 from tests.browser.observatory import ROOT
-from tests.web_process import database_url
+from tests.support.web_process import database_url
 
 GROUPS = "urn:oid:1.3.6.1.4.1.5923.1.5.1.1"
 """the attribute isMemberOf of a SAML answer"""

@@ -22,7 +22,7 @@ from observatory.clusters.accounts import invitations
 from observatory.clusters.models import Invitation, Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.config.logging.format import without_secrets
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.chromium import TIMEOUT
-from tests.world import World
+from tests.support.chromium import TIMEOUT
+from tests.support.projects import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -25,8 +25,8 @@ from observatory.clusters.models import GroupRole, Membership
 from observatory.runtime.supervision.subprocesses import die_with_parent
 from tests.browser.observatory import free_port
 from tests.pages.accounts.single_sign_on import tables
-from tests.web_process import web_process
-from tests.world import World
+from tests.support.projects import World
+from tests.support.web_process import web_process
 
 LIMIT = 120
 """seconds for an answer"""

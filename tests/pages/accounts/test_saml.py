@@ -25,9 +25,9 @@ from observatory.base.sign_in.saml import saml
 from observatory.clusters.models import GroupRole, Membership
 from tests.browser.observatory import ROOT, free_port
 from tests.pages.accounts.single_sign_on import GROUPS, tables
-from tests.programs import Process, listens, program
-from tests.web_process import web_process
-from tests.world import World
+from tests.support.debian_servers import Process, listens, program
+from tests.support.projects import World
+from tests.support.web_process import web_process
 
 LIMIT = 120
 """seconds for an answer"""

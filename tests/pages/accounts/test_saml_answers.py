@@ -29,7 +29,7 @@ from observatory.pages.accounts.single_sign_on.saml.metadata import (
 )
 from observatory.pages.accounts.single_sign_on.saml.toolkit import own_metadata
 from tests.pages.accounts.single_sign_on import GROUPS
-from tests.programs import program
+from tests.support.debian_servers import program
 
 if TYPE_CHECKING:
     from tests.pages.accounts.saml_identity_provider import IdentityProvider  # takes a second

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from observatory.clusters.tokens import ingest_tokens
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
 
 pytestmark = pytest.mark.django_db
 

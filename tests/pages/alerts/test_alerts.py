@@ -12,10 +12,10 @@ from django.utils.timezone import now
 
 from observatory.alerts.models import Alert, Channel, Rule, Silence
 from observatory.clusters.models import Membership
-from tests.alerted import make_alert, make_rule
-from tests.recorded import GIB, Recorded, at
+from tests.support.projects import HOSTILE, World, make_run
+from tests.support.recorded_cluster import GIB, Recorded, at
+from tests.support.stored_alerts import make_alert, make_rule
 from tests.why.findings.simulated import Simulated, Task, futures
-from tests.world import HOSTILE, World, make_run
 
 
 def text_of(client: Client, path: str) -> str:

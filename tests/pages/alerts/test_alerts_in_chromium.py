@@ -13,9 +13,9 @@ from observatory.clusters.models import Cluster
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing.links import make_link
 from observatory.store.times import from_seconds
-from tests.alerted import make_alert
-from tests.recorded import START, Recorded, at
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
+from tests.support.recorded_cluster import START, Recorded, at
+from tests.support.stored_alerts import make_alert
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -13,8 +13,8 @@ from playwright.sync_api import Page, expect
 from observatory.clusters.deletion.kinds.cluster import StoredRecords
 from observatory.clusters.models import Cluster
 from observatory.config.celery import app
-from tests.recorded import Recorded
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import Recorded
 
 pytestmark = pytest.mark.browser
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.recorded import START, Recorded
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import START, Recorded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

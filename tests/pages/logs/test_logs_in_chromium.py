@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from observatory.runs.models import Run
-from tests.recorded import START, Recorded, at
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
+from tests.support.recorded_cluster import START, Recorded, at
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

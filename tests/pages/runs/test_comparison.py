@@ -12,8 +12,8 @@ from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from tests.comparison.made_runs import DETAIL, START, make_run
-from tests.kept_findings import finding, keep
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
+from tests.support.stored_findings import finding, keep
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

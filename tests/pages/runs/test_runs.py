@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from observatory.pages.runs.forms import parse_duration
 from observatory.runs.models import MOST_TAGS, Permalink, Run, SavedFilter
 from observatory.runs.sharing.link_tokens import stored
-from tests.kept_findings import finding, keep
-from tests.world import HOSTILE, World, make_run
+from tests.support.projects import HOSTILE, World, make_run
+from tests.support.stored_findings import finding, keep
 
 
 @pytest.fixture

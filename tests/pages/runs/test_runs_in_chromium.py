@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 from observatory.runs.models import Note, Permalink, Run
 from observatory.runs.refresh import refresh_figures
 from observatory.runs.sharing.links import make_link
-from tests.recorded import START, Recorded, at
-from tests.world import HOSTILE, World, make_run
+from tests.support.projects import HOSTILE, World, make_run
+from tests.support.recorded_cluster import START, Recorded, at
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

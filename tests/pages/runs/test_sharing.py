@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, Page
 
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run
-from tests.chromium import TIMEOUT
-from tests.recorded import START, Recorded, at
-from tests.world import HOSTILE, World
+from tests.support.chromium import TIMEOUT
+from tests.support.projects import HOSTILE, World
+from tests.support.recorded_cluster import START, Recorded, at
 
 READY = "() => document.documentElement.dataset.ready === '1'"
 

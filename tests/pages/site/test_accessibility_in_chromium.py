@@ -14,9 +14,9 @@ from observatory.clusters.accounts import invitations
 from observatory.clusters.models import Discovery, Invitation
 from observatory.runs.models import Permalink, Run, RunError, Usage
 from observatory.runs.sharing.links import make_link
-from tests.alerted import make_alert
-from tests.observed import Observed
-from tests.world import World, make_run
+from tests.support.observed_cluster import Observed
+from tests.support.projects import World, make_run
+from tests.support.stored_alerts import make_alert
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

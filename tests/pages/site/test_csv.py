@@ -11,9 +11,9 @@ from django.test import Client
 
 from observatory.pages.site import csv as pages_csv
 from observatory.pages.site.csv import csv_response
-from tests.kept_findings import finding, keep
-from tests.recorded import Recorded
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import Recorded
+from tests.support.stored_findings import finding, keep
 
 pytestmark = pytest.mark.django_db
 

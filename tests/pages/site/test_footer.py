@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from observatory import __version__
-from tests.world import World
+from tests.support.projects import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -20,7 +20,7 @@ from observatory.clusters.accounts.sign_in_links import sign_in_path
 from observatory.config.http.static_files import StaticFiles
 from observatory.pages.site.errors import server_error
 from observatory.pages.site.static import CompressedStorage
-from tests.world import World
+from tests.support.projects import World
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT = 120

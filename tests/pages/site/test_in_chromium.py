@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Page
 
 from observatory.clusters.models import Cluster, Discovery, Target
-from tests.world import HOSTILE, World, store_extent
+from tests.support.projects import HOSTILE, World, store_extent
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from observatory.clusters.models import Cluster, Membership, Target
-from tests.world import HOSTILE, World, make_cluster, store_extent
+from tests.support.projects import HOSTILE, World, make_cluster, store_extent
 
 
 def page(world: World, role: str, path: str) -> str:

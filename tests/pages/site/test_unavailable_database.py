@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from observatory.store.connection import is_unavailable
-from tests.world import World
+from tests.support.projects import World
 
 
 @pytest.fixture

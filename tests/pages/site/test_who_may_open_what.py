@@ -12,8 +12,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from observatory.alerts.models import Alert
 from observatory.clusters.models import Discovery
-from tests.alerted import make_alert
-from tests.world import World, make_run
+from tests.support.projects import World, make_run
+from tests.support.stored_alerts import make_alert
 
 PUBLIC = {
     "favicon.ico",

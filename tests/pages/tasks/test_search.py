@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.recorded import Recorded
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
+from tests.support.recorded_cluster import Recorded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

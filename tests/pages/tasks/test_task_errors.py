@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.recorded import Recorded
-from tests.world import HOSTILE, World, store_extent
+from tests.support.projects import HOSTILE, World, store_extent
+from tests.support.recorded_cluster import Recorded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

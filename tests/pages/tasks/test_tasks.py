@@ -14,9 +14,9 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.keys import name_key
 from observatory.store.texts import clean_name
 from observatory.wire.records import Action, Span
-from tests import odd_keys
-from tests.recorded import START, Recorded
-from tests.world import World
+from tests.support import odd_keys
+from tests.support.projects import World
+from tests.support.recorded_cluster import START, Recorded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

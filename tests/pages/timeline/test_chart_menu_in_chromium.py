@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from observatory.store.connection import read_connection
-from tests.observed import FORMULA, HOSTILE, Observed
+from tests.support.observed_cluster import FORMULA, HOSTILE, Observed
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

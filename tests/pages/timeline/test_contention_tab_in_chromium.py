@@ -11,8 +11,8 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.windows.fine_performance import METRIC
 from observatory.wire.records import Action, MetricType, Sample, Series, Span
-from tests.recorded import START, Recorded, at
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import START, Recorded, at
 
 pytestmark = [pytest.mark.browser]
 

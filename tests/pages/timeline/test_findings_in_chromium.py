@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.recorded import START
+from tests.support.recorded_cluster import START
 from tests.why.findings.simulated import Simulated, Task, futures
 
 pytestmark = [pytest.mark.browser]

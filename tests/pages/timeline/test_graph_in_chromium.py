@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from observatory.runs.models import Run
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from tests.recorded import START, Recorded, at
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import START, Recorded, at
 
 pytestmark = [pytest.mark.browser]
 

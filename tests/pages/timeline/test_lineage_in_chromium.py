@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.recorded import START, Recorded
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import START, Recorded
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -12,8 +12,8 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerGone, WorkerSeen
-from tests.tile_urls import layers_of
-from tests.world import STARTED, World, make_run
+from tests.support.projects import STARTED, World, make_run
+from tests.support.tile_urls import layers_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

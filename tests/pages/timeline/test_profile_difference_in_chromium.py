@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from observatory.runs.models import Run
 from observatory.store.times import from_seconds
-from tests.observed import Observed
+from tests.support.observed_cluster import Observed
 
 pytestmark = [pytest.mark.browser]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page
 
-from tests.recorded import Recorded
-from tests.world import HOSTILE
+from tests.support.projects import HOSTILE
+from tests.support.recorded_cluster import Recorded
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -11,7 +11,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerGone, WorkerSeen
-from tests.world import STARTED, World
+from tests.support.projects import STARTED, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -17,8 +17,8 @@ from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.dimensions import read_dimensions
 from observatory.store.times import from_seconds
 from tests.comparison.made_runs import make_run
-from tests.observed import Observed
-from tests.world import HOSTILE, World
+from tests.support.observed_cluster import Observed
+from tests.support.projects import HOSTILE, World
 
 pytestmark = [pytest.mark.browser]
 

@@ -9,8 +9,8 @@ from observatory.clusters.models import Cluster
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Event, Sample, Series, WorkerSeen
-from tests.recorded import START, Recorded, at
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
+from tests.support.recorded_cluster import START, Recorded, at
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

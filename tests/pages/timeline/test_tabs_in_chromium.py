@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 
 from observatory.clusters.models import Cluster
 from observatory.replay.tabs import TABS
-from tests.recorded import START, Recorded, at
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import START, Recorded, at
 
 pytestmark = [pytest.mark.browser]
 

@@ -12,8 +12,8 @@ from observatory.runs.models import Run
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Action, Sample, Series, Span
-from tests.recorded import START, Recorded, at
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import START, Recorded, at
 
 pytestmark = [pytest.mark.browser]
 

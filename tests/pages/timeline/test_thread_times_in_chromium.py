@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Sample, Series, WorkerSeen
-from tests.recorded import GIB, START, Recorded
-from tests.world import World
+from tests.support.projects import World
+from tests.support.recorded_cluster import GIB, START, Recorded
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -14,7 +14,7 @@ from observatory.runs.sharing.links import make_link
 from observatory.runs.sharing.scopes import scope_of_link, scope_of_run
 from observatory.store.maintenance.retention import delete_cluster
 from tests.comparison.made_workers import Worker, make_run, version
-from tests.world import HOSTILE, World
+from tests.support.projects import HOSTILE, World
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 

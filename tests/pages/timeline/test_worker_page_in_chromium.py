@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from observatory.store.connection import read_connection
-from tests.observed import Observed, agent_server, observed
-from tests.work import HOSTILE
+from tests.support.observed_cluster import Observed, agent_server, observed
+from tests.support.observed_tasks import HOSTILE
 
 __all__ = ["agent_server", "observed"]
 

@@ -20,8 +20,8 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import MetricType, Sample, Series
-from tests.alerted import make_alert
-from tests.world import HOSTILE, World, make_cluster, store_extent
+from tests.support.projects import HOSTILE, World, make_cluster, store_extent
+from tests.support.stored_alerts import make_alert
 
 GIB = 2**30
 START = 1_780_000_000.0

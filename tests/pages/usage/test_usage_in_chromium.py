@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from observatory.clusters.models import Project
 from observatory.runs.models import Usage
-from tests.world import HOSTILE, World, make_run
+from tests.support.projects import HOSTILE, World, make_run
 
 pytestmark = [pytest.mark.browser]
 

@@ -10,11 +10,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from observatory.store.maintenance.retention import delete_cluster
 from tests.browser.observatory import free_port
-from tests.chromium import TIMEOUT
 from tests.collect.worker_pages.conftest import store_worker
 from tests.collect.worker_pages.fake_worker import FakeWorker, endless, fake_worker
-from tests.web_process import web_process
-from tests.world import World
+from tests.support.chromium import TIMEOUT
+from tests.support.projects import World
+from tests.support.web_process import web_process
 
 pytestmark = [pytest.mark.browser]
 

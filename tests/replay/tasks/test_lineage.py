@@ -17,12 +17,12 @@ from observatory.replay.scope import Scope
 from observatory.store.keys import split_key
 from observatory.store.queries import timeline
 from observatory.store.times import seconds_to_microseconds
-from tests.documented import assert_documented
-from tests.observed import Observed, agent_server, observed
-from tests.recorded import START, Recorded
 from tests.replay.conftest import make_cluster
-from tests.work import HOSTILE
-from tests.world import World, world
+from tests.support.observed_cluster import Observed, agent_server, observed
+from tests.support.observed_tasks import HOSTILE
+from tests.support.projects import World, world
+from tests.support.recorded_cluster import START, Recorded
+from tests.support.response_schemas import assert_documented
 
 __all__ = ["agent_server", "observed", "world"]
 

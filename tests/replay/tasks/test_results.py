@@ -24,8 +24,8 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance import result_keyframes
 from observatory.wire.records import WorkerSeen
 from tests.agent.fake_server import TOKEN, fake_server
-from tests.documented import assert_documented
 from tests.replay.records import A, B, make_span
+from tests.support.response_schemas import assert_documented
 
 Held = dict[str, tuple[int | None, float]]
 """size and since when, by key"""

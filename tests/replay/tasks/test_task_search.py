@@ -14,8 +14,8 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import split_key
 from observatory.wire.records import Action, Span, Status
-from tests.recorded import START, Recorded
 from tests.replay.conftest import make_cluster
+from tests.support.recorded_cluster import START, Recorded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

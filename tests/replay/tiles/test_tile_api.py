@@ -26,7 +26,7 @@ from observatory.store.times import MAXIMUM_TIME, from_seconds, seconds_to_micro
 from observatory.wire.blocks import Block, decode
 from tests.replay.conftest import LEVEL
 from tests.replay.records import B, fill, make_span
-from tests.tile_urls import unpacked
+from tests.support.tile_urls import unpacked
 
 
 def _tile_url(cluster: Cluster, layer: str, at: float, version: int | None = None) -> str:

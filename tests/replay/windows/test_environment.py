@@ -17,7 +17,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.times import MAXIMUM_TIME
 from observatory.store.worker_tags import tags_of
 from observatory.wire.records import Event, WorkerSeen
-from tests.documented import assert_documented
+from tests.support.response_schemas import assert_documented
 
 
 def seen(number: int, now: float, **detail: Any) -> WorkerSeen:

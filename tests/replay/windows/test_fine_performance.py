@@ -17,7 +17,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.windows import fine_performance as store
 from observatory.wire.records import Action, MetricType, Sample, Series, Span, WorkerSeen
-from tests.documented import assert_documented
+from tests.support.response_schemas import assert_documented
 
 ADDRESS = "tcp://10.1.2.3:4000"
 HOSTILE = f"<img src=x onerror=alert(1)> on {ADDRESS}"

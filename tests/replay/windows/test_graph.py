@@ -25,9 +25,9 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.timeline import snapshot
 from observatory.wire.records import TASK_STATES, Action, Span, WorkerSeen
-from tests.documented import assert_documented
 from tests.replay.committed import direct
 from tests.replay.conftest import CLOSED, make_cluster
+from tests.support.response_schemas import assert_documented
 
 __all__ = ["direct"]
 

@@ -18,9 +18,9 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.queries.windows import outliers as store
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import Action, Span, WorkerSeen
-from tests.documented import assert_documented
-from tests.recorded import GIB, START, Recorded
 from tests.replay.conftest import make_cluster
+from tests.support.recorded_cluster import GIB, START, Recorded
+from tests.support.response_schemas import assert_documented
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

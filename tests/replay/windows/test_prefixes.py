@@ -25,9 +25,9 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import Action, Span, Status, WorkerSeen
-from tests.documented import assert_documented
 from tests.replay.committed import direct
 from tests.replay.conftest import CLOSED, make_cluster
+from tests.support.response_schemas import assert_documented
 
 __all__ = ["direct"]
 

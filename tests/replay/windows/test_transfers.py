@@ -17,7 +17,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import Action, Span, WorkerSeen
-from tests.documented import assert_documented
+from tests.support.response_schemas import assert_documented
 
 A, B = "tcp://10.1.2.3:4000", "tcp://10.1.2.4:4000"
 HOSTILE = "<img src=x onerror=alert(1)>"

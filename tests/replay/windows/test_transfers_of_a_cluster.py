@@ -9,14 +9,14 @@ from observatory.replay.windows.transfers import transfers_of
 from observatory.runs.refresh import refresh_figures
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
-from tests.observed import Observed, agent_server, observed
-from tests.work import make
-from tests.world import world
+from tests.support.observed_cluster import Observed, agent_server, observed
+from tests.support.observed_tasks import make
+from tests.support.projects import world
 
 __all__ = ["agent_server", "observed", "world"]
 
 MOVED = sizeof(make(5_000_000))
-"""what the task `len` of tests/work.py fetched; its own result is a number"""
+"""what the task `len` of tests/support/observed_tasks.py fetched; its own result is a number"""
 
 
 def test_bytes_moved_are_those_of_the_data_and_not_of_the_waiting_tasks_result(observed: Observed) -> None:

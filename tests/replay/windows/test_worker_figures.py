@@ -11,8 +11,8 @@ from observatory.replay.worker_figures import running_on, worker_figures
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Sample, Series
-from tests.documented import assert_documented
 from tests.replay.records import A, B, fill
+from tests.support.response_schemas import assert_documented
 
 
 def microseconds(seconds: float) -> int:

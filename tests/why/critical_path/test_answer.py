@@ -15,10 +15,10 @@ from observatory.why.critical_path import answer
 from observatory.why.critical_path.answer import critical_path
 from observatory.why.reading import read_for_path
 from observatory.why.schemas import CriticalPathAnswer
-from tests.documented import assert_documented
-from tests.observed import Observed, agent_server, observed
+from tests.support.observed_cluster import Observed, agent_server, observed
+from tests.support.projects import world
+from tests.support.response_schemas import assert_documented
 from tests.why.consistency import inconsistencies
-from tests.world import world
 
 CLOCKS = 0.1
 """seconds by which times of workers are corrected at most, on a loaded machine"""

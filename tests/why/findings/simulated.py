@@ -19,7 +19,6 @@ from observatory.why.findings.answer import findings
 from observatory.why.reading import read_for_path
 from observatory.why.window import readable_part
 from observatory.wire.records import Action, Event, Sample, Series, Span, Status, WorkerGone, WorkerSeen
-from tests.recorded import START
 from tests.replay.conftest import make_cluster
 from tests.why.consistency import inconsistencies
 

@@ -24,8 +24,8 @@ from observatory.why.findings.answer import findings
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.schemas import Findings
 from observatory.why.findings.search import find
-from tests.documented import assert_documented
-from tests.recorded import at
+from tests.support.recorded_cluster import at
+from tests.support.response_schemas import assert_documented
 from tests.why.findings.simulated import Death, Simulated, found_in, futures, map_reduce
 
 pytestmark = pytest.mark.django_db(transaction=True)

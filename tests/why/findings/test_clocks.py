@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from observatory.wire.records import Event
-from tests.recorded import START
+from tests.support.recorded_cluster import START
 from tests.why.findings.simulated import Simulated, futures
 
 pytestmark = pytest.mark.django_db(transaction=True)

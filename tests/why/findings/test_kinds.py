@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from observatory.wire.records import Event, WorkerGone, WorkerSeen
-from tests.recorded import START
+from tests.support.recorded_cluster import START
 from tests.why.findings.simulated import GIB, Death, Pause, Simulated, Task, futures, map_reduce
 
 pytestmark = pytest.mark.django_db(transaction=True)

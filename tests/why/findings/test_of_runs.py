@@ -17,7 +17,7 @@ from observatory.why import kept, window
 from observatory.why.findings import of_runs
 from observatory.why.findings.of_runs import look_at_new_runs
 from observatory.why.tasks import look_at_runs
-from tests.recorded import at
+from tests.support.recorded_cluster import at
 from tests.why.findings.simulated import Death, Simulated, map_reduce
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -20,11 +20,11 @@ from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.maintenance.retention import delete_cluster
 from tests.agent.fake_server import TOKEN, fake_server
+from tests.support.projects import World, world
 from tests.why.findings.simulated import found_in
 from tests.why.scenarios import seeded
 from tests.why.scenarios.healthy import equal_futures
 from tests.why.scenarios.scenario import SEEDED, Work
-from tests.world import World, world
 
 __all__ = ["world"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]

@@ -14,9 +14,9 @@ from observatory.store.times import MAXIMUM_TIME
 from observatory.why import window
 from observatory.why.schemas import ThreadTimes
 from observatory.why.thread_times.answer import thread_times
-from tests.documented import assert_documented
-from tests.observed import HOSTILE, Observed, agent_server, observed
-from tests.world import World, world
+from tests.support.observed_cluster import HOSTILE, Observed, agent_server, observed
+from tests.support.projects import World, world
+from tests.support.response_schemas import assert_documented
 
 __all__ = ["agent_server", "observed", "world"]
 

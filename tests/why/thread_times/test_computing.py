@@ -18,9 +18,9 @@ from observatory.why.thread_times.answer import thread_times
 from observatory.why.thread_times.computing import MOST_FUNCTIONS, top_functions
 from observatory.why.thread_times.gil import gil_waits
 from observatory.wire.records import Action
-from tests.observed import Observed, agent_server, observed
+from tests.support.observed_cluster import Observed, agent_server, observed
+from tests.support.projects import world
 from tests.why.made_records import computed, micro, recorded, whole, worker
-from tests.world import world
 
 __all__ = ["agent_server", "observed", "world"]
 

@@ -14,9 +14,9 @@ from observatory.why.what_if.answer import prediction, what_if
 from observatory.why.what_if.change import Change
 from observatory.why.what_if.schemas import Prediction, WhatIf
 from observatory.why.window import TooManyTasks
-from tests.documented import assert_documented
-from tests.observed import Observed, agent_server, observed
-from tests.world import World, world
+from tests.support.observed_cluster import Observed, agent_server, observed
+from tests.support.projects import World, world
+from tests.support.response_schemas import assert_documented
 
 __all__ = ["agent_server", "observed", "world"]
 pytestmark = pytest.mark.django_db(transaction=True)

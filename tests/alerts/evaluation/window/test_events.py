@@ -22,8 +22,8 @@ from observatory.alerts.rules.events import (
 from observatory.runs.models import Run
 from observatory.wire.records import Event
 from tests.alerts.evaluation.window.conftest import START, Fired, Stored, above, rule
-from tests.recorded import Recorded
-from tests.world import make_run
+from tests.support.projects import make_run
+from tests.support.recorded_cluster import Recorded
 
 
 def event(kind: str, **changes: Any) -> EventCondition:

@@ -14,8 +14,8 @@ from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import MetricType, Sample, Series
 from tests.alerts.evaluation.window.conftest import START, Stored
-from tests.recorded import Recorded
-from tests.world import make_run
+from tests.support.projects import make_run
+from tests.support.recorded_cluster import Recorded
 
 GIB = 2**30
 UNTIL = 1_200.0

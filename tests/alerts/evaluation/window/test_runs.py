@@ -14,8 +14,8 @@ from observatory.alerts.rules.conditions import Comparison, Measure, RunConditio
 from observatory.clusters.models import Cluster, Project
 from observatory.runs.models import Run
 from tests.alerts.evaluation.window.conftest import START, Fired, Stored, rule
-from tests.recorded import Recorded
-from tests.world import make_run
+from tests.support.projects import make_run
+from tests.support.recorded_cluster import Recorded
 
 DAY = 86_400
 

@@ -17,7 +17,7 @@ from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.delivery import deliver_to
 from tests.alerts.notifying.conftest import Fire
 from tests.alerts.notifying.test_delivery import at
-from tests.world import World
+from tests.support.projects import World
 
 __all__ = ["at"]
 

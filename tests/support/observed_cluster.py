@@ -23,9 +23,9 @@ from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.extents import read_extent
 from observatory.store.times import from_seconds
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
-from tests.once import made_once
-from tests.work import FORMULA, HOSTILE, work
-from tests.world import World
+from tests.support.observed_tasks import FORMULA, HOSTILE, work
+from tests.support.projects import World
+from tests.support.shared_recordings import made_once
 
 __all__ = ["FORMULA", "HOSTILE", "Observed", "agent_server", "observed"]
 

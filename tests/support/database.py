@@ -16,8 +16,8 @@ from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from observatory.store.connection import close_pools
-from tests import services
-from tests.once import made_once
+from tests.support import services
+from tests.support.shared_recordings import made_once
 
 KEPT = {"django_content_type", "auth_permission"}
 """tables with what migrations wrote"""

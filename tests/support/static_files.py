@@ -17,7 +17,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from observatory.base.static.bundle import BUNDLED, bundle, bundle_of
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable
 from typing import TypeVar
 
-from tests.services import SHARED
+from tests.support.services import SHARED
 
 T = TypeVar("T")
 

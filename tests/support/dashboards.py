@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-_PAGE = (Path(__file__).resolve().parent.parent / "docs/dashboards.md").read_text()
+_PAGE = (Path(__file__).resolve().parents[2] / "docs/dashboards.md").read_text()
 
 
 def rows(heading: str) -> Iterator[list[str]]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.data_folder import HERE
 from tests.collect.dask_processes import free_port
-from tests.programs import Process, listens, program
+from tests.support.debian_servers import Process, listens, program
 
 PASSWORD = "p4ss of the pooler"
 CONFIGURATION = """[databases]

@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
-from tests.certificates import Authority
 from tests.collect.dask_processes import Scheduler, free_port
-from tests.programs import Process, listens, program
+from tests.support.certificates import Authority
+from tests.support.debian_servers import Process, listens, program
 
 PASSWORD = "p4ss, wörd"
 TOKEN = "t0ken-0f-the-proxy"

@@ -9,9 +9,9 @@ import gc
 
 import pytest
 
-from tests import services
+from tests.support import services
 
-pytest_plugins = ["tests.reruns", "tests.scheduling"]
+pytest_plugins = ["tests.support.reruns", "tests.support.scheduling"]
 
 
 def pytest_collection() -> None:

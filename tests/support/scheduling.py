@@ -1,4 +1,4 @@
-"""In which order the processes of pytest-xdist take the modules; tests/durations.json has their durations."""
+"""In which order the processes of pytest-xdist take the modules; `durations.json` has their durations."""
 
 from __future__ import annotations
 

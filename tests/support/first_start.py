@@ -10,9 +10,9 @@ from pathlib import Path
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
-from tests import services
 from tests.browser.observatory import ROOT, SERVICES
-from tests.once import made_once
+from tests.support import services
+from tests.support.shared_recordings import made_once
 
 
 def static_root() -> str:

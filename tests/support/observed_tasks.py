@@ -1,4 +1,4 @@
-"""What the cluster of tests/observed.py does; its workers import this, and nothing of Django with it."""
+"""What the tasks of observed_cluster.py do; its workers import this, and nothing of Django with it."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import redis
 
-from tests.certificates import Authority
 from tests.collect.dask_processes import free_port
-from tests.programs import Process, program
+from tests.support.certificates import Authority
+from tests.support.debian_servers import Process, program
 
 SERVICE = "Observatory"
 PASSWORD = "p4ss, wörd/of:redis"

@@ -8,14 +8,14 @@ from typing import Any
 import psycopg
 
 
-class Planned:
+class PlannedConnection:
     """Stands in for a psycopg connection, and for its cursors."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self.connection = connection
         self.plan: dict[str, Any] = {}
 
-    def cursor(self, **options: Any) -> Planned:
+    def cursor(self, **options: Any) -> PlannedConnection:
         return self
 
     def execute(self, query: Any, parameters: Any) -> Any:
