@@ -20,6 +20,7 @@ from observatory.why.reading import read_for_path
 from observatory.why.window import readable_part
 from observatory.wire.records import Action, Event, Sample, Series, Span, Status, WorkerGone, WorkerSeen
 from tests.replay.conftest import make_cluster
+from tests.support.recorded_cluster import START
 from tests.why.consistency import inconsistencies
 
 GIB = 2**30
