@@ -38,8 +38,6 @@
  *   features: import("./timeline/features.js").Features,
  *   stragglers: import("./timeline/tasks/stragglers.js").Stragglers,
  *   stolen: import("./timeline/tasks/stolen.js").Stolen,
- *   transfers: import("./timeline/transfers.js").Transfers,
- *   criticalPath: import("./timeline/critical_path.js").CriticalPath,
  *   answers: import("./timeline/answers.js").AnswersOfWindow,
  *   attempts: import("./timeline/tasks/attempts.js").Attempts,
  *   stacks: import("./timeline/tiles/stacks.js").Stacks,

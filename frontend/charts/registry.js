@@ -2,7 +2,7 @@
 
 import { alertsList } from "./alerts/list.js";
 import { alertsTrack } from "./alerts/track.js";
-import { criticalPath } from "./critical_path/critical_path.js";
+import { criticalPath } from "./critical_path/chart.js";
 import { environment } from "./system/environment.js";
 import { eventList } from "./system/event_list.js";
 import { eventsTrack } from "./events/track.js";

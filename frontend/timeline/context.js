@@ -3,7 +3,6 @@
 import { answersOf } from "./answers.js";
 import { Alerts } from "./marks/alerts.js";
 import { Attempts } from "./tasks/attempts.js";
-import { CriticalPath } from "./critical_path.js";
 import { Lineage } from "./tasks/lineage.js";
 import { Features } from "./features.js";
 import { Events } from "./marks/events.js";
@@ -19,7 +18,6 @@ import { Stragglers } from "./tasks/stragglers.js";
 import { Stacks } from "./tiles/stacks.js";
 import { Tiles } from "./tiles/tiles.js";
 import { Timeline } from "./timeline.js";
-import { Transfers } from "./transfers.js";
 
 /**
  * @param {import("./sources/source.js").Source} source
@@ -50,8 +48,6 @@ export async function loadContext(source, charts) {
     stragglers: new Stragglers(),
     attempts: new Attempts(),
     stolen: new Stolen(source, timeline, info.has_agent),
-    transfers: new Transfers(source),
-    criticalPath: new CriticalPath(source),
     answers: answersOf(source, charts),
     notes: new Notes(source, timeline),
     alerts: new Alerts(source, timeline),

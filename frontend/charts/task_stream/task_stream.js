@@ -27,6 +27,7 @@ import { rgb, theme } from "../drawing/theme.js";
 import { Tooltip } from "../drawing/tooltip.js";
 import { drawUnloaded } from "../drawing/unloaded.js";
 import { LaneOptions } from "./options.js";
+import { CriticalPath } from "../critical_path/data.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -258,7 +259,7 @@ class TaskStream {
     if (this.#layout.height >= LABEL_HEIGHT)
       drawBarLabels(context, labelled, this.#context.model, left, this.#surface.ratio);
     for (const group of this.#layout.groups) this.#drawLifetimes(group, view, left);
-    drawPath(context, this.#context.criticalPath.pieces, this.#layout, this.#x, this.#scroll);
+    drawPath(context, this.#context.features.of(CriticalPath).pieces, this.#layout, this.#x, this.#scroll);
     drawLineage(context, this.#context.lineage, this.#layout, this.#x, this.#scroll);
     context.restore();
     for (const group of this.#layout.groups) this.#drawGroup(group, left, view.width);

@@ -9,6 +9,7 @@ import { Shown } from "../drawing/shown.js";
 import { goToTask } from "../side_list/items.js";
 import { workerName } from "../worker/name.js";
 import { formatRate, isOfSelection, missingText } from "./names.js";
+import { Transfers } from "./data.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -65,7 +66,8 @@ class LargestTransfers {
 
   /** @param {View} view */
   draw(view) {
-    const { transfers, selection, model } = this.#context;
+    const { selection, model } = this.#context;
+    const transfers = this.#context.features.of(Transfers);
     transfers.show(view, selection.worker);
     if (
       !this.#shown.changes(

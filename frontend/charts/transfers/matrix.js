@@ -11,6 +11,7 @@ import { isDarkTheme, shades, stops } from "../heat_map/colors.js";
 import { MatrixLayout, logShade } from "./matrix_layout.js";
 import { bandwidthOf, formatRate, missingText, partText, placeName } from "./names.js";
 import { bySlot } from "./slot_pairs.js";
+import { Transfers } from "./data.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -101,7 +102,8 @@ class TransferMatrix {
 
   /** @param {View} view */
   draw(view) {
-    const { transfers, selection, model } = this.#context;
+    const { selection, model } = this.#context;
+    const transfers = this.#context.features.of(Transfers);
     transfers.show(view, selection.worker);
     if (
       !this.#shown.changes(
@@ -132,7 +134,7 @@ class TransferMatrix {
 
   /** @returns {Answer|null} */
   get #answer() {
-    return this.#context.transfers.answer;
+    return this.#context.features.of(Transfers).answer;
   }
 
   #paint() {

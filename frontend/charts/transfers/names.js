@@ -2,6 +2,7 @@
 
 import { formatBytes, formatCountOf, formatDuration } from "../../formatting.js";
 import { workerName } from "../worker/name.js";
+import { Transfers } from "./data.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").Schemas["TransferPlace"]} Place */
@@ -32,7 +33,8 @@ export function bandwidthOf({ nbytes, seconds, unsized }) {
  * Why there are no transfers to show; empty: there are.
  * @param {Context} context
  */
-export function missingText({ transfers: { answer, message }, info }) {
+export function missingText({ features, info }) {
+  const { answer, message } = features.of(Transfers);
   if (!answer) return message;
   const { count, unsized, seconds } = answer.total;
   if (count > unsized) return "";
@@ -46,7 +48,8 @@ export function missingText({ transfers: { answer, message }, info }) {
  * What is left out where only a part of the transfers is known by more than its time, or what a file has; else empty.
  * @param {Context} context
  */
-export function partText({ transfers: { answer }, source }) {
+export function partText({ features, source }) {
+  const { answer } = features.of(Transfers);
   if (answer && source.url === "") return "A file has the transfers of the whole run, whatever the window.";
   if (!answer || !answer.total.unsized || answer.total.count === answer.total.unsized) return "";
   return `Without ${formatCountOf(answer.total.unsized, "transfer")} from before the agent reported: their senders and sizes are unknown.`;

@@ -7,6 +7,7 @@ import { theme } from "../drawing/theme.js";
 import { TimePlot } from "../drawing/time_plot.js";
 import { workerName } from "../worker/name.js";
 import { formatRate, missingText, partText } from "./names.js";
+import { Transfers } from "./data.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -55,7 +56,8 @@ class TransfersOverTime {
 
   /** @param {View} view */
   draw(view) {
-    const { transfers, selection } = this.#context;
+    const { selection } = this.#context;
+    const transfers = this.#context.features.of(Transfers);
     transfers.show(view, selection.worker);
     this.#steps = this.#stepsOf(this.#over);
     const missing = missingText(this.#context);
@@ -91,7 +93,7 @@ class TransfersOverTime {
   }
 
   get #over() {
-    return this.#context.transfers.answer?.over_time ?? null;
+    return this.#context.features.of(Transfers).answer?.over_time ?? null;
   }
 
   /** @param {OverTime|null} over @returns {Step[]} */

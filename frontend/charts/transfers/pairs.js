@@ -5,6 +5,7 @@ import { DataTable } from "../data_table/data_table.js";
 import { Shown } from "../drawing/shown.js";
 import { bandwidthOf, formatRate, isOfSelection, missingText, partText, placeName } from "./names.js";
 import { bySlot } from "./slot_pairs.js";
+import { Transfers } from "./data.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -59,7 +60,8 @@ class TransferPairs {
 
   /** @param {View} view */
   draw(view) {
-    const { transfers, selection, model } = this.#context;
+    const { selection, model } = this.#context;
+    const transfers = this.#context.features.of(Transfers);
     transfers.show(view, selection.worker);
     if (!this.#shown.changes(transfers.answer, transfers.message, selection.worker, model.version)) return;
     this.#table.show(this.#pairs(), missingText(this.#context));
@@ -71,7 +73,7 @@ class TransferPairs {
 
   /** @returns {Pair[]} */
   #pairs() {
-    const { answer } = this.#context.transfers;
+    const { answer } = this.#context.features.of(Transfers);
     if (!answer || missingText(this.#context)) return [];
     const nameOf = (/** @type {Place} */ place) => placeName(this.#context, place);
     const { places, cells } = bySlot(answer, this.#context.model, nameOf);

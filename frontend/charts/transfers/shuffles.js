@@ -5,6 +5,7 @@ import { formatBytes, formatDuration, formatPercent } from "../../formatting.js"
 import { formatTime } from "../../timeline/times.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
 import { DataTable } from "../data_table/data_table.js";
+import { Transfers } from "./data.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -59,7 +60,8 @@ class Shuffles {
 
   /** @param {View} view */
   draw(view) {
-    const { transfers, selection, info } = this.#context;
+    const { selection, info } = this.#context;
+    const transfers = this.#context.features.of(Transfers);
     transfers.show(view, selection.worker);
     const found = (transfers.answer?.shuffles ?? []).map((shuffle) => movedBy(shuffle, view.playhead));
     const shown = JSON.stringify([

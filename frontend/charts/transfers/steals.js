@@ -8,6 +8,7 @@ import { DataTable } from "../data_table/data_table.js";
 import { goToTask } from "../side_list/items.js";
 import { workerName } from "../worker/name.js";
 import { isOfSelection } from "./names.js";
+import { Transfers } from "./data.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -61,7 +62,8 @@ class Steals {
 
   /** @param {View} view */
   draw(view) {
-    const { stolen, transfers, selection, model, info } = this.#context;
+    const { stolen, selection, model, info } = this.#context;
+    const transfers = this.#context.features.of(Transfers);
     transfers.show(view, selection.worker);
     const rows = stolen
       .between(view.start, view.stop)
@@ -89,7 +91,8 @@ class Steals {
 
   /** What became of the requests, and what the list leaves out. */
   #noteText() {
-    const { stolen, transfers } = this.#context;
+    const { stolen } = this.#context;
+    const transfers = this.#context.features.of(Transfers);
     const words = Object.keys(OUTCOMES);
     const outcomes = Object.entries(transfers.answer?.outcomes ?? {}).sort(
       ([one], [other]) => words.indexOf(one) - words.indexOf(other),

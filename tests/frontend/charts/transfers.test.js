@@ -98,7 +98,10 @@ test("what only spans tell of has no bandwidth, and a cluster without an agent s
   assert.equal(bandwidthOf({ count: 1, nbytes: 10, seconds: 2, unsized: 0 }), 5);
   assert.equal(bandwidthOf({ count: 2, nbytes: 10, seconds: 2, unsized: 1 }), null);
   const context = (/** @type {object} */ total, has_agent = false) =>
-    /** @type {any} */ ({ transfers: { answer: { total }, message: "" }, info: { has_agent } });
+    /** @type {any} */ ({
+      features: { of: () => ({ answer: { total }, message: "" }) },
+      info: { has_agent },
+    });
   assert.match(
     missingText(context({ count: 3, nbytes: 0, seconds: 2, unsized: 3 })),
     new RegExp(`^3 transfers took 2.00 s in all. ${STOCK}$`),

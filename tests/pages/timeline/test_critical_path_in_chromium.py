@@ -12,6 +12,7 @@ from tests.support.recorded_cluster import START, Recorded
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
+READY = "() => document.documentElement.dataset.ready === '1'"
 FIRST, LAST = "first-<img src=x onerror=alert(1)>", "('load-1', 1)"
 PLAYHEAD = "window.observatory.context.timeline.playhead"
 LINE = "() => document.querySelector('[data-chart=task-stream] canvas').toDataURL()"
@@ -38,7 +39,7 @@ def test_the_path_is_listed_and_followed_with_the_keyboard(
     page: Page, timeline: str, complaints: list[str]
 ) -> None:
     page.goto(timeline)
-    page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+    page.wait_for_function(READY)
     panel = page.locator("[data-chart=critical-path]")
     panel.scroll_into_view_if_needed()
     table = panel.get_by_role("table", name="critical path by what it waited for")
@@ -64,16 +65,21 @@ def test_the_path_is_listed_and_followed_with_the_keyboard(
     assert complaints == []
 
 
-def test_its_line_is_on_the_task_stream_of_this_tab_alone(page: Page, timeline: str) -> None:
-    page.goto(timeline)
-    page.wait_for_function("() => window.observatory?.context?.criticalPath.pieces.length")
-    page.wait_for_function("() => !window.observatory.context.tiles.loading")
+def test_its_line_is_on_the_task_stream_while_its_chart_is_shown(page: Page, timeline: str) -> None:
+    page.goto(timeline.replace("tab=why", "tab=status"))
+    page.wait_for_function(READY)
+    without_line = page.evaluate(LINE)
+    page.get_by_role("link", name="Why?", exact=True).click()
+    panel = page.locator("[data-chart=critical-path]")
+    panel.scroll_into_view_if_needed()
+    expect(panel.get_by_role("row", name="computing 7.00 s")).to_be_visible()
+    page.wait_for_function(f"before => ({LINE})() !== before", arg=without_line)
     with_line = page.evaluate(LINE)
-    page.evaluate("""() => {
-        window.observatory.context.criticalPath.isShown = false;
-        window.observatory.context.model.dispatchEvent(new Event("change"));
-    }""")
+    menu = page.locator("details.charts-menu")
+    menu.locator("summary").click()
+    menu.get_by_role("checkbox", name="Critical path").uncheck()
     page.wait_for_function(f"before => ({LINE})() !== before", arg=with_line)
+    menu.get_by_role("checkbox", name="Critical path").check()
+    page.wait_for_function(f"before => ({LINE})() === before", arg=with_line)
     page.get_by_role("link", name="Status", exact=True).click()
-    page.locator("[data-chart=progress]").wait_for()
-    assert page.evaluate("window.observatory.context.criticalPath.pieces") == []
+    page.wait_for_function(f"before => ({LINE})() === before", arg=without_line)

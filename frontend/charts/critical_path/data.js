@@ -1,25 +1,30 @@
 // The critical path of the window: what each step waited for, from its last task backwards.
 
-import { WindowData } from "./window_data.js";
+import { WindowData } from "../../timeline/window_data.js";
 
-/** @typedef {import("../types.js").Schemas["CriticalPathAnswer"]} Answer */
-/** @typedef {import("../types.js").Schemas["PieceOfPath"]} Piece */
+/** @typedef {import("../../types.js").Schemas["CriticalPathAnswer"]} Answer */
+/** @typedef {import("../../types.js").Schemas["PieceOfPath"]} Piece */
 
 const SAME = 1e-6; // seconds
 
 /** @extends {WindowData<Answer>} */
 export class CriticalPath extends WindowData {
-  /** whether a chart shows it, so that the task stream draws its line */
-  isShown = false;
+  #isShown = false;
 
-  /** @param {import("./sources/source.js").Source} source */
-  constructor(source) {
+  /** @param {Pick<import("../../types.js").Context, "source">} context */
+  constructor({ source }) {
     super(source, "/critical-path");
+  }
+
+  /** @param {boolean} isShown whether a chart shows it, so that the task stream draws its line */
+  set isShown(isShown) {
+    this.#isShown = isShown;
+    this.dispatchEvent(new Event("change"));
   }
 
   /** @returns {Piece[]} those that are drawn, in order of time */
   get pieces() {
-    return (this.isShown && this.answer?.pieces) || [];
+    return (this.#isShown && this.answer?.pieces) || [];
   }
 
   /**
@@ -44,11 +49,11 @@ export class CriticalPath extends WindowData {
 
 /**
  * Goes to the next piece of the path: its time, and its task.
- * @param {import("../types.js").Context} context
+ * @param {import("../../types.js").Context} context
  * @param {1|-1} direction
  */
-export function followPath({ criticalPath, selection, timeline }, direction) {
-  const piece = criticalPath.next(timeline.playhead, direction);
+export function followPath({ features, selection, timeline }, direction) {
+  const piece = features.of(CriticalPath).next(timeline.playhead, direction);
   if (!piece) return;
   if (piece.key !== null) selection.set({ worker: null, prefix: piece.prefix, key: piece.key });
   timeline.jump(piece.start);

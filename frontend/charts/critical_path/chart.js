@@ -2,7 +2,6 @@
 
 import { element } from "../../element.js";
 import { formatCount, formatDuration, formatPercent } from "../../formatting.js";
-import { followPath } from "../../timeline/critical_path.js";
 import { formatTime } from "../../timeline/times.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
 import { DataTable } from "../data_table/data_table.js";
@@ -14,6 +13,7 @@ import { partsOf } from "../thread_times/rows.js";
 import { stackedBar } from "../thread_times/stacked_bar.js";
 import { workerName } from "../worker/name.js";
 import { PATH_ROWS, pathRows } from "./path_rows.js";
+import { CriticalPath, followPath } from "./data.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -45,6 +45,7 @@ export const criticalPath = {
 class PathBreakdown {
   #parent;
   #context;
+  #path;
   #bar = element("div", "time-of-all");
   #place = element("span", "muted");
   #holder = element("div", "");
@@ -61,7 +62,8 @@ class PathBreakdown {
   constructor(parent, context) {
     this.#parent = parent;
     this.#context = context;
-    context.criticalPath.isShown = true;
+    this.#path = context.features.of(CriticalPath);
+    this.#path.isShown = true;
     const titles = {
       kinds: PATH_ROWS.kinds.title,
       prefixes: PATH_ROWS.prefixes.title,
@@ -81,19 +83,19 @@ class PathBreakdown {
   }
 
   destroy() {
-    this.#context.criticalPath.isShown = false;
+    this.#path.isShown = false;
     this.#parent.replaceChildren();
   }
 
   /** @param {View} view */
   draw(view) {
-    const { criticalPath, selection, model } = this.#context;
-    criticalPath.update(view);
+    const { selection, model } = this.#context;
+    this.#path.update(view);
     this.#place.textContent = this.#placeText(view.playhead);
     if (
       !this.#shown.changes(
-        criticalPath.answer,
-        criticalPath.message,
+        this.#path.answer,
+        this.#path.message,
         selection.prefix,
         selection.key,
         model.version,
@@ -109,7 +111,7 @@ class PathBreakdown {
   }
 
   #render() {
-    const { answer, message } = this.#context.criticalPath;
+    const { answer, message } = this.#path;
     const isEmpty = answer !== null && !answer.pieces.some(({ key }) => key !== null);
     const missing = isEmpty ? "No task computed in this window." : answer ? "" : message;
     this.#bar.replaceChildren(...(answer && !missing ? [stackedBar(partsOf(answer))] : []));
@@ -138,10 +140,9 @@ class PathBreakdown {
 
   /** @param {number} playhead */
   #placeText(playhead) {
-    const { criticalPath } = this.#context;
-    const piece = criticalPath.at(playhead);
+    const piece = this.#path.at(playhead);
     if (!piece || playhead > piece.stop) return "";
-    const title = criticalPath.answer?.kinds.find(({ kind }) => kind === piece.kind)?.title ?? piece.kind;
+    const title = this.#path.answer?.kinds.find(({ kind }) => kind === piece.kind)?.title ?? piece.kind;
     const took = formatDuration(piece.stop - piece.start);
     return piece.key === null ? `${title}, ${took}` : `${title}, ${took}: ${piece.key}`;
   }
@@ -167,10 +168,10 @@ class PathBreakdown {
 
   /** @param {PathRow} row */
   #go({ kind, prefix, piece }) {
-    const { criticalPath, selection, timeline } = this.#context;
+    const { selection, timeline } = this.#context;
     if (piece === null && prefix !== null)
       return selection.set({ prefix: selection.prefix === prefix ? null : prefix, key: null });
-    const pieces = criticalPath.pieces.filter((one) => one.kind === kind);
+    const pieces = this.#path.pieces.filter((one) => one.kind === kind);
     const target =
       piece ??
       pieces.reduce(
@@ -252,7 +253,7 @@ class PathBreakdown {
 
   /** @param {PathRow} row */
   #titleOf({ kind }) {
-    return this.#context.criticalPath.answer?.kinds.find((one) => one.kind === kind)?.title ?? "";
+    return this.#path.answer?.kinds.find((one) => one.kind === kind)?.title ?? "";
   }
 
   /** @param {PathRow} row */

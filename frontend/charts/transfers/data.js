@@ -1,9 +1,9 @@
 // Who sent what to whom in the timeline's window, and the bytes over time of the selected worker: from /transfers.
 
-import { WindowData } from "./window_data.js";
+import { WindowData } from "../../timeline/window_data.js";
 
-/** @typedef {import("../types.js").Schemas["Transfers"]} Answer */
-/** @typedef {import("../types.js").View} View */
+/** @typedef {import("../../types.js").Schemas["Transfers"]} Answer */
+/** @typedef {import("../../types.js").View} View */
 
 const PATH = "/transfers";
 
@@ -12,8 +12,8 @@ export class Transfers extends WindowData {
   /** @type {number|null} id */
   #worker = null;
 
-  /** @param {import("./sources/source.js").Source} source */
-  constructor(source) {
+  /** @param {Pick<import("../../types.js").Context, "source">} context */
+  constructor({ source }) {
     super(source, PATH);
   }
 
