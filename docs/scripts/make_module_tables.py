@@ -16,8 +16,18 @@ PAGES = ROOT / "docs" / "architecture"
 TABLE = re.compile(r"(<!-- modules: ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 LEFT_OUT = {
     *("__init__.py", "__main__.py"),
-    # Django's own names, which say what is in them
-    *("admin.py", "apps.py", "forms.py", "models.py", "schemas.py", "tags.py", "urls.py"),
+    # names that say what is in them
+    *(
+        "admin.py",
+        "api.py",
+        "apps.py",
+        "forms.py",
+        "models.py",
+        "schemas.py",
+        "tags.py",
+        "tasks.py",
+        "urls.py",
+    ),
 }
 OF_KINDS = {"channels", "kinds", "sums"}
 """folders in which each module is one of many of a kind"""
