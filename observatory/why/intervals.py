@@ -62,6 +62,11 @@ class Intervals:
         is_last = np.concatenate([is_first[1:], [True]])
         return Intervals(start[is_first], stop[is_last])
 
+    def joined(self, gap: int) -> Intervals:
+        """The times that they cover, with the gaps between that are shorter than `gap`."""
+        longer = Intervals(self.start, self.stop + gap).union()
+        return Intervals(longer.start, np.maximum(longer.start, longer.stop - gap))
+
     def divided(self, start: int, stop: int) -> Iterator[tuple[bool, int, int]]:
         """[start, stop) by whether they, which are separate and in order, cover it: the latest part first."""
         first = int(self.stop.searchsorted(start, side="right"))

@@ -96,11 +96,15 @@ def _accounted(connection: psycopg.Connection, cluster: int, records: Records) -
     start, stop = records.start, records.stop
     begun = {id: round(time * 1e6) for id, time in store.process_starts(connection, cluster, start, stop)}
     workers = [_started(worker, max(start, begun.get(worker.id, worker.start))) for worker in records.workers]
+    return replace(records, workers=workers, clients=read_clients(connection, cluster, start, stop))
+
+
+def read_clients(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Clients:
+    """Read what clients did in [start, stop) (microseconds)."""
     found = store.client_activities(connection, cluster, start, stop)
     received = store.graphs_received(connection, cluster, start, stop)["time"]
     times = Intervals.of(found["start"], found["stop"])
-    clients = Clients.of(found["activity"].astype(np.int64), times, received)
-    return replace(records, workers=workers, clients=clients)
+    return Clients.of(found["activity"].astype(np.int64), times, received)
 
 
 def _worker(lifetime: store.WorkerLifetime, start: int, stop: int) -> Worker:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,13 +17,14 @@ from observatory.replay.windows.environment import environment_of
 from observatory.runs.models import Run
 from observatory.store.queries.windows import findings as store
 from observatory.store.queries.windows.prefixes import prefix_names
+from observatory.why.clients import Clients
 from observatory.why.findings.computations import Computations
 from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
 from observatory.why.findings.samples import Samples, samples_of
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
 from observatory.why.findings.waits import Waits
-from observatory.why.intervals import Integers, Intervals
-from observatory.why.reading import read_records
+from observatory.why.intervals import Integers, Intervals, Numbers
+from observatory.why.reading import read_clients, read_records
 from observatory.why.records import Records
 from observatory.why.thread_times.assignments import stays, unfinished
 from observatory.why.thread_times.kinds import ThreadKind
@@ -31,13 +35,22 @@ LEAST_SHARE = 0.03
 """of the time of threads in which there was something to do, that a finding costs"""
 LEAST_SECONDS = 1.0
 """of threads"""
-MOST_EVENTS, MOST_FAILURES = 10_000, 200
+MOST_EVENTS, MOST_FAILURES, MOST_SAMPLES = 10_000, 200, 100_000
 LONGEST_NAME = 120
 MOST_STACKS, MOST_PLACES = 100, 3
 IDLE = frozenset({"select", "poll", "epoll", "_run_once", "run_forever"})
 """functions of an event loop that waits"""
 DIED = (LOST, DISAPPEARED)
 """end_reason of workers that died, or may have: what they computed is lost in any case"""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSamples:
+    """In order of time."""
+
+    time: Numbers
+    """seconds"""
+    value: Numbers
 
 
 class Evidence:
@@ -160,6 +173,21 @@ class Evidence:
         width = (self.stop - self.start) / store.BINS
         worker, bin = (found[name].astype(np.int64) for name in ("worker", "bin"))
         return samples_of(worker, bin, found["value"], self.start, width)
+
+    def labelled(self, metric: str, label: str) -> dict[str, LabelledSamples]:
+        """The samples of a metric by a label, as they are stored: labels are not to be shown as they are."""
+        rows = store.labelled_samples(
+            self.connection, self._cluster, metric, label, self.start, self.stop, MOST_SAMPLES
+        )
+        found = {}
+        for name, some in groupby(rows, itemgetter(0)):
+            _, times, values = zip(*some, strict=True)
+            found[name] = LabelledSamples(np.array(times), np.array(values))
+        return found
+
+    @cached_property
+    def clients(self) -> Clients:
+        return read_clients(self.connection, self._cluster, self.start, self.stop)
 
     def cost(self, thread_seconds: float) -> Cost:
         """The cost of time of threads: as much shorter the window would be if all threads shared it."""

@@ -49,6 +49,12 @@ class Waits:
         return Steps(edges, np.sum(values, axis=0) if len(edges) else np.zeros(0))
 
     @cached_property
+    def in_use(self) -> Steps:
+        """Number of threads that compute, or that something on their worker keeps."""
+        waiting = self.taken[ThreadKind.SCHEDULER].values
+        return Steps(self.used.edges, self.used.values - (waiting if len(self.used.edges) else 0))
+
+    @cached_property
     def idle(self) -> Steps:
         """Threads that wait for others, of each thread in use."""
         others = self.taken[ThreadKind.OTHERS]

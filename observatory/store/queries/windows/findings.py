@@ -56,6 +56,12 @@ SERIES: LiteralString = f"""
             AND sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
         GROUP BY worker_id, bin) AS binned
     ORDER BY 1, 2"""
+LABELLED: LiteralString = """
+    SELECT labels->>%(label)s AS label, extract(epoch FROM time)::float8 AS time, sum(value) AS value
+    FROM series JOIN sample ON series_id = series.id
+    WHERE series.cluster_id = %(cluster)s AND metric = %(metric)s AND labels ? %(label)s
+        AND sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
+    GROUP BY 1, 2 ORDER BY 1, 2 LIMIT %(limit)s"""
 TASKS: LiteralString = """
     SELECT key_rest, task_group.name, nbytes FROM unnest(%(lanes)s::int[], %(starts)s::timestamptz[])
         WITH ORDINALITY AS wanted (lane, at, place)
@@ -193,6 +199,19 @@ def binned_series(
         "function": function,
     }
     return fetch_columns(connection, SERIES, parameters, BIN_TYPES)
+
+
+def labelled_samples(
+    connection: psycopg.Connection, cluster: int, metric: str, label: str, start: int, stop: int, limit: int
+) -> list[tuple[str, float, float]]:
+    """Return the first `limit` samples of a metric: the value of a label, time in seconds, value."""
+    parameters = {
+        **window_parameters(cluster, start, stop),
+        "metric": metric,
+        "label": label,
+        "limit": limit,
+    }
+    return connection.execute(LABELLED, parameters).fetchall()
 
 
 def known_tasks(

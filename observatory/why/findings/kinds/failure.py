@@ -9,12 +9,17 @@ import numpy as np
 from observatory.replay.scope import Section
 from observatory.store.queries.windows.findings import Failure
 from observatory.why.findings.evidence import Evidence, counted, facts
-from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.finding import Cost, Finding, FindingKind
 
 KILLED = "killed"
 DEATHS_ADVICE = (
     "Find out why these workers died, from their logs and their memory just before. Most often the task "
     "needs more memory than a worker has: make its partitions smaller, or the workers larger."
+)
+
+COUNTED_ADVICE = (
+    "The client that waits for them raises their exception. Install the agent, which records it with the "
+    "traceback."
 )
 
 
@@ -25,6 +30,22 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     for failure in evidence.failures:
         if failure.outcome != "retried":
             yield _finding(evidence, failure)
+    if not evidence.failures:
+        yield from _counted_only(evidence)
+
+
+def _counted_only(evidence: Evidence) -> Iterator[Finding]:
+    """One finding where stock endpoints told that tasks failed, but not which."""
+    events = evidence.events("tasks-erred")
+    count = sum(int(event.detail.get("count") or 0) for event in events if isinstance(event.detail, dict))
+    if count > 0:
+        yield Finding(
+            f"{counted(count, 'task')} failed. Without the agent it isn't known which, and why.",
+            Cost(),
+            facts(("tasks that failed", f"{count:,}")),
+            (evidence.moment("first failure", events[0].time),),
+            advice=COUNTED_ADVICE,
+        )
 
 
 def _finding(evidence: Evidence, failure: Failure) -> Finding:

@@ -50,7 +50,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _usually_used(evidence: Evidence) -> int:
     """How many threads were in use at most, but for a twentieth of the time in which any was."""
-    used = evidence.waits.used
+    used = evidence.waits.in_use
     lengths, values = np.diff(used.edges), used.values
     is_used = values > 0
     if not is_used.any():

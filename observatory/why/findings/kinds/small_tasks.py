@@ -33,7 +33,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if len(rows) < FEWEST:
         return
     times = found.spans.times.where(rows)
-    during = _joined(times)
+    during = times.joined(GAP)
     others = Intervals.union(found.spans.times.where(np.flatnonzero(~np.isin(found.spans.prefix, small))))
     overhead = sum(evidence.waits.during(kind, during) for kind in WAITING)
     # what waits while longer tasks run can wait for them
@@ -61,12 +61,6 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         evidence.tasks(rows[np.argsort(times.start, kind="stable")][:5]),
         prefixes=tuple(small),
     )
-
-
-def _joined(times: Intervals) -> Intervals:
-    """The times with the short gaps between them."""
-    longer = Intervals(times.start, times.stop + GAP).union()
-    return Intervals(longer.start, np.maximum(longer.start, longer.stop - GAP))
 
 
 def _overlap(evidence: Evidence, during: Intervals, others: Intervals) -> float:

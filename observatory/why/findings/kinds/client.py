@@ -1,0 +1,106 @@
+"""A client that takes the time of a run: it fetches results, sends graphs or runs its own code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration, format_percent
+from observatory.why.findings.evidence import Evidence, facts
+from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.intervals import Intervals
+from observatory.why.thread_times.kinds import OF_CLIENTS, TEXTS, ThreadKind
+
+LEAST_SHARE = 0.2
+"""of the run, in which the cluster had no task"""
+LEAST_SECONDS = 2.0
+WHAT = {
+    ThreadKind.GATHERING: "the client fetched results",
+    ThreadKind.SENDING: "the client sent graphs",
+    ThreadKind.OPTIMIZING: "the client optimized graphs",
+    ThreadKind.CLIENT_CODE: "the client's own code ran",
+    ThreadKind.NOTHING: "no client had submitted any",
+}
+ADVICE = {
+    ThreadKind.GATHERING: "Fetch less: reduce on the cluster, write large results from the tasks, and pass "
+    "futures on instead of their results.",
+    ThreadKind.SENDING: "Send smaller graphs: `client.scatter` large objects, read data in tasks, and make "
+    "larger partitions.",
+    ThreadKind.OPTIMIZING: "Make larger partitions, persist what is used again, and compute several results "
+    "by one `dask.compute`.",
+}
+CPU = "observatory_worker_cpu_percent"
+BUSY = 50.0
+"""percent of a core that a worker uses while it has no task: actors, and what runs outside of tasks"""
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for a run in which the cluster had no task for much of the time."""
+    gaps = Intervals.of(np.array([evidence.start]), np.array([evidence.stop])).without(evidence.unfinished)
+    seconds, window = _seconds(gaps), (evidence.stop - evidence.start) / 1e6
+    cost = Cost(evidence.waits.during(ThreadKind.NOTHING, gaps), seconds)
+    if not evidence.scope.run or seconds < max(LEAST_SECONDS, LEAST_SHARE * window):
+        return
+    if not evidence.is_worth(cost):
+        return
+    busiest = _busiest(evidence, gaps)
+    if busiest >= BUSY:
+        yield Finding(
+            f"For {format_duration(seconds)} of {format_duration(window)} the cluster had no task, and a "
+            f"worker computed nevertheless ({busiest:.0f} % of a core): methods of actors and functions "
+            f"outside of tasks are no tasks.",
+            Cost(),
+            advice="The tab Profile has what workers ran. An actor is on one worker: make several of them.",
+        )
+        return
+    by_kind = _by_kind(evidence, gaps)
+    main = max(by_kind, key=lambda kind: by_kind[kind])
+    longest = int(np.argmax(gaps.stop - gaps.start))
+    yield Finding(
+        f"For {format_duration(seconds)} of {format_duration(window)} the cluster had no task: {WHAT[main]} "
+        f"for {format_duration(by_kind[main])}.",
+        cost,
+        facts(
+            ("share of the run", format_percent(seconds / window)),
+            *((TEXTS[kind].title, format_duration(by_kind[kind])) for kind in by_kind if by_kind[kind]),
+            ("times without a task", f"{len(gaps):,}"),
+            ("longest of them", format_duration((gaps.stop - gaps.start)[longest] / 1e6)),
+        ),
+        (evidence.moment("the longest begins", float(gaps.start[longest]) / 1e6),),
+        advice=ADVICE.get(main, ""),
+    )
+
+
+def _busiest(evidence: Evidence, gaps: Intervals) -> float:
+    """The CPU that the busiest worker used in the gaps on average, in percent of a core."""
+    samples = evidence.samples(CPU)
+    middle = (samples.times.start + samples.times.stop) // 2
+    edges = np.unique(np.concatenate([gaps.start, gaps.stop, middle, middle + 1]))
+    is_in = gaps.covers(edges)[np.searchsorted(edges, middle)]
+    workers = np.unique(samples.worker[is_in]).tolist()
+    return max((float(samples.value[is_in & (samples.worker == id)].mean()) for id in workers), default=0.0)
+
+
+def _by_kind(evidence: Evidence, gaps: Intervals) -> dict[ThreadKind, float]:
+    """What clients did, in seconds; NOTHING: that isn't known."""
+    found = {}
+    for kind in OF_CLIENTS:
+        left = gaps.without(evidence.clients.times[kind])
+        found[kind] = _seconds(gaps) - _seconds(left)
+        gaps = left
+    return {**found, ThreadKind.NOTHING: _seconds(gaps)}
+
+
+def _seconds(times: Intervals) -> float:
+    return float((times.stop - times.start).sum()) / 1e6
+
+
+KIND = FindingKind(
+    title="a client that takes the time",
+    advice="Do this work in tasks, or while tasks run: submit the next round before the results of this one "
+    "are used, and follow them by `as_completed`. Between rounds, keep data on the cluster.",
+    documentation="https://docs.dask.org/en/stable/best-practices.html",
+    find=find,
+    explained_by=("large-graph", "scheduler-busy", "unrunnable"),
+)

@@ -1,0 +1,87 @@
+"""Parts of a window in which few tasks ran at once, although there were threads: serial tails, merges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration, format_percent
+from observatory.why.findings.evidence import Evidence, facts, listed
+from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.intervals import Intervals, Numbers
+from observatory.why.thread_times.kinds import ThreadKind
+
+MOST_SHARE = 0.5
+"""of the threads, that are in use in a narrow stage"""
+GAP, SHORTEST = 200_000, 500_000
+"""microseconds: between two parts of a stage; of a stage"""
+LEAST_IDLE = 0.15
+"""share of the time of threads in which there was something to do, that waited in narrow stages"""
+MOST_PREFIXES = 3
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for all narrow stages."""
+    stages = _stages(evidence)
+    waits = evidence.waits
+    idle = waits.during(ThreadKind.OTHERS, stages)
+    cost = evidence.cost(idle)
+    if idle < LEAST_IDLE * waits.active or not evidence.is_worth(cost):
+        return
+    found = evidence.computations
+    overlap = _overlaps(found.spans.times, stages)
+    rows = np.flatnonzero(overlap > 0)
+    prefixes = np.unique(found.spans.prefix[rows])
+    seconds = {id: float(overlap[found.spans.prefix == id].sum()) for id in prefixes.tolist()}
+    most = sorted(seconds, key=lambda id: -seconds[id])[:MOST_PREFIXES]
+    length = float((stages.stop - stages.start).sum()) / 1e6
+    used = sum(seconds.values()) / length
+    longest = rows[np.argsort(-overlap[rows], kind="stable")][:10]
+    first = int(np.argmax(stages.stop - stages.start))
+    yield Finding(
+        f"For {format_duration(length)} there was work for {used:.1f} of {waits.most_threads:.0f} threads on "
+        f"average, of {listed([evidence.prefix(id) for id in most])}: the other threads were idle for "
+        f"{format_duration(idle)}, because what was left depended on it.",
+        cost,
+        facts(
+            ("threads", f"{waits.most_threads:.0f}"),
+            ("in use on average then", f"{used:.1f}"),
+            ("share of the window", format_percent(length * 1e6 / (evidence.stop - evidence.start))),
+            ("such parts of the window", f"{len(stages):,}"),
+            ("tasks that ran then", f"{len(rows):,}"),
+        ),
+        (evidence.moment("the longest part begins", float(stages.start[first]) / 1e6),),
+        evidence.tasks(longest),
+        prefixes=tuple(most),
+    )
+
+
+def _stages(evidence: Evidence) -> Intervals:
+    """The parts of the window in which few threads were in use and others waited for them."""
+    in_use, idle = evidence.waits.in_use, evidence.waits.taken[ThreadKind.OTHERS]
+    if len(in_use.edges) < 2:
+        return Intervals.none()
+    threads = sum(steps.values for steps in evidence.waits.taken.values())
+    is_narrow = (idle.values > 0) & (in_use.values > 0) & (in_use.values <= MOST_SHARE * threads)
+    parts = Intervals(in_use.edges[:-1][is_narrow], in_use.edges[1:][is_narrow])
+    stages = parts.joined(GAP)
+    return stages.where(stages.stop - stages.start >= SHORTEST)
+
+
+def _overlaps(times: Intervals, stages: Intervals) -> Numbers:
+    """Seconds of each time that are in the stages."""
+    edges = np.unique(np.concatenate([stages.start, stages.stop, times.start, times.stop]))
+    is_in = stages.covers(edges).astype(np.float64)
+    until = np.concatenate([[0.0], np.cumsum(is_in * np.diff(edges))]) / 1e6
+    return np.asarray(np.interp(times.stop, edges, until) - np.interp(times.start, edges, until))
+
+
+KIND = FindingKind(
+    title="serial tails and narrow stages",
+    advice="Split what runs there: reduce in a tree (`split_every`), merge by partitions, or write results "
+    "from the tasks that made them. What can begin earlier should not depend on all of the stage before.",
+    documentation="https://docs.dask.org/en/stable/best-practices.html",
+    find=find,
+    explained_by=("few-tasks", "stragglers", "small-tasks", "slow-worker"),
+)

@@ -1,0 +1,127 @@
+"""Causes that are in a part of a run, at the client, or at what tasks wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
+from observatory.runs.models import Run
+from observatory.store.connection import read_connection
+from observatory.wire.records import Event
+from tests.support.recorded_cluster import START, at
+from tests.why.findings.simulated import Simulated, Task, found_in, futures, map_reduce
+from tests.why.findings.test_kinds import assert_saves, first
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def tail(steps: int, seconds: float, width: int = 1) -> list[Task]:
+    """64 tasks, and `steps` after them; with a `width` each of these is split."""
+    tasks = futures(64, 0.5)
+    before = tuple(task.key for task in tasks)
+    for step in range(steps):
+        keys = tuple(f"finish-{step}-{place}" for place in range(width))
+        tasks += [Task(key, seconds / width, before) for key in keys]
+        before = keys
+    return tasks
+
+
+def findings_of_run(simulated: Simulated, after: float = 0.0) -> Sequence[dict[str, Any]]:
+    """As of a run, until `after` seconds after its last task."""
+    cluster: Cluster = simulated.record()
+    run = Run.objects.create(
+        cluster=cluster, name="nightly", origin="cut", start=at(0), stop=at(simulated.makespan + after)
+    )
+    start, stop = (round(time.timestamp() * 1e6) for time in (run.start, run.stop))
+    with read_connection() as connection:
+        return found_in(connection, Scope(cluster, start, stop, run=run.pk))
+
+
+def test_a_serial_tail_after_a_wide_stage_is_a_narrow_stage() -> None:
+    seeded, without = Simulated(tail(6, 1.0)), Simulated(tail(6, 1.0, width=8))
+    finding = first(seeded.findings(), "narrow-stage")
+    assert_saves(finding, seeded, without)
+    assert "there was work for 1.0 of 8 threads on average, of finish" in finding["sentence"]
+    assert all(task["key"].startswith("finish") for task in finding["tasks"][:5])
+    assert first(without.findings() or [{"kind": ""}], "")
+
+
+def test_a_merge_between_two_wide_stages_is_a_narrow_stage() -> None:
+    tasks = tail(1, 5.0)
+    seeded = Simulated([*tasks, *(Task(f"use-{place}", 0.5, ("finish-0-0",)) for place in range(64))])
+    finding = first(seeded.findings(), "narrow-stage")
+    assert finding["wall_seconds"] == pytest.approx(5.0 * 7 / 8, rel=0.1)
+    assert finding["moments"][0]["time"] == pytest.approx(START + 4, abs=0.5)
+
+
+def test_a_reduction_has_no_narrow_stage() -> None:
+    assert Simulated(map_reduce(128, 0.5)).findings() == []
+
+
+def test_a_client_that_takes_its_time_after_each_round_takes_a_share_of_the_run() -> None:
+    simulated = Simulated(futures(16, 0.5))
+    simulated.sample("observatory_worker_cpu_percent", 2.0, 0, 10, worker=1)
+    finding = first(findings_of_run(simulated, after=4.0), "client")
+    assert finding["wall_seconds"] == pytest.approx(4.0, rel=0.05)
+    assert finding["sentence"].startswith("For 4.00 s of 5.0")
+    assert "no client had submitted any for 4.00 s" in finding["sentence"]
+    # half an hour of a cluster that nobody uses is not a run
+    assert Simulated(futures(16, 0.5)).findings() == []
+
+
+def test_a_client_is_not_blamed_for_what_workers_compute_without_a_task() -> None:
+    simulated = Simulated(futures(16, 0.5))
+    simulated.sample("observatory_worker_cpu_percent", 98.0, 1.5, 5, worker=1)
+    [finding] = findings_of_run(simulated, after=4.0)
+    assert "a worker computed nevertheless (98 % of a core): methods of actors" in finding["sentence"]
+    assert finding["thread_seconds"] == 0
+
+
+def test_tasks_that_wait_for_a_lock_are_told_its_name() -> None:
+    simulated = Simulated(futures(64, 0.5))
+    for metric, value in (("pending", 7), ("active", 1), ("max", 1)):
+        simulated.sample(f"dask_semaphore_{metric}_leases", value, 0, 4, name="the <db>")
+    finding = first(simulated.findings(), "serialized")
+    assert "for “the <db>”, a lock or semaphore that 1 task can hold at once" in finding["sentence"]
+    assert finding["thread_seconds"] == pytest.approx(7 * 4, rel=0.05)
+
+
+def test_a_lock_that_is_held_for_a_moment_is_no_finding() -> None:
+    simulated = Simulated(futures(64, 0.5))
+    simulated.sample("dask_semaphore_pending_leases", 1, 1, 1, name="log")
+    simulated.sample("dask_semaphore_pending_leases", 0, 1.5, 4, name="log")
+    assert simulated.findings() == []
+
+
+def test_tasks_that_no_worker_may_run_are_first_with_what_is_missing() -> None:
+    simulated = Simulated(futures(16, 0.5))
+    simulated.transitions += [
+        (START + 1.2, f"train-{place}", "released", "no-worker", "", "made-up") for place in range(3)
+    ]
+    simulated.makespan += 8
+    missing = "no worker has the resource GPU"
+    simulated.sample("observatory_cluster_unrunnable_tasks", 3, 1.5, 9.5, reason=missing)
+    finding = first(simulated.findings(), "unrunnable")
+    assert finding["is_failure"]
+    assert finding["sentence"].startswith(f"3 tasks can't run: {missing}. They have waited")
+    assert finding["wall_seconds"] == pytest.approx(8.0, rel=0.2)
+
+
+def test_tasks_that_ran_once_a_worker_came_could_run() -> None:
+    simulated = Simulated(futures(64, 0.5))
+    simulated.sample("observatory_cluster_unrunnable_tasks", 3, 0, 3, reason="there is no worker")
+    simulated.sample("observatory_cluster_unrunnable_tasks", 0, 3.5, 4, reason="there is no worker")
+    assert simulated.findings() == []
+
+
+def test_failures_that_stock_endpoints_only_counted_are_a_finding() -> None:
+    simulated = Simulated(futures(64, 0.5))
+    simulated.transitions.clear()
+    simulated.events += [Event(START + 2, "tasks-erred", "3 more tasks have failed", {"count": 3})]
+    finding = first(simulated.findings(), "failure")
+    assert finding["sentence"] == "3 tasks failed. Without the agent it isn't known which, and why."
+    assert finding["moments"] == [{"label": "first failure", "time": START + 2}]
