@@ -13,7 +13,7 @@ from observatory.agent.configuration import (
     read_configuration,
     spool_directory,
 )
-from observatory.agent.delivery.batch import OVER, Batch
+from observatory.agent.delivery.batch import OVER, AgentBatch
 from observatory.agent.delivery.ingest_client import IngestClient, Outcome
 from observatory.agent.delivery.sender import send, send_all
 from observatory.agent.delivery.spool import abandoned_spools, owner_of
@@ -72,11 +72,11 @@ def _is_ours(client: IngestClient, configuration: Configuration) -> Callable[[st
     return is_ours
 
 
-def _with_progress(client: IngestClient, name: str, total: int) -> Callable[[Batch], Outcome]:
+def _with_progress(client: IngestClient, name: str, total: int) -> Callable[[AgentBatch], Outcome]:
     """A function that sends a batch and prints errors and progress."""
     sent = 0
 
-    def deliver(batch: Batch) -> Outcome:
+    def deliver(batch: AgentBatch) -> Outcome:
         nonlocal sent
         outcome = send(client, batch, OVER)
         if outcome is not Outcome.ACKNOWLEDGED:

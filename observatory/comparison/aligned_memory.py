@@ -9,7 +9,7 @@ import psycopg
 
 from observatory.clusters.access import Person
 from observatory.comparison.memory_over_time import Line, Measure, memory_over_time
-from observatory.comparison.run_summary import Window
+from observatory.comparison.run_summary import RunWindow
 from observatory.runs.access import visible_runs
 from observatory.runs.models import Run
 from observatory.store.queries.timeline import snapshot
@@ -25,7 +25,7 @@ def runs_to_align(user: Person, ids: Sequence[int]) -> list[Run]:
 
 def aligned_memory(connection: psycopg.Connection, runs: Sequence[Run], measure: Measure) -> dict[str, Any]:
     """The most memory of all workers of each run together, in bins of the same width since its start."""
-    windows = [Window.of(run) for run in runs]
+    windows = [RunWindow.of(run) for run in runs]
     with snapshot(connection):
         memory = memory_over_time(connection, windows, measure)
     return {
@@ -35,7 +35,7 @@ def aligned_memory(connection: psycopg.Connection, runs: Sequence[Run], measure:
     }
 
 
-def _run(run: Run, window: Window, line: Line) -> dict[str, Any]:
+def _run(run: Run, window: RunWindow, line: Line) -> dict[str, Any]:
     return {
         "id": run.pk,
         "name": run.name,

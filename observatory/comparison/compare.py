@@ -14,7 +14,7 @@ from observatory.comparison.environment import differences, facts
 from observatory.comparison.findings import compared_findings
 from observatory.comparison.memory_over_time import memory_over_time
 from observatory.comparison.prefixes import LEAST_SHARE, compared_prefixes
-from observatory.comparison.run_summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, Window, summarize
+from observatory.comparison.run_summary import BINS_OF_OCTAVE, QUANTILES, RunSummary, RunWindow, summarize
 from observatory.runs.models import Run
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.totals import WindowTotals
@@ -61,7 +61,7 @@ def parameters_of_test() -> Item:
     }
 
 
-def described(run: Run, window: Window) -> Item:
+def described(run: Run, window: RunWindow) -> Item:
     """A run of a comparison."""
     return {
         "id": run.pk,

@@ -13,7 +13,7 @@ from observatory.comparison.compare import described, difference, parameters_of_
 from observatory.comparison.environment import differences, facts_of_workers
 from observatory.comparison.memory_over_time import worker_memory_over_time
 from observatory.comparison.prefixes import compared_prefixes
-from observatory.comparison.run_summary import Window
+from observatory.comparison.run_summary import RunWindow
 from observatory.comparison.worker_groups import (
     UnknownGroup,
     WorkerGroup,
@@ -39,7 +39,7 @@ MINUTE = 60
 
 def labels_of_run(connection: psycopg.Connection, run: Run) -> list[Item]:
     """The labels that the workers of a run can be compared by, and those that all have in common."""
-    window = Window.of(run)
+    window = RunWindow.of(run)
     workers = worker_specs(connection, window.cluster, window.start, window.stop)
     return [asdict(label) | {"differs": label.differs} for label in labels_of(workers)] if workers else []
 
@@ -51,7 +51,7 @@ def compare_workers(connection: psycopg.Connection, run: Run, label: str, a: str
     """
     if a == b:
         raise UnknownGroup(f"Both groups are the workers whose {label!r} is {a!r}: choose two values.")
-    window = Window.of(run)
+    window = RunWindow.of(run)
     with snapshot(connection):
         workers = worker_specs(connection, window.cluster, window.start, window.stop)
         named = [(value, group_named(workers, label, value)) for value in (a, b)]

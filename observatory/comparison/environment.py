@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from observatory.comparison.run_summary import Window
+from observatory.comparison.run_summary import RunWindow
 from observatory.replay.windows.worker_facts import (
     SOFTWARE,
     Fact,
@@ -42,7 +42,7 @@ class Difference:
     """as text; "" if unknown"""
 
 
-def facts(connection: psycopg.Connection, run: Run, window: Window) -> Facts:
+def facts(connection: psycopg.Connection, run: Run, window: RunWindow) -> Facts:
     """All known facts about the environment of a run."""
     workers = worker_specs(connection, window.cluster, window.start, window.stop)
     found = facts_of_workers(workers)

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 import numpy as np
 import psycopg
 
-from observatory.comparison.run_summary import Window
+from observatory.comparison.run_summary import RunWindow
 from observatory.comparison.significance import Floats
 from observatory.store.queries.windows.comparison import memory_by_bin, worker_memory_by_bin
 
@@ -33,7 +33,7 @@ class MemoryLines(TypedDict):
 
 
 def memory_over_time(
-    connection: psycopg.Connection, windows: Sequence[Window], measure: Measure = "process"
+    connection: psycopg.Connection, windows: Sequence[RunWindow], measure: Measure = "process"
 ) -> MemoryLines:
     """The most memory of all workers together in each bin of each window."""
     longest = max((window.seconds for window in windows), default=0.0)
@@ -47,7 +47,7 @@ def memory_over_time(
 
 
 def worker_memory_over_time(
-    connection: psycopg.Connection, window: Window, groups: Sequence[Sequence[int]]
+    connection: psycopg.Connection, window: RunWindow, groups: Sequence[Sequence[int]]
 ) -> MemoryLines:
     """The memory of the process of a worker of each group (ids), in the mean, in each bin of the window."""
     width = max(window.seconds / BINS, SHORTEST_BIN)

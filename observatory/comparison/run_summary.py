@@ -31,7 +31,7 @@ class TooLarge(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class RunWindow:
     """A run's window by the scheduler's clock; an open run ends at its newest record."""
 
     cluster: int
@@ -39,7 +39,7 @@ class Window:
     stop: datetime
 
     @classmethod
-    def of(cls, run: Run) -> Window:
+    def of(cls, run: Run) -> RunWindow:
         return cls(run.cluster_id, run.start, end_of(run))
 
     @property
@@ -70,14 +70,14 @@ class PrefixSummary:
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     run: Run
-    window: Window
+    window: RunWindow
     totals: WindowTotals
     prefixes: dict[str, PrefixSummary]
 
 
 def summarize(connection: psycopg.Connection, run: Run) -> RunSummary:
     """Raises TooLarge."""
-    window = Window.of(run)
+    window = RunWindow.of(run)
     counted = window_totals(connection, window.cluster, window.start, window.stop)
     if counted.tasks > MOST_TASKS:
         raise TooLarge(f"Run {run.pk} has {counted.tasks:,} tasks; at most {MOST_TASKS:,} can be compared.")

@@ -9,13 +9,7 @@ from math import fsum
 
 import psycopg
 
-from observatory.comparison.run_summary import (
-    MOST_TASKS,
-    PrefixSummary,
-    TooLarge,
-    Window,
-    by_prefix,
-)
+from observatory.comparison.run_summary import MOST_TASKS, PrefixSummary, RunWindow, TooLarge, by_prefix
 from observatory.store.queries.windows.comparison import WORKER_MEMORY, prefix_names, window_spans
 from observatory.store.queries.windows.environment import WorkerSpec
 from observatory.store.queries.windows.totals import WorkerExistence, worker_existence
@@ -103,7 +97,7 @@ def group_named(workers: Sequence[WorkerSpec], label: str, value: str) -> list[W
 
 
 def summarize_group(
-    connection: psycopg.Connection, window: Window, value: str, workers: list[WorkerSpec]
+    connection: psycopg.Connection, window: RunWindow, value: str, workers: list[WorkerSpec]
 ) -> WorkerGroup:
     """Raises TooLarge."""
     within = window.cluster, window.start, window.stop

@@ -12,7 +12,13 @@ from observatory.replay.scope import Scope
 from observatory.store.keys import StoredKeys, find_keys
 from observatory.store.queries.tasks import lineage as store
 from observatory.store.queries.tasks import moves
-from observatory.store.queries.tasks.lineage import ComputedSpan, Direction, Neighbour, NeighbourSpan, Window
+from observatory.store.queries.tasks.lineage import (
+    ClusterWindow,
+    ComputedSpan,
+    Direction,
+    Neighbour,
+    NeighbourSpan,
+)
 from observatory.store.queries.tasks.moves import TransferOfTask
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import clean_key
@@ -39,7 +45,7 @@ def lineage_of(connection: psycopg.Connection, scope: Scope, key: str) -> Item:
     hidden could be guessed.
     """
     key = clean_key(key)
-    window = Window(scope.cluster.pk, *scope.window)
+    window = ClusterWindow(scope.cluster.pk, *scope.window)
     is_shown = scope.text(key) == key
     keys = find_keys(connection, window.cluster, key)
     spans = store.spans_of_task(connection, window, keys, MAXIMUM_ATTEMPTS) if is_shown else []
@@ -78,7 +84,7 @@ def _nothing(key: str) -> Item:
 def stolen_tasks(connection: psycopg.Connection, scope: Scope, after: int, before: int) -> Item:
     """Return the API's stolen tasks of [after, before) (microseconds) in the scope's window."""
     start = max(after, scope.start)
-    window = Window(scope.cluster.pk, start, max(start, min(before, scope.stop)))
+    window = ClusterWindow(scope.cluster.pk, start, max(start, min(before, scope.stop)))
     found = moves.stolen_tasks(connection, window, MAXIMUM_STOLEN)
     tasks = [
         {
@@ -96,7 +102,7 @@ def stolen_tasks(connection: psycopg.Connection, scope: Scope, after: int, befor
 def _neighbours(
     connection: psycopg.Connection,
     scope: Scope,
-    window: Window,
+    window: ClusterWindow,
     keys: StoredKeys,
     direction: Direction,
     near: float,

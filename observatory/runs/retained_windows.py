@@ -9,20 +9,20 @@ from django.utils.timezone import now
 
 from observatory.clusters.models import Project
 from observatory.runs.models import Permalink, Run
-from observatory.store.maintenance.retained_windows import Window
+from observatory.store.maintenance.retained_windows import RetainedWindow
 
 AROUND = timedelta(minutes=1)
 """kept before and after a run: rates and counts at its start are computed from earlier samples"""
 
 
-def retained_windows(project: Project | None = None) -> list[Window]:
+def retained_windows(project: Project | None = None) -> list[RetainedWindow]:
     """One window for each such run, of a project or all; an open run's window ends now."""
     current = now()
     runs = retained_runs(current)
     if project is not None:
         runs = runs.filter(cluster__project=project)
     return [
-        Window(cluster, start - AROUND, (stop or current) + AROUND)
+        RetainedWindow(cluster, start - AROUND, (stop or current) + AROUND)
         for cluster, start, stop in runs.values_list("cluster", "start", "stop")
     ]
 

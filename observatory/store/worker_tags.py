@@ -8,7 +8,7 @@ from typing import Any
 
 LONGEST = 100
 """characters of a name or value"""
-MOST = 40
+MOST_TAGS = 40
 HOST, UNKNOWN = "host", "unknown"
 """what every worker can be grouped by beside its tags; the value of workers without a tag"""
 RESERVED = (HOST, "none")
@@ -34,7 +34,7 @@ def tags_of(resources: Any, detail: Any) -> dict[str, str]:
     tags = {**tags, **{name: value for name, value in own.items() if name not in tags}}
     tags |= {name: value for name, value in _texts(detail.get("surroundings")).items() if name not in tags}
     named = ((name[:LONGEST], value[:LONGEST]) for name, value in tags.items() if value)
-    return dict([(name, value) for name, value in named if name not in RESERVED][:MOST])
+    return dict([(name, value) for name, value in named if name not in RESERVED][:MOST_TAGS])
 
 
 def group_of(tags: Mapping[str, str], host: str, name: str) -> str:

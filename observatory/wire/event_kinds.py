@@ -136,7 +136,7 @@ _KINDS = (
     EventKind(
         "worker-status",
         "a worker's status changed (running, paused, closing …)",
-        details=tuple(word(name, STATUSES) for name in ("from", "to", "before", "status")),
+        details=tuple(word(name, STATUSES) for name in ("before", "status")),
     ),
     EventKind("client-added", "a client connected", details=texts("client")),
     EventKind(CLIENT_REMOVED, "a client disconnected", details=texts("client")),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from observatory.agent.configuration import Configuration, read_configuration
-from observatory.agent.delivery.batch import Batch, BatchPart, divide, make_batch
+from observatory.agent.delivery.batch import AgentBatch, BatchPart, divide, make_batch
 from observatory.agent.delivery.sender import ClusterInfo
 from observatory.wire.head import Head
 from observatory.wire.kind import Importance
@@ -45,17 +45,17 @@ def head(sequence: int) -> Head:
     return Head(AGENT, sequence, "Scheduler-1", "a cluster", "tcp://10.0.0.1:8786", START, START, 0.0)
 
 
-def real(sequence: int, rows: Mapping[str, list[tuple[Any, ...]]]) -> Batch:
+def real(sequence: int, rows: Mapping[str, list[tuple[Any, ...]]]) -> AgentBatch:
     """A batch of these rows."""
     dropped: list[tuple[Any, ...]] = []
     (pieces,) = list(divide(rows, dropped)) or [[]]
     return make_batch(head(sequence), pieces, dropped)
 
 
-def sized(sequence: int, sizes: Mapping[Importance, int]) -> Batch:
+def sized(sequence: int, sizes: Mapping[Importance, int]) -> AgentBatch:
     """A batch with parts of these sizes in bytes, each with ten records of one kind."""
     moment = START + sequence
-    return Batch(
+    return AgentBatch(
         head(sequence),
         {
             importance: BatchPart(

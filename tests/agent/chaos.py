@@ -16,7 +16,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 import observatory.agent
 from observatory.wire.records import TASK_STATES
 
-PART = 1_000
+TASKS_AT_ONCE = 1_000
 KEY = "replace(key_rest, chr(1), task_group.name)"
 Rows = Callable[[str], list[tuple[Any, ...]]]
 """asks the database of the Observatory"""
@@ -52,8 +52,8 @@ def work(client: Client, is_over: threading.Event) -> int:
     """Submits tasks until `is_over` is set. Returns their number."""
     tasks = 0
     while not is_over.is_set():
-        wait(client.map(task, range(tasks, tasks + PART), pure=False))
-        tasks += PART
+        wait(client.map(task, range(tasks, tasks + TASKS_AT_ONCE), pure=False))
+        tasks += TASKS_AT_ONCE
         time.sleep(0.5)
     return tasks
 

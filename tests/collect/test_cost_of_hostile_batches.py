@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from observatory.collect.agents.batch import batch_of
-from observatory.collect.agents.body import PART, UNPACKED, WINDOW, BodyError, unpack
+from observatory.collect.agents.body import PART_BYTES, UNPACKED, WINDOW, BodyError, unpack
 from observatory.collect.agents.ingest import FREE_MEMORY, MEMORY_PER_BYTE, Body, _decode
 from observatory.wire.batches import BatchError, encode_head, encode_rows
 from observatory.wire.blocks import MAGIC, PREFIX, Column, encode
@@ -111,7 +111,7 @@ def assert_bounded(compressed: bytes, encoding: str = "deflate") -> None:
 
 def unpacked(compressed: bytes, encoding: str) -> bytearray:
     """As the server unpacks what it receives in parts. Raises BodyError."""
-    parts = deque(compressed[start : start + PART] for start in range(0, len(compressed), PART))
+    parts = deque(compressed[start : start + PART_BYTES] for start in range(0, len(compressed), PART_BYTES))
     return unpack(parts, WINDOW[encoding])
 
 

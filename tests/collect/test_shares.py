@@ -19,7 +19,7 @@ from tests.collect.agents import Agent, agent, count, project
 
 __all__ = ["agent", "count", "project"]
 
-LONG = 300.0
+LONG_WAIT = 300.0
 """seconds: longer than any test waits"""
 A, B, C = range(3)
 
@@ -49,7 +49,7 @@ class Holding:
         with self.shares.place(project):
             self.order.append(project)
             came.set()
-            end.wait(LONG)
+            end.wait(LONG_WAIT)
 
     def end(self) -> None:
         for event in self._events:
@@ -72,7 +72,7 @@ def holding(pool: ThreadPoolExecutor, shares: Shares) -> Iterator[Holding]:
 
 
 def test_a_project_holds_half_of_the_places_and_another_gets_one_at_once(pool: ThreadPoolExecutor) -> None:
-    with holding(pool, Shares(4, 10, LONG)) as requests:
+    with holding(pool, Shares(4, 10, LONG_WAIT)) as requests:
         requests.start(A, 6)
         assert requests.order == [A, A]
         requests.start(B)
@@ -80,7 +80,7 @@ def test_a_project_holds_half_of_the_places_and_another_gets_one_at_once(pool: T
 
 
 def test_the_last_place_is_for_a_project_that_has_none(pool: ThreadPoolExecutor) -> None:
-    with holding(pool, Shares(4, 10, LONG)) as requests:
+    with holding(pool, Shares(4, 10, LONG_WAIT)) as requests:
         requests.start(A, 3)
         requests.start(B, 3)
         assert requests.order == [A, A, B]
@@ -89,11 +89,11 @@ def test_the_last_place_is_for_a_project_that_has_none(pool: ThreadPoolExecutor)
 
 
 def test_projects_that_wait_take_turns(pool: ThreadPoolExecutor) -> None:
-    with holding(pool, Shares(1, 10, LONG)) as requests:
+    with holding(pool, Shares(1, 10, LONG_WAIT)) as requests:
         started = [*requests.start(A, 4), *requests.start(B, 2), *requests.start(C)]
         requests.end()
         for _, future in started:
-            future.result(LONG)
+            future.result(LONG_WAIT)
     assert requests.order == [A, A, B, C, A, B, A]
 
 
@@ -103,13 +103,13 @@ def test_who_waits_too_long_or_too_many_at_once_is_told_so(pool: ThreadPoolExecu
         started = requests.start(A)
         with pytest.raises(Busy), shares.place(A):
             pass
-        shares.timeout = LONG
+        shares.timeout = LONG_WAIT
         started += requests.start(A)  # waits
         with pytest.raises(Busy), shares.place(A):
             pass
         requests.end()
         for _, future in started:
-            future.result(LONG)
+            future.result(LONG_WAIT)
     with shares.place(A), shares.place(B):
         pass  # nothing is left of them
 

@@ -40,7 +40,7 @@ MODULE = '''
 from observatory.wire.columns import ColumnType
 from observatory.wire.kind import As, Field, Importance, Kind, Label, Type, WorkerReference
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A pause of a task.",
     importance=Importance.TASKS,
     fields=(

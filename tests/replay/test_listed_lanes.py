@@ -27,14 +27,14 @@ from tests.support.response_schemas import assert_documented
 
 MANY = 100_000
 MEGABYTE = 1_000_000
-LONG = "x" * 300
+LONG_TEXT = "x" * 300
 
 
 def add_prefixes(direct: psycopg.Connection, cluster: Cluster, count: int) -> None:
     direct.execute(
         """INSERT INTO prefix (cluster_id, name, color)
            SELECT %s, 'prefix-' || number || %s, '#112233' FROM generate_series(1, %s) AS number""",
-        [cluster.pk, LONG, count],
+        [cluster.pk, LONG_TEXT, count],
     )
 
 
@@ -46,7 +46,7 @@ def add_workers(direct: psycopg.Connection, cluster: Cluster, count: int) -> Non
            SELECT %s, 'tcp://' || number || %s, 'w' || number || %s, 'host' || number || %s, 1, 0,
                   %s + number * interval '1 second', 'running', number + 1, ''
            FROM generate_series(1, %s) AS number""",
-        [cluster.pk, LONG, LONG, LONG, cluster.started, count],
+        [cluster.pk, LONG_TEXT, LONG_TEXT, LONG_TEXT, cluster.started, count],
     )
     of_cluster = [cluster.pk]
     direct.execute(
@@ -126,7 +126,7 @@ def test_the_newest_of_a_hundred_thousand_workers_are_listed_with_their_lanes_an
     workers = found["workers"]
     assert 2_000 < len(workers) < 10_000
     assert {worker["name"] for worker in workers} == {
-        f"w{number}{LONG}" for number in range(MANY - len(workers) + 1, MANY + 1)
+        f"w{number}{LONG_TEXT}" for number in range(MANY - len(workers) + 1, MANY + 1)
     }
     ids = {worker["id"] for worker in workers}
     assert {lane["worker"] for lane in found["lanes"]} == ids
@@ -153,7 +153,7 @@ def test_lanes_and_series_of_few_workers_are_bounded_too(
            SELECT %s, 'observatory_worker_memory_bytes', jsonb_build_object('type', number || %s), %s, 0,
                   gen_random_uuid()
            FROM generate_series(1, 50000) AS number""",
-        [cluster.pk, LONG, worker],
+        [cluster.pk, LONG_TEXT, worker],
     )
     answer = member.get(f"/api/v1/clusters/{cluster.pk}/lanes")
     assert len(answer.content) < 14 * MEGABYTE

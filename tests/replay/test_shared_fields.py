@@ -185,7 +185,7 @@ def test_of_an_event_a_link_shows_the_listed_items_with_times_in_the_window() ->
 @pytest.mark.parametrize(
     ("kind", "detail", "items"),
     [
-        ("worker-status", {"from": "running", "to": "secret", "status": 1}, {"from": "running"}),
+        ("worker-status", {"before": "running", "status": "secret"}, {"before": "running"}),
         ("worker-lost", {"reason": "lost", "stimulus": "secret"}, {"reason": "lost"}),
         ("tasks-erred", {"count": "secret"}, {}),
         ("tasks-erred", {"count": True}, {}),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.copying import PART
+from observatory.store.ingest.copying import PART_ROWS
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import decode_key
 
@@ -18,7 +18,7 @@ KEYS = """SELECT key_rest, task_group.name FROM {} AS record JOIN task_group ON 
           WHERE record.cluster_id = %s ORDER BY {}"""
 
 
-@pytest.mark.parametrize("count", [PART - 1, PART, 2 * PART + 1])
+@pytest.mark.parametrize("count", [PART_ROWS - 1, PART_ROWS, 2 * PART_ROWS + 1])
 def test_each_row_keeps_its_own_key(
     count: int, writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:
@@ -35,13 +35,13 @@ def test_each_row_keeps_its_own_key(
 
 
 def test_rows_that_share_keys_keep_them(writer: Writer, rows: Rows, cluster: int, now: float) -> None:
-    keys = [f"('inc-0a1b', {index % 7})" for index in range(2 * PART + 1)]
+    keys = [f"('inc-0a1b', {index % 7})" for index in range(2 * PART_ROWS + 1)]
     changes = [(now + index / 8, key, "waiting", "processing", "", "") for index, key in enumerate(keys)]
     logs = [
         (now + index / 8, "worker", "", 20, "distributed", f"line {index}", "", 1)
-        for index in range(PART + 1)
+        for index in range(PART_ROWS + 1)
     ]
     writer.write(Batch.of(cluster, rows={"transition": changes, "log": logs}))
     assert [decode_key(*row) for row in rows(KEYS.format("transition", "time"), cluster)] == keys
     stored = rows("SELECT message FROM log WHERE cluster_id = %s ORDER BY time", cluster)
-    assert stored == [(f"line {index}",) for index in range(PART + 1)]
+    assert stored == [(f"line {index}",) for index in range(PART_ROWS + 1)]

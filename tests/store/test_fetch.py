@@ -63,11 +63,11 @@ def test_a_query_of_other_columns_is_refused(
         fetch_columns(connection, query, [], types)
 
 
-@pytest.mark.parametrize("piece", [10, fetch.PIECE])
+@pytest.mark.parametrize("piece", [10, fetch.PIECE_BYTES])
 def test_packed_columns_are_those_of_a_copy(
     connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
-    monkeypatch.setattr(fetch, "PIECE", piece)
+    monkeypatch.setattr(fetch, "PIECE_BYTES", piece)
     query = """SELECT number, number::int, number::smallint, number / 4.0::float8,
         'epoch'::timestamptz + number * interval '1 us' FROM generate_series(-3::bigint, 3) AS number"""
     types = {"long": "int64", "group": "int32", "short": "int16", "part": "float64", "time": "microseconds"}

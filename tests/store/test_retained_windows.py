@@ -10,7 +10,7 @@ import pytest
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.maintenance.retained_windows import Window, holes, merge_windows
+from observatory.store.maintenance.retained_windows import RetainedWindow, holes, merge_windows
 from observatory.store.maintenance.retention import apply_retention
 from observatory.store.schema.time_series import time_series
 from observatory.store.times import from_seconds
@@ -29,8 +29,8 @@ def noon(now: float) -> float:
     return (now // DAY - 45) * DAY + DAY / 2
 
 
-def window(cluster: int, start: float, stop: float) -> Window:
-    return Window(cluster, from_seconds(start), from_seconds(stop))
+def window(cluster: int, start: float, stop: float) -> RetainedWindow:
+    return RetainedWindow(cluster, from_seconds(start), from_seconds(stop))
 
 
 def write(writer: Writer, cluster: int, times: list[float], make: Any) -> None:

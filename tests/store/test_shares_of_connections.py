@@ -17,7 +17,7 @@ from observatory.store import connection as connections
 from observatory.store.askers import ASKER, Asker, asks_about
 from observatory.store.connection import MAXIMUM_BUILDERS, build_connection, close_pools, read_connection
 
-LONG = 120.0
+LONG_WAIT = 120.0
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_requests_about_one_project_leave_a_build_to_another(
         with build_connection():
             built.append(project)
             if waits:
-                ended.wait(LONG)
+                ended.wait(LONG_WAIT)
 
     def start(project: int, waits: bool) -> threading.Thread:
         thread = threading.Thread(target=copy_context().run, args=(build, project, waits))
@@ -79,7 +79,7 @@ def test_requests_about_one_project_leave_a_build_to_another(
     attacks = [start(1, True) for _ in range(2 * MAXIMUM_BUILDERS)]
     try:
         for _ in range(3):
-            start(2, False).join(LONG)
+            start(2, False).join(LONG_WAIT)
         assert built.count(2) == 3
         assert built.count(1) < MAXIMUM_BUILDERS
         monkeypatch.setattr(connections._builds, "timeout", 0.05)
@@ -93,5 +93,5 @@ def test_requests_about_one_project_leave_a_build_to_another(
         ASKER.set(None)
         ended.set()
         for thread in attacks:
-            thread.join(LONG)
+            thread.join(LONG_WAIT)
     assert built.count(1) == len(attacks)

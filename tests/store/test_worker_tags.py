@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from observatory.store.worker_tags import LONGEST, MOST, UNKNOWN, group_of, tags_of
+from observatory.store.worker_tags import LONGEST, MOST_TAGS, UNKNOWN, group_of, tags_of
 
 
 def test_labels_come_first_and_replace_what_a_worker_tells_by_itself() -> None:
@@ -43,7 +43,7 @@ def test_labels_are_bounded_and_never_called_as_the_host_is() -> None:
         **{f"{number:03}" * 100: "v" * 1_000 for number in range(100)},
     }
     tags = tags_of({"R" * 500: 1e400, "nested": {"a": [1]}}, {"labels": labels})
-    assert len(tags) == MOST
+    assert len(tags) == MOST_TAGS
     assert all(0 < len(name) <= LONGEST and 0 < len(value) <= LONGEST for name, value in tags.items())
     assert {"host", "none"}.isdisjoint(tags)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from observatory.agent.delivery.batch import HEAD_SIZE, Batch
+from observatory.agent.delivery.batch import HEAD_SIZE, AgentBatch
 from observatory.agent.delivery.drop_policy import DropPolicy
 from observatory.agent.delivery.spool import FULL, Spool
 
@@ -23,7 +23,7 @@ class Backlog:
     def __init__(self, spool: Spool, memory_limit: int) -> None:
         self.spool = spool
         self.memory_limit = memory_limit
-        self._batches: dict[int, Batch] = {}
+        self._batches: dict[int, AgentBatch] = {}
         self._policy = DropPolicy()
         self._sending: int | None = None
         self._has_spool = True
@@ -48,7 +48,7 @@ class Backlog:
                 return waiting, len(self.spool), self.spool.size
             return waiting, len(self.spool) - 1, self.spool.size - self.spool.size_of(sending)
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: AgentBatch) -> None:
         with self._lock:
             self._store(batch)
             while self._policy.bytes > self.memory_limit and self._spill():
@@ -56,14 +56,14 @@ class Backlog:
             if self._policy.bytes > self.memory_limit:
                 self._drop_parts()
 
-    def first(self) -> Batch | None:
+    def first(self) -> AgentBatch | None:
         """The oldest batch, which stays in the backlog until `done`."""
         with self._lock:
             batch = self.spool.first() or next(iter(self._batches.values()), None)
             self._sending = batch.sequence if batch is not None else None
             return batch
 
-    def done(self, batch: Batch) -> None:
+    def done(self, batch: AgentBatch) -> None:
         """Removes a batch that was acknowledged or refused for good."""
         with self._lock:
             self._sending = None
@@ -85,14 +85,14 @@ class Backlog:
                 pass
             return len(self._batches)
 
-    def _oldest(self) -> Batch:
+    def _oldest(self) -> AgentBatch:
         return next(iter(self._batches.values()))
 
-    def _store(self, batch: Batch) -> None:
+    def _store(self, batch: AgentBatch) -> None:
         self._batches[batch.sequence] = batch
         self._policy.add(batch.sequence, HEAD_SIZE, batch.sizes)
 
-    def _release(self, sequence: int) -> Batch:
+    def _release(self, sequence: int) -> AgentBatch:
         self._policy.remove(sequence)
         return self._batches.pop(sequence)
 

@@ -26,7 +26,7 @@ LARGEST = 2 * 2**20
 """Most uncompressed bytes of one kind in a batch, unless a single row is larger. All kinds: twice that."""
 HEAD_SIZE = 1024
 """Approximate bytes of memory that a batch takes beside its parts."""
-MOST = 2**32 - 1
+MOST_DROPPED = 2**32 - 1
 BROKEN = DropReason.BROKEN.value
 NO_STATUS = AgentStatus()
 OVER = AgentStatus(is_over=True)
@@ -56,7 +56,7 @@ class BatchPart:
 
 
 @dataclass(frozen=True)
-class Batch:
+class AgentBatch:
     """Immutable, so that one thread can send a batch while another drops parts of it."""
 
     head: Head
@@ -84,7 +84,7 @@ class Batch:
             members.append(gzip.compress(encode_rows(KINDS["dropped"], self.dropped), LEVEL))
         return b"".join(members)
 
-    def without(self, importance: Importance, reason: str) -> Batch:
+    def without(self, importance: Importance, reason: str) -> AgentBatch:
         """A copy without one part, whose rows are counted as dropped."""
         if importance not in self.parts:
             return self
@@ -95,7 +95,7 @@ class Batch:
         ]
         return replace(self, parts=kept, dropped=merge_dropped([*self.dropped, *lost]))
 
-    def with_dropped(self, dropped: Iterable[Row]) -> Batch:
+    def with_dropped(self, dropped: Iterable[Row]) -> AgentBatch:
         """A copy that also reports these rows of kind `dropped`."""
         return replace(self, dropped=merge_dropped([*self.dropped, *dropped]))
 
@@ -105,7 +105,7 @@ def merge_dropped(dropped: Iterable[Row]) -> list[Row]:
     found: dict[tuple[str, str], tuple[float, float, int]] = {}
     for first, last, kind, count, reason in dropped:
         known = found.get((kind, reason), (first, last, 0))
-        found[kind, reason] = (min(known[0], first), max(known[1], last), min(MOST, known[2] + count))
+        found[kind, reason] = (min(known[0], first), max(known[1], last), min(MOST_DROPPED, known[2] + count))
     return [(first, last, kind, count, reason) for (kind, reason), (first, last, count) in found.items()]
 
 
@@ -118,7 +118,7 @@ def dropped_row(kind: Kind, rows: Sequence[Row], reason: str) -> Row:
     return (first, last, kind.name, len(rows), reason)
 
 
-def make_batch(head: Head, pieces: Iterable[EncodedRows], dropped: Iterable[Row]) -> Batch:
+def make_batch(head: Head, pieces: Iterable[EncodedRows], dropped: Iterable[Row]) -> AgentBatch:
     """Compresses encoded rows into a batch. Compression releases the GIL."""
     blocks: dict[Importance, list[bytes]] = {}
     counts: dict[Importance, dict[str, tuple[int, float, float]]] = {}
@@ -130,7 +130,7 @@ def make_batch(head: Head, pieces: Iterable[EncodedRows], dropped: Iterable[Row]
         importance: BatchPart(gzip.compress(b"".join(found), LEVEL), counts[importance])
         for importance, found in blocks.items()
     }
-    return Batch(head, parts, merge_dropped(dropped))
+    return AgentBatch(head, parts, merge_dropped(dropped))
 
 
 def divide(rows: Mapping[str, list[Row]], dropped: list[Row]) -> Iterator[list[EncodedRows]]:

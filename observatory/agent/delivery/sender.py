@@ -20,7 +20,7 @@ from observatory.agent.delivery.backlog import Backlog
 from observatory.agent.delivery.batch import (
     NO_STATUS,
     OVER,
-    Batch,
+    AgentBatch,
     EncodedRows,
     divide,
     dropped_row,
@@ -249,7 +249,7 @@ class Sender:
         version = getattr(observatory, "__version__", None)
         return AgentStatus(version, waiting, spooled, spooled_bytes, self.failures)
 
-    def _send(self, client: IngestClient, batch: Batch, status: AgentStatus = NO_STATUS) -> Outcome:
+    def _send(self, client: IngestClient, batch: AgentBatch, status: AgentStatus = NO_STATUS) -> Outcome:
         outcome = send(client, batch, status)
         if client.refusal and not self._has_logged_refusal:
             self._has_logged_refusal = True
@@ -306,7 +306,7 @@ class Sender:
             return Outcome.RETRY
 
 
-def send(client: IngestClient, batch: Batch, status: AgentStatus = NO_STATUS) -> Outcome:
+def send(client: IngestClient, batch: AgentBatch, status: AgentStatus = NO_STATUS) -> Outcome:
     """Sends a batch. A batch that is refused for good is sent again without its parts, one by one.
 
     The parts without the malformed record are stored, and the server learns what is missing.
@@ -321,7 +321,7 @@ def send(client: IngestClient, batch: Batch, status: AgentStatus = NO_STATUS) ->
     return outcome
 
 
-def send_all(spool: Spool, deliver: Callable[[Batch], Outcome]) -> int:
+def send_all(spool: Spool, deliver: Callable[[AgentBatch], Outcome]) -> int:
     """Sends a spool's batches, oldest first, until one has to be retried. Returns how many are left."""
     while (batch := spool.first()) is not None:
         if deliver(batch) in RETRYING:

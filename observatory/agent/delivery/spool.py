@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from observatory.agent.delivery.batch import Batch, BatchPart
+from observatory.agent.delivery.batch import AgentBatch, BatchPart
 from observatory.agent.delivery.drop_policy import DropPolicy
 from observatory.wire.dropped_records import DropReason
 from observatory.wire.head import Head
@@ -68,7 +68,7 @@ class Spool:
         """Bytes of one batch's files."""
         return self._policy.size_of(sequence)
 
-    def has_room(self, batch: Batch) -> bool:
+    def has_room(self, batch: AgentBatch) -> bool:
         """Whether the batch fits without dropping anything."""
         return self.size + len(_head_json(batch)) + sum(batch.sizes.values()) <= self.limit
 
@@ -104,7 +104,7 @@ class Spool:
         self._lock.close()
         self._lock = None
 
-    def add(self, batch: Batch, sending: int | None = None) -> None:
+    def add(self, batch: AgentBatch, sending: int | None = None) -> None:
         """Writes a batch. Over the limit, less important and older parts are dropped first.
 
         The batch with sequence number `sending` is left whole. On OSError the batch is not in the spool.
@@ -135,7 +135,7 @@ class Spool:
         if not batch.parts:
             self._empty.append(sequence)
 
-    def first(self) -> Batch | None:
+    def first(self) -> AgentBatch | None:
         """The oldest batch that can be read; None when there is none."""
         while (sequence := self._policy.oldest) is not None:
             batch = self._read(sequence)
@@ -163,14 +163,14 @@ class Spool:
             if size is not None:
                 yield importance, size
 
-    def _write(self, batch: Batch) -> None:
+    def _write(self, batch: AgentBatch) -> None:
         for importance, part in batch.parts.items():
             _write_file(self._path(batch.sequence, importance.name), part.data)
         head = _head_json(batch)
         _write(self._path(batch.sequence, HEAD), head)
         self._policy.resize(batch.sequence, len(head))
 
-    def _read(self, sequence: int) -> Batch | None:
+    def _read(self, sequence: int) -> AgentBatch | None:
         """Reads a batch; None when its head is damaged. Damaged and missing parts are reported as dropped."""
         try:
             head: dict[str, Any] = json.loads(self._path(sequence, HEAD).read_bytes())
@@ -179,7 +179,7 @@ class Spool:
                 counts = {kind: (count, first, last) for kind, (count, first, last) in part["counts"].items()}
                 parts[Importance[name]] = BatchPart(self._data(sequence, name), counts)
                 checks[Importance[name]] = part["check"]
-            batch = Batch(Head(**head["head"]), parts, [tuple(row) for row in head["dropped"]])
+            batch = AgentBatch(Head(**head["head"]), parts, [tuple(row) for row in head["dropped"]])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             self._count_damage(sequence)
             return None
@@ -246,7 +246,7 @@ def _check_owner(folder: Path) -> None:
             raise PermissionError(f"{folder} belongs to another user")
 
 
-def _head_json(batch: Batch) -> bytes:
+def _head_json(batch: AgentBatch) -> bytes:
     """The contents of a batch's head file."""
     return json.dumps(
         {

@@ -14,7 +14,7 @@ VARIABLE = "OBSERVATORY_LABELS"
 """`version=2026.11,zone=b`"""
 SETTING = "observatory.labels"
 """a mapping, or a text like that of the variable"""
-MOST = 20
+MOST_LABELS = 20
 LONGEST_NAME, LONGEST_VALUE = 50, 100
 """characters"""
 RESERVED = ("host", "none")
@@ -35,17 +35,17 @@ def labels_of_process() -> dict[str, str]:
             found[label] = text
         else:
             wrong.append(label[:LONGEST_NAME] or "one without a name")
-    if wrong or len(found) > MOST:
+    if wrong or len(found) > MOST_LABELS:
         logger.warning(
             "Observatory's agent leaves labels out: %r. A label is name=value, of at most %d and %d "
             "printable characters, and not called %s; a worker has at most %d.",
-            (wrong + list(found)[MOST:])[:MOST],
+            (wrong + list(found)[MOST_LABELS:])[:MOST_LABELS],
             LONGEST_NAME,
             LONGEST_VALUE,
             " or ".join(RESERVED),
-            MOST,
+            MOST_LABELS,
         )
-    return dict(islice(found.items(), MOST))
+    return dict(islice(found.items(), MOST_LABELS))
 
 
 def _pairs(told: Any) -> Iterator[tuple[str, str]]:

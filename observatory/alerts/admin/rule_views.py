@@ -19,7 +19,7 @@ from observatory.alerts.evaluation.back_test import BackTestError
 from observatory.alerts.models import Condition, Rule
 from observatory.alerts.rules import known_metrics as seen
 from observatory.alerts.rules.rule_warnings import RuleWarning, warnings_of
-from observatory.alerts.rules.scope import Scope, is_on_observatory
+from observatory.alerts.rules.scope import RuleScope, is_on_observatory
 from observatory.alerts.silences.matchers import MatcherError, parse_matchers
 from observatory.alerts.web.access import projects_of_metrics, projects_to_test_on
 from observatory.clusters.models import Cluster, Target
@@ -135,7 +135,7 @@ def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:
     projects, targets = (form.cleaned_data.get(name, ()) for name in ("projects", "targets"))
     is_own = is_on_observatory(each.instance for each in form.submitted)
     names = form.cleaned_data.get("cluster_names", "")
-    return clusters_of(user, Scope.over(projects, targets, names, is_own))
+    return clusters_of(user, RuleScope.over(projects, targets, names, is_own))
 
 
 def _evaluation(user: User, request: HttpRequest) -> EvaluationForm:
@@ -152,14 +152,14 @@ def clusters_to_test_on(user: User) -> QuerySet[Cluster]:
     return clusters.select_related("project", "target")
 
 
-def clusters_of(user: User, scope: Scope) -> QuerySet[Cluster]:
+def clusters_of(user: User, scope: RuleScope) -> QuerySet[Cluster]:
     """The clusters in the scope that the user may try rules on, the newest first."""
     return scope.clusters().filter(project__in=projects_to_test_on(user)).order_by("-last_seen")
 
 
 def warnings_of_rule(user: User, rule: Rule) -> list[RuleWarning]:
     """The warnings about a saved rule."""
-    clusters = clusters_of(user, Scope.of(rule))[: seen.MAX_CLUSTERS]
+    clusters = clusters_of(user, RuleScope.of(rule))[: seen.MAX_CLUSTERS]
     return warnings_of(list(rule.conditions.all()), list(clusters))
 
 

@@ -12,7 +12,7 @@ from django.utils.timezone import now
 from observatory.alerts.models import Rule
 from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.conditions import Attribute, MetricCondition, RuleSpec
-from observatory.alerts.rules.scope import Scope
+from observatory.alerts.rules.scope import RuleScope
 from observatory.wire.records import clean_text
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ CLEARED = timedelta(seconds=60)
 class ActiveRule:
     rule: Rule
     spec: RuleSpec
-    scope: Scope
+    scope: RuleScope
     since: float
     """seconds on our clock; the rule isn't evaluated for earlier times"""
     lookback: float
@@ -73,7 +73,7 @@ def load_active_rules(errors: RuleErrors) -> list[ActiveRule]:
         except Exception as error:  # the row may have been changed without its form
             errors.add(rule, error)
         else:
-            found.append(ActiveRule(rule, spec, Scope.of(rule), rule.changed.timestamp(), lookback(spec)))
+            found.append(ActiveRule(rule, spec, RuleScope.of(rule), rule.changed.timestamp(), lookback(spec)))
     return found
 
 

@@ -27,7 +27,7 @@ WRITTEN = {
 """suffixes for output; the first that gives a short number is used"""
 RATE = "/s"
 PER_SECOND = re.compile(r"\s*(/\s*s|per second)\s*$")
-PIECE = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%]*)")
+NUMBER_WITH_UNIT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%]*)")
 
 
 class AmountError(ValueError):
@@ -41,7 +41,7 @@ def parse_amount(text: str, unit: str) -> float:
     sizes = {name.lower(): size for name, size in SIZES.get(kind, {}).items()}
     amount, pieces = 0.0, 0
     while rest.strip():
-        match = PIECE.match(rest)
+        match = NUMBER_WITH_UNIT.match(rest)
         if match is None or (match[2] and match[2].lower() not in sizes) or (pieces and not match[2]):
             raise AmountError(f"“{text[:40]}” isn't an amount: {_hint(kind)}")
         amount += _times(float(match[1]), sizes.get(match[2].lower(), 1))

@@ -14,7 +14,7 @@ from observatory.wire.metrics import METRICS
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RuleScope:
     """Primary keys and name patterns; empty means all."""
 
     projects: frozenset[int]
@@ -24,7 +24,7 @@ class Scope:
     """True: Observatory itself, whatever the other parts say; False: everything else; None: both"""
 
     @classmethod
-    def of(cls, rule: Rule) -> Scope:
+    def of(cls, rule: Rule) -> RuleScope:
         """Needs no query if the rule's conditions, projects and targets are prefetched."""
         is_own = is_on_observatory(rule.conditions.all())
         return cls.over(rule.projects.all(), rule.targets.all(), rule.cluster_names, is_own)
@@ -36,7 +36,7 @@ class Scope:
         targets: Iterable[Target],
         names: str = "",
         is_own: bool | None = None,
-    ) -> Scope:
+    ) -> RuleScope:
         """`names` has one pattern per line."""
         return cls(
             frozenset(project.pk for project in projects),

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from observatory.alerts.labels import labels_of
 from observatory.alerts.models import Alert, MaintenanceWindow, Silence
-from observatory.alerts.rules.scope import Scope
+from observatory.alerts.rules.scope import RuleScope
 from observatory.alerts.silences.maintenance import is_ongoing
 from observatory.alerts.silences.matchers import MatcherError, match_all, parse_matchers
 
@@ -40,7 +40,7 @@ class SilenceScope:
 
     def __init__(self, silence: Silence) -> None:
         self.name = str(silence)
-        self._scope = Scope.over(silence.projects.all(), ())
+        self._scope = RuleScope.over(silence.projects.all(), ())
         try:
             self._matchers = parse_matchers(silence.matchers)
         except MatcherError:
@@ -56,7 +56,7 @@ class MaintenanceScope:
 
     def __init__(self, window: MaintenanceWindow) -> None:
         self.name = window.name
-        self._scope = Scope.over(window.projects.all(), window.targets.all())
+        self._scope = RuleScope.over(window.projects.all(), window.targets.all())
 
     def covers(self, alert: Alert) -> bool:
         return self._scope.includes(alert.cluster)

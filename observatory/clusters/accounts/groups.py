@@ -9,7 +9,7 @@ from django.db import transaction
 
 from observatory.clusters.models import GroupRole, Membership
 
-MOST = 1000
+MOST_GROUPS = 1000
 """groups of one person; further ones give nothing"""
 ROLES = list(Membership.Role)
 """each may more than the one before"""
@@ -22,7 +22,7 @@ def set_memberships(user: User, groups: Iterable[str]) -> None:
     Of several roles in a project the highest counts. Memberships made by hand stay as they are.
     """
     User.objects.select_for_update().get(pk=user.pk)  # of two sign-ins at once, one waits
-    wanted = _roles(list(groups)[:MOST])
+    wanted = _roles(list(groups)[:MOST_GROUPS])
     Membership.objects.filter(user=user, by_groups=True).exclude(project__in=wanted).delete()
     known = {membership.project_id: membership for membership in Membership.objects.filter(user=user)}
     for project, role in wanted.items():

@@ -16,7 +16,7 @@ MAXIMUM_MEMBERS = 100
 """gzip members, each of which copies what follows it; an agent sends four"""
 FREE = 8 * 2**20
 """bytes that any body may unpack to: twice an agent's largest batch"""
-PART = 1 << 18
+PART_BYTES = 1 << 18
 WINDOW = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
@@ -46,7 +46,7 @@ def read_body(request: HttpRequest) -> Body:
         raise _too_large(COMPRESSED, "sent")
     parts: deque[bytes] = deque()
     sent = 0
-    while part := request.read(PART):
+    while part := request.read(PART_BYTES):
         parts.append(part)
         sent += len(part)
         if sent > COMPRESSED:
@@ -82,14 +82,14 @@ def unpack(parts: deque[bytes], window: int) -> bytearray:
                 member, members = zlib.decompressobj(window), members + 1
                 if members > MAXIMUM_MEMBERS:
                     raise BodyError(400, f"the body has more than {MAXIMUM_MEMBERS} gzip members")
-            found = member.decompress(data, PART)
+            found = member.decompress(data, PART_BYTES)
             while found:
                 unpacked += found
                 if len(unpacked) > UNPACKED:
                     raise _too_large(UNPACKED, "unpacked")
                 if len(unpacked) > limit:
                     raise BodyError(413, f"the body unpacks to more than {MAXIMUM_RATIO} times its size")
-                found = member.decompress(member.unconsumed_tail, PART)
+                found = member.decompress(member.unconsumed_tail, PART_BYTES)
             data = member.unused_data
     if not member.eof:
         raise BodyError(400, "the body ends too early")

@@ -26,7 +26,7 @@ from observatory.collect.worker_pages.worker_client import Page, worker_client
 
 WAIT_TIMEOUT, SEND_TIMEOUT = 60.0, 120.0
 """seconds to the worker's answer, with the wait for room; and until a browser has read it"""
-PIECE = 2**16
+PIECE_BYTES = 2**16
 """bytes sent at once: the server waits between two until a browser has read"""
 UNAVAILABLE = "The database isn't available."
 
@@ -137,7 +137,7 @@ async def _send(send: Send, page: Page, headers: Headers) -> None:
     length = (b"content-length", str(len(page.body)).encode())
     start = {"type": "http.response.start", "status": page.status, "headers": [*headers, length, *location]}
     await send(start)
-    for place in range(0, len(page.body), PIECE):
-        piece = page.body[place : place + PIECE]
+    for place in range(0, len(page.body), PIECE_BYTES):
+        piece = page.body[place : place + PIECE_BYTES]
         await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body"})

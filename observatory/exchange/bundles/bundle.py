@@ -39,7 +39,7 @@ LEVEL = 6
 LONGEST_MANIFEST = 32 * 2**20
 LONGEST_BLOCK = 64 * 2**20
 MOST_UNPACKED = 64 * 2**30
-PIECE = 1 << 20
+PIECE_BYTES = 1 << 20
 JSON = (ColumnType.OBJECT, ColumnType.JSON)
 UNREADABLE = (
     zipfile.BadZipFile,
@@ -188,9 +188,9 @@ class _LimitedReader(io.BufferedReader):
     """Limits single reads: zipfile reads a zip's list of files at once, whatever its length."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        wanted = 2 * PIECE + 1 if size is None or size < 0 else size
-        data = super().read(min(wanted, 2 * PIECE + 1))
-        if len(data) > 2 * PIECE:
+        wanted = 2 * PIECE_BYTES + 1 if size is None or size < 0 else size
+        data = super().read(min(wanted, 2 * PIECE_BYTES + 1))
+        if len(data) > 2 * PIECE_BYTES:
             raise Refused("Its list of files is too long for a bundle.")
         return data
 
@@ -214,7 +214,7 @@ def _next_block(member: IO[bytes]) -> bytes:
 def _exactly(member: IO[bytes], length: int) -> bytes:
     """`length` bytes, or those that are left."""
     data = bytearray()
-    while len(data) < length and (piece := member.read(min(length - len(data), PIECE))):
+    while len(data) < length and (piece := member.read(min(length - len(data), PIECE_BYTES))):
         data += piece
     return bytes(data)
 

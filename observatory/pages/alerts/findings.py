@@ -15,7 +15,7 @@ from observatory.alerts.web.links import window_path
 from observatory.store.connection import build_connection
 from observatory.why.window import TooManyTasks
 
-MOST = 5
+MOST_FINDINGS = 5
 
 
 @require_safe
@@ -23,7 +23,7 @@ def alert_findings(request: HttpRequest, alert_id: int) -> HttpResponse:
     alert = access.get_alert(cast(User, request.user), alert_id)
     start, stop = (time.timestamp() for time in window_of(alert))
     context: dict[str, Any] = {
-        "most": MOST,
+        "most": MOST_FINDINGS,
         "timeline": window_path(alert.cluster_id, start, stop, tab="why"),
     }
     try:

@@ -11,7 +11,7 @@ from observatory.store.queries.extents import read_extent
 from observatory.store.queries.windows import fine_performance as store
 from observatory.store.queries.windows.prefixes import prefix_names
 
-MOST = 2_000
+MOST_ACTIVITIES = 2_000
 """activities, and of Dask spans as many"""
 
 Item = dict[str, Any]
@@ -26,9 +26,9 @@ def fine_performance_of(connection: psycopg.Connection, scope: Scope, after: int
     found = store.increases(connection, cluster, round(extent.first * 1e6), start, stop)
     found.sort(key=lambda increase: -increase.value)
     ids = {name: id for id, name in prefix_names(connection, cluster).items()}
-    spans = store.activities_of_spans(connection, cluster, start, stop, MOST)
+    spans = store.activities_of_spans(connection, cluster, start, stop, MOST_ACTIVITIES)
     return {
-        "activities": [_activity(scope, increase, ids) for increase in found[:MOST]],
+        "activities": [_activity(scope, increase, ids) for increase in found[:MOST_ACTIVITIES]],
         "spans": None if spans is None else [_of_span(scope, each) for each in spans],
     }
 

@@ -18,13 +18,13 @@ from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows import outliers as store
 from observatory.store.queries.windows import row_counts
 
-MOST = 10
+MOST_OUTLIERS = 10
 """that are named for each figure"""
 FEW_SPANS = 20_000
 """of a window whose spans are all read; of a larger one tiles say how long workers computed"""
 FEWEST_TASKS = 5
 """of a prefix that say what is usual"""
-LONG = 2.0
+LONG_TASK_RATIO = 2.0
 """times the median, from which on a task stands out"""
 
 
@@ -86,13 +86,13 @@ _NONE: dict[str, Any] = {"workers": [], "hosts": [], "tasks": []}
 
 
 def _greatest(figures: Mapping[Any, Mapping[str, float | None]], word: str) -> list[dict[str, Any]]:
-    """Return the rows that are among the MOST of a figure."""
+    """Return the rows that are among the MOST_OUTLIERS of a figure."""
     named = set()
     for name in next(iter(figures.values()), ()):
         positive = {
             one: value for one, its in figures.items() if (value := its[name]) is not None and value > 0
         }
-        named |= set(heapq.nlargest(MOST, positive, key=positive.__getitem__))
+        named |= set(heapq.nlargest(MOST_OUTLIERS, positive, key=positive.__getitem__))
     return [{word: one, **figures[one]} for one in sorted(named)]
 
 
@@ -117,18 +117,18 @@ def _hosts(found: Figures, hosts: Mapping[int, str], scope: Scope) -> list[dict[
 def _tasks(window: tuple[psycopg.Connection, int, int, int], work: Work | None) -> list[store.LongTask]:
     """Return the tasks with the greatest ratios; of a large window those that tiles lead to."""
     if work is None:
-        return store.long_tasks(*window, LONG, FEWEST_TASKS, MOST)
+        return store.long_tasks(*window, LONG_TASK_RATIO, FEWEST_TASKS, MOST_OUTLIERS)
     connection, cluster, *_ = window
     found: dict[tuple[int, str], store.LongTask] = {}
-    for place in work.longest(LONG, FEWEST_TASKS):
+    for place in work.longest(LONG_TASK_RATIO, FEWEST_TASKS):
         if any(task.worker == place.worker and task.start < place.stop / 1e6 and task.stop > place.start / 1e6
                for task in found.values()):  # fmt: skip
             continue
         of = (place.worker, place.prefix, place.longest, place.usual)
         task = store.longest_task(connection, cluster, place.start, place.stop, *of)
-        if task is not None and task.stop - task.start >= LONG * task.usual:
+        if task is not None and task.stop - task.start >= LONG_TASK_RATIO * task.usual:
             found[task.lane, task.key] = task
-        if len(found) == MOST:
+        if len(found) == MOST_OUTLIERS:
             break
     return sorted(found.values(), key=lambda task: (task.start - task.stop) / task.usual)
 

@@ -23,7 +23,7 @@ from observatory.store.queries.sums.worker_sums import WORKER_SUMS
 from observatory.store.queries.windows import prefixes as store
 from observatory.wire.records import Action
 
-MOST = 500
+MOST_PREFIXES = 500
 """prefixes or groups in an answer"""
 MOST_SLOWEST, MOST_WORKERS, MOST_GROUPS = 20, 50, 20
 """of a prefix in detail"""
@@ -51,7 +51,7 @@ def prefixes_of(connection: psycopg.Connection, scope: Scope, after: int, before
     seconds = _by(computing, "prefix", computing["seconds"])
     received = _by(fetched, "prefix", fetched["nbytes"])
     ids.sort(key=lambda id: (-seconds[id], names[id]))
-    shown = ids[:MOST]
+    shown = ids[:MOST_PREFIXES]
     return {
         **_bins(found),
         "prefixes": [
@@ -75,7 +75,7 @@ def groups_of(connection: psycopg.Connection, scope: Scope, after: int, before: 
     found = sums(connection, scope, GROUP_SUMS, after, before)
     seconds = _by(found.columns, "task_group", found.columns["seconds"])
     ids = _largest(seconds)
-    shown = ids[:MOST]
+    shown = ids[:MOST_PREFIXES]
     return {
         **_bins(found),
         "groups": _groups(connection, scope, found, shown),

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 from observatory.replay.scope import Scope, Section
 from observatory.store.connection import read_connection
 from observatory.store.keys import find_keys
-from observatory.store.queries.tasks.lineage import Window, spans_of_task
+from observatory.store.queries.tasks.lineage import ClusterWindow, spans_of_task
 from observatory.store.queries.timeline import snapshot
 from observatory.wire.records import clean_key
 
@@ -39,7 +39,7 @@ def _key(scope: Scope, value: str) -> str:
     """A key that the scope shows changed is not shown, nor one of a task that did not compute in it."""
     if scope.text(value) != value:
         return ""
-    window = Window(scope.cluster.pk, *scope.window)
+    window = ClusterWindow(scope.cluster.pk, *scope.window)
     with read_connection() as connection, snapshot(connection):
         keys = find_keys(connection, window.cluster, clean_key(value))
         return value if spans_of_task(connection, window, keys, 1) else ""

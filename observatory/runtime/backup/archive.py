@@ -22,7 +22,7 @@ DATABASE = "database.dump"
 EXCHANGE = "exchange"
 """the folder of the files of exports and imports"""
 MANIFEST = "manifest.json"
-PIECE = 1 << 20
+PIECE_BYTES = 1 << 20
 PRIVATE_FILE = 0o600
 MAXIMUM_MANIFEST = 16 << 20
 """bytes"""
@@ -60,7 +60,7 @@ class BackupFile:
         self._file.write(bytes(tarfile.BLOCKSIZE))
         digest = hashlib.sha256()
         size, reported = 0, time.monotonic()
-        while piece := source.read(PIECE):
+        while piece := source.read(PIECE_BYTES):
             self._file.write(piece)
             digest.update(piece)
             size += len(piece)

@@ -17,7 +17,7 @@ from observatory.runtime.supervision.subprocesses import die_with_parent
 from observatory.store.connection import session_parameters
 
 DEBIAN = Path("/usr/lib/postgresql")
-PIECE = 1 << 20
+PIECE_BYTES = 1 << 20
 
 
 def find_client(program: str, least: int) -> tuple[Path, int]:
@@ -47,7 +47,7 @@ def restore(program: Path, database: str, dumped: IO[bytes], progress: Callable[
     options = ["--no-owner", "--no-privileges", "--no-comments", "--exit-on-error"]
 
     def feed(pipe: IO[bytes]) -> None:
-        while piece := dumped.read(PIECE):
+        while piece := dumped.read(PIECE_BYTES):
             pipe.write(piece)
             progress(len(piece))
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import psycopg
 
-from observatory.store.maintenance.retained_windows import Window
+from observatory.store.maintenance.retained_windows import RetainedWindow
 from observatory.store.schema.time_series import TimeSeries
 
 
@@ -30,7 +30,11 @@ class Engine(Protocol):
         """Forgets what is cached of the database, after another process changed it."""
 
     def drop_before(
-        self, connection: psycopg.Connection, table: TimeSeries, time: datetime, kept: Sequence[Window]
+        self,
+        connection: psycopg.Connection,
+        table: TimeSeries,
+        time: datetime,
+        kept: Sequence[RetainedWindow],
     ) -> int:
         """Drops the days that end before `time`, except for the rows in the retained windows.
 

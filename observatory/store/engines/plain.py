@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 import psycopg
 from psycopg import sql
 
-from observatory.store.maintenance.retained_windows import Window, overlaps_any
+from observatory.store.maintenance.retained_windows import RetainedWindow, overlaps_any
 from observatory.store.schema.time_series import TimeSeries
 
 LOCK = 0x0B5E_0001
@@ -52,7 +52,11 @@ class Plain:
         self._prepared.clear()
 
     def drop_before(
-        self, connection: psycopg.Connection, table: TimeSeries, time: datetime, kept: Sequence[Window]
+        self,
+        connection: psycopg.Connection,
+        table: TimeSeries,
+        time: datetime,
+        kept: Sequence[RetainedWindow],
     ) -> int:
         dropped = 0
         for day, name in self._partitions(connection, table).items():

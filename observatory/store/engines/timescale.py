@@ -9,7 +9,7 @@ from datetime import date, datetime
 import psycopg
 from psycopg import sql
 
-from observatory.store.maintenance.retained_windows import Window, overlaps_any
+from observatory.store.maintenance.retained_windows import RetainedWindow, overlaps_any
 from observatory.store.schema.time_series import TimeSeries
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,11 @@ class Timescale:
         self._known.clear()
 
     def drop_before(
-        self, connection: psycopg.Connection, table: TimeSeries, time: datetime, kept: Sequence[Window]
+        self,
+        connection: psycopg.Connection,
+        table: TimeSeries,
+        time: datetime,
+        kept: Sequence[RetainedWindow],
     ) -> int:
         chunks = connection.execute(
             """SELECT range_start, range_end FROM timescaledb_information.chunks

@@ -21,7 +21,7 @@ SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
 TRAILER = b"\xff\xff"
 NULL = b"\xff\xff\xff\xff"
 JSONB_VERSION = b"\x01"
-PART = 250
+PART_ROWS = 250
 """rows that are encoded while the server stores the ones before: some 32 KiB of spans"""
 
 Fixed: TypeAlias = "Array"
@@ -99,14 +99,14 @@ def copying(
 
 
 def _messages(rows: int, fixed: Mapping[str, Fixed], others: Collection[Encoded | Texts]) -> Iterator[bytes]:
-    """The rows, PART in a message."""
+    """The rows, PART_ROWS in a message."""
     layout = _layout(tuple((name, values.dtype) for name, values in fixed.items()))
-    starts = np.empty(min(rows, PART), layout)
+    starts = np.empty(min(rows, PART_ROWS), layout)
     starts["fields"] = len(fixed) + len(others)
     for name, values in fixed.items():
         starts[f"length of {name}"] = values.dtype.itemsize
-    for first in range(0, rows, PART):
-        part = slice(first, min(first + PART, rows))
+    for first in range(0, rows, PART_ROWS):
+        part = slice(first, min(first + PART_ROWS, rows))
         some = starts[: part.stop - first]
         for name, values in fixed.items():
             some[name] = values[part]

@@ -14,7 +14,7 @@ from observatory.store.schema.time_series import TimeSeries
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Window:
+class RetainedWindow:
     """The window [start, stop) of a cluster, with the records that overlap it."""
 
     cluster: int
@@ -22,20 +22,22 @@ class Window:
     stop: datetime
 
 
-def merge_windows(windows: Iterable[Window]) -> list[Window]:
+def merge_windows(windows: Iterable[RetainedWindow]) -> list[RetainedWindow]:
     """Merge the windows of each cluster that overlap or touch; returns them sorted."""
-    merged: list[Window] = []
+    merged: list[RetainedWindow] = []
     for _, of_cluster in groupby(sorted(windows), key=lambda window: window.cluster):
         first = len(merged)
         for window in of_cluster:
             if len(merged) > first and window.start <= merged[-1].stop:
-                merged[-1] = Window(window.cluster, merged[-1].start, max(merged[-1].stop, window.stop))
+                merged[-1] = RetainedWindow(
+                    window.cluster, merged[-1].start, max(merged[-1].stop, window.stop)
+                )
             else:
                 merged.append(window)
     return merged
 
 
-def overlaps_any(table: TimeSeries, windows: Sequence[Window]) -> sql.Composable:
+def overlaps_any(table: TimeSeries, windows: Sequence[RetainedWindow]) -> sql.Composable:
     """Return the SQL condition that a row of `table` overlaps one of the windows."""
     if not windows:
         return sql.SQL("FALSE")
@@ -54,7 +56,7 @@ def overlaps_any(table: TimeSeries, windows: Sequence[Window]) -> sql.Composable
     return sql.SQL("({})").format(sql.SQL(" OR ").join(conditions))
 
 
-def holes_between(windows: Sequence[Window], cutoff: datetime) -> list[tuple[datetime, datetime]]:
+def holes_between(windows: Sequence[RetainedWindow], cutoff: datetime) -> list[tuple[datetime, datetime]]:
     """Return the time ranges between the sorted windows of one cluster, and after them up to `cutoff`."""
     edges = [*((window.start, window.stop) for window in windows), (cutoff, cutoff)]
     return [(stop, start) for (_, stop), (start, _) in pairwise(edges) if stop < start]

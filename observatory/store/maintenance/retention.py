@@ -17,7 +17,12 @@ from psycopg import sql
 from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
 from observatory.store.maintenance.keyframes import keep_progress
-from observatory.store.maintenance.retained_windows import Window, holes_between, merge_windows, overlaps_any
+from observatory.store.maintenance.retained_windows import (
+    RetainedWindow,
+    holes_between,
+    merge_windows,
+    overlaps_any,
+)
 from observatory.store.queries.cluster_rows import ClusterRows, tile_bytes
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import TimeSeries, time_series
@@ -41,7 +46,7 @@ class RetentionResult:
 
 
 def apply_retention(
-    days: Mapping[int, int], longest: int, now: datetime, retained: Sequence[Window] = ()
+    days: Mapping[int, int], longest: int, now: datetime, retained: Sequence[RetainedWindow] = ()
 ) -> RetentionResult:
     """Remove the records older than `days` (by cluster id), and all older than `longest` days.
 
@@ -106,7 +111,7 @@ def _delete_before(
     engine: Engine,
     cluster: int,
     cutoff: datetime,
-    retained: Sequence[Window] = (),
+    retained: Sequence[RetainedWindow] = (),
     told: Callable[[float], None] = lambda share: None,
 ) -> int:
     row = connection.execute("SELECT first FROM extent WHERE cluster_id = %s", [cluster]).fetchone()
@@ -136,7 +141,11 @@ def _next_step(step: timedelta, seconds: float) -> timedelta:
 
 
 def _has_rows(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, retained: Sequence[Window]
+    connection: psycopg.Connection,
+    cluster: int,
+    start: datetime,
+    stop: datetime,
+    retained: Sequence[RetainedWindow],
 ) -> bool:
     """Return whether there are rows to delete in [start, stop)."""
     queries = [
@@ -156,7 +165,7 @@ def _delete_between(
     cluster: int,
     start: datetime,
     stop: datetime,
-    retained: Sequence[Window] = (),
+    retained: Sequence[RetainedWindow] = (),
 ) -> int:
     statement = sql.SQL("DELETE FROM {} WHERE {}").format(
         sql.Identifier(table.name), _deletable(table, cluster, start, stop, retained)
@@ -165,7 +174,7 @@ def _delete_between(
 
 
 def _deletable(
-    table: TimeSeries, cluster: int, start: datetime, stop: datetime, retained: Sequence[Window]
+    table: TimeSeries, cluster: int, start: datetime, stop: datetime, retained: Sequence[RetainedWindow]
 ) -> sql.Composable:
     return sql.SQL("cluster_id = {} AND {time} >= {} AND {time} < {} AND NOT {}").format(
         cluster, start, stop, overlaps_any(table, retained), time=sql.Identifier(table.time)
@@ -173,7 +182,7 @@ def _deletable(
 
 
 def _update_extent(
-    connection: psycopg.Connection, cluster: int, cutoff: datetime, retained: Sequence[Window]
+    connection: psycopg.Connection, cluster: int, cutoff: datetime, retained: Sequence[RetainedWindow]
 ) -> None:
     """Move the extent's start, delete the tiles of removed records, and store the holes."""
     first = min([cutoff, *(window.start for window in retained)])

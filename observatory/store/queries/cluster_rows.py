@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from observatory.store.connection import read_connection, statement_timeout
-from observatory.store.maintenance.retained_windows import Window, overlaps_any
+from observatory.store.maintenance.retained_windows import RetainedWindow, overlaps_any
 from observatory.store.schema.time_series import TimeSeries, time_series
 
 INSTANT = timedelta(microseconds=1)
@@ -49,7 +49,7 @@ def count_rows(clusters: Sequence[int], seconds: float) -> ClusterRows:
 
 
 def count_records_before(
-    cutoffs: Mapping[int, datetime], seconds: float, retained: Sequence[Window] = ()
+    cutoffs: Mapping[int, datetime], seconds: float, retained: Sequence[RetainedWindow] = ()
 ) -> tuple[int, bool]:
     """The number of records of clusters before their times and outside of the retained windows.
 
@@ -77,7 +77,7 @@ def _count_records(
     connection: psycopg.Connection,
     ranges: Mapping[int, tuple[datetime, datetime]],
     seconds: float,
-    retained: Sequence[Window] = (),
+    retained: Sequence[RetainedWindow] = (),
 ) -> tuple[int, bool]:
     """In each cluster's range [first, stop), without the retained windows."""
     deadline, found = monotonic() + seconds, 0
@@ -101,7 +101,7 @@ def _count(
     cluster: int,
     first: datetime,
     stop: datetime,
-    retained: Sequence[Window],
+    retained: Sequence[RetainedWindow],
 ) -> int:
     query = sql.SQL(
         "SELECT count(*) FROM {} WHERE cluster_id = {} AND {time} >= {} AND {time} < {} AND NOT {}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import psycopg
 
-MOST = 10
+MOST_MESSAGES = 10
 """messages"""
 
 
@@ -16,6 +16,6 @@ def messages_of(connection: psycopg.Connection, cluster: int, kinds: Sequence[st
         """SELECT detail->>'message' AS message FROM event
            WHERE cluster_id = %s AND kind = ANY(%s) AND detail->>'message' <> ''
            GROUP BY message ORDER BY max(time) DESC LIMIT %s""",
-        [cluster, list(kinds), MOST],
+        [cluster, list(kinds), MOST_MESSAGES],
     )
     return [message for (message,) in rows]

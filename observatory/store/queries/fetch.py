@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 HEADER_LENGTH = 19
 """11 bytes signature, int32 flags, int32 length of the header extension (PostgreSQL's COPY documentation)"""
 TRAILER = b"\xff\xff"
-PIECE = 1 << 17
+PIECE_BYTES = 1 << 17
 """bytes of one row of a packed value"""
 SEND_FUNCTIONS: dict[str, LiteralString] = {
     "int16": "int2send",
@@ -101,11 +101,11 @@ def fetch_packed_columns(
         f"{SEND_FUNCTIONS[type]}({name})" for name, type in zip(names, types.values(), strict=True)
     )
     statement = f"""
-        SELECT start, substring(value FROM start FOR {PIECE})
+        SELECT start, substring(value FROM start FOR {PIECE_BYTES})
         FROM (
             SELECT string_agg({packed}, ''::bytea) FROM ({query}) AS row ({", ".join(names)})
         ) AS packed (value)
-        CROSS JOIN LATERAL generate_series(1, octet_length(value), {PIECE}) AS start"""
+        CROSS JOIN LATERAL generate_series(1, octet_length(value), {PIECE_BYTES}) AS start"""
     pieces = sorted(connection.cursor(binary=True).execute(statement, parameters).fetchall())
     layout = np.dtype([(name, _stored(type)) for name, type in types.items()])
     rows = np.frombuffer(b"".join(piece for _, piece in pieces), layout)

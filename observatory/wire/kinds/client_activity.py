@@ -5,7 +5,7 @@ from __future__ import annotations
 from observatory.wire.kind import Field, Importance, Kind, Label, Type
 from observatory.wire.runs import ACTIVITIES
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="What Dask's client did in a run of client code. They come with the end of the run.",
     importance=Importance.SAMPLES,
     fields=(

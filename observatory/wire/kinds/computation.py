@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from observatory.wire.kind import Field, Importance, Kind, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A graph that a client submitted.",
     importance=Importance.TASKS,
     fields=(

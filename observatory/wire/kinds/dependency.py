@@ -5,7 +5,7 @@ from __future__ import annotations
 from observatory.wire.columns import Index, Method
 from observatory.wire.kind import FOUND_BY_KEY, Field, Importance, KeyReference, Kind, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A dependency of a task on another task.",
     importance=Importance.SAMPLES,
     fields=(

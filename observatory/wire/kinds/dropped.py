@@ -13,7 +13,7 @@ AGENTS_REASONS = (
     DropReason.BROKEN,
 )
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="Records that the agent dropped.",
     importance=Importance.FAILURES,
     fields=(

@@ -16,7 +16,7 @@ from observatory.wire.kind import (
 
 TRACEBACKS = "tracebacks"
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A failed attempt to run a task.",
     importance=Importance.FAILURES,
     fields=(

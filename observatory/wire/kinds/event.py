@@ -5,7 +5,7 @@ from __future__ import annotations
 from observatory.wire.columns import ColumnType, Index, Method
 from observatory.wire.kind import As, Field, Importance, Kind, Type, WorkerReference
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="An event of the cluster, such as a worker that joined.",
     importance=Importance.FAILURES,
     fields=(

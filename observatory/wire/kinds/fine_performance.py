@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from observatory.wire.kind import Field, Importance, Kind, NameReference, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="What the tasks of a Dask span (dask.distributed.span) added to a fine performance metric.",
     importance=Importance.SAMPLES,
     fields=(

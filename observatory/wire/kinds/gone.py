@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from observatory.wire.kind import Field, Importance, Kind, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="The end of a worker's lifetime.",
     importance=Importance.FAILURES,
     fields=(

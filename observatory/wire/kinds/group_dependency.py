@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from observatory.wire.kind import Field, Importance, Kind, NameReference, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A dependency of a group of tasks on another group.",
     importance=Importance.TASKS,
     fields=(

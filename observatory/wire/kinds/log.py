@@ -6,7 +6,7 @@ from observatory.wire.columns import ColumnType
 from observatory.wire.kind import As, Field, Importance, Kind, Label, Type, WorkerReference
 from observatory.wire.records import ROLES
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A record of Python's logging in a process of the cluster.",
     importance=Importance.FAILURES,
     fields=(

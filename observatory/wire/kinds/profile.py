@@ -14,7 +14,7 @@ from observatory.wire.kind import (
 )
 from observatory.wire.records import SOURCES
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="The number of samples of a stack within a second.",
     importance=Importance.SAMPLES,
     fields=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from observatory.wire.kind import Field, Importance, Kind, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="The start or the end of a run in client code: `with observatory.run(…)`.",
     importance=Importance.FAILURES,
     fields=(

@@ -6,7 +6,7 @@ from observatory.wire.columns import Index, Method
 from observatory.wire.kind import Field, Importance, Kind, SeriesReference, Type
 from observatory.wire.records import MetricType
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="One value of one series.",
     importance=Importance.SAMPLES,
     fields=(

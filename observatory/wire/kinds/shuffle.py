@@ -5,7 +5,7 @@ from __future__ import annotations
 from observatory.wire.columns import ColumnType
 from observatory.wire.kind import As, Field, Importance, Kind, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="How much a P2P shuffle has moved by a time.",
     importance=Importance.SAMPLES,
     fields=(

@@ -18,7 +18,7 @@ from observatory.wire.kind import (
 )
 from observatory.wire.records import Action, Status
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A timed action of a task on a thread of a worker.",
     importance=Importance.TASKS,
     fields=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from observatory.wire.columns import ColumnType
 from observatory.wire.kind import As, Field, Importance, Kind, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A request of the scheduler to move a task from one worker to another, or its outcome.",
     importance=Importance.SAMPLES,
     fields=(

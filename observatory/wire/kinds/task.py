@@ -5,7 +5,7 @@ from __future__ import annotations
 from observatory.wire.columns import Index, Method
 from observatory.wire.kind import FOUND_BY_KEY, Field, Importance, Kind, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="The settings of a submitted task.",
     importance=Importance.TASKS,
     fields=(

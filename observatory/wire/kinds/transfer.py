@@ -5,7 +5,7 @@ from __future__ import annotations
 from observatory.wire.columns import ColumnType
 from observatory.wire.kind import As, Field, Importance, Kind, Label, Type, WorkerReference
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A transfer of results between two workers.",
     importance=Importance.SAMPLES,
     fields=(

@@ -6,7 +6,7 @@ from observatory.wire.columns import Index, Method
 from observatory.wire.kind import FOUND_BY_KEY, Field, Importance, Kind, Label, Type, WorkerReference
 from observatory.wire.records import TASK_STATES
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A change of a task's state on the scheduler.",
     importance=Importance.TASKS,
     fields=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from observatory.wire.kind import Field, Importance, Kind, Type
 
-KIND = Kind(
+RECORD_KIND = Kind(
     meaning="A worker as the scheduler lists it.",
     importance=Importance.FAILURES,
     fields=(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from observatory.agent.delivery.backlog import Backlog
-from observatory.agent.delivery.batch import HEAD_SIZE, Batch
+from observatory.agent.delivery.batch import HEAD_SIZE, AgentBatch
 from observatory.agent.delivery.spool import Spool, owner_of
 from observatory.wire.kind import Importance
 from tests.agent.batches import KINDS_OF, sized
@@ -34,7 +34,7 @@ def without_disk(folder: Path, memory: int = MEMORY) -> Backlog:
     return Backlog(Spool(folder / "file" / "agent", DISK, OWNER), memory)
 
 
-def taken(batch: Batch) -> Counter[str]:
+def taken(batch: AgentBatch) -> Counter[str]:
     """Number of records by kind, including those reported as dropped."""
     found: Counter[str] = Counter()
     for part in batch.parts.values():
@@ -45,7 +45,7 @@ def taken(batch: Batch) -> Counter[str]:
     return found
 
 
-def emptied(backlog: Backlog) -> list[Batch]:
+def emptied(backlog: Backlog) -> list[AgentBatch]:
     found = []
     while (batch := backlog.first()) is not None:
         found.append(batch)
@@ -150,7 +150,7 @@ def test_the_limits_hold_and_every_record_is_delivered_or_reported_as_dropped(
         reported: Counter[str] = Counter()
         added: Counter[str] = Counter()
         sequences: list[int] = []
-        sending: Batch | None = None
+        sending: AgentBatch | None = None
         number = 0
         for step in steps:
             if step == "take":

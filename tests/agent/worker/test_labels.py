@@ -8,7 +8,7 @@ import dask
 import pytest
 
 from observatory.agent.release.schemas import check
-from observatory.agent.worker.labels import LONGEST_VALUE, MOST, VARIABLE, labels_of_process
+from observatory.agent.worker.labels import LONGEST_VALUE, MOST_LABELS, VARIABLE, labels_of_process
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_the_configuration_is_read_without_the_variable(
 def test_a_worker_has_few_labels_and_what_is_left_out_is_logged_in_one_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv(VARIABLE, ",".join(f"label-{number}={number}" for number in range(MOST + 100)))
-    assert len(labels_of_process()) == MOST
+    monkeypatch.setenv(VARIABLE, ",".join(f"label-{number}={number}" for number in range(MOST_LABELS + 100)))
+    assert len(labels_of_process()) == MOST_LABELS
     [record] = [each for each in caplog.records if each.name == "distributed.observatory.labels"]
-    assert f"label-{MOST}" in record.getMessage()
+    assert f"label-{MOST_LABELS}" in record.getMessage()
     assert len(record.getMessage()) < 1000
 
 

@@ -10,7 +10,7 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.alerts.models import Delivery
-from observatory.alerts.notifying.channels.apprise import KIND, plain_text
+from observatory.alerts.notifying.channels.apprise import CHANNEL, plain_text
 from observatory.alerts.notifying.delivery import deliver_to
 from tests.alerts.notifying.conftest import Fire, make_channel
 from tests.alerts.notifying.receivers import receiving
@@ -84,7 +84,7 @@ def test_the_mail_server_in_a_parameter_is_checked(fire: Fire, at: datetime, set
     ],
 )
 def test_addresses_as_services_show_them_are_accepted(address: str) -> None:
-    assert KIND.clean_address(address) == address
+    assert CHANNEL.clean_address(address) == address
 
 
 def test_a_stored_address_with_a_refused_parameter_is_not_used(fire: Fire, at: datetime) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from observatory.alerts.evaluation.active_rules import RuleErrors, load_active_rules
 from observatory.alerts.models import Rule
-from observatory.alerts.rules.scope import Scope
+from observatory.alerts.rules.scope import RuleScope
 from observatory.clusters.models import Cluster
 from tests.support.projects import World, world
 
@@ -23,7 +23,7 @@ def rule(**fields: Any) -> Rule:
 
 def clusters_of(rule: Rule) -> set[Cluster]:
     """The clusters of the query, which must be those that `includes` accepts."""
-    scope = Scope.of(rule)
+    scope = RuleScope.of(rule)
     found = set(scope.clusters())
     assert found == {cluster for cluster in Cluster.objects.all() if scope.includes(cluster)}
     return found

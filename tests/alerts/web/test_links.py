@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from observatory.alerts.models import Alert, Rule
-from observatory.alerts.rules.scope import Scope
+from observatory.alerts.rules.scope import RuleScope
 from observatory.alerts.web.links import alert_path, moment_path, new_rule_url
 from observatory.clusters.public_urls import url_in_message
 from tests.pages.conftest import complaints, context, page, recorded, world
@@ -59,7 +59,7 @@ def test_a_rule_for_a_cluster_is_offered_to_those_who_may_make_it(world: World, 
     assert url.path == "/admin/alerts/rule/add/"
     [(field, pattern)] = parse_qsl(url.query)
     assert field == "cluster_names"
-    scope = Scope.over((), (), pattern)
+    scope = RuleScope.over((), (), pattern)
     assert scope.includes(world.ended)
     assert not scope.includes(world.live) or name == world.live.name
 

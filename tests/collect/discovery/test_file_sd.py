@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from observatory.collect.discovery.kind import DiscoveryError
-from observatory.collect.discovery.kinds.file_sd import FILE_LIMIT, KIND, read_files
+from observatory.collect.discovery.kinds.file_sd import DISCOVERY, FILE_LIMIT, read_files
 
 
 @pytest.fixture
@@ -62,8 +62,8 @@ def test_what_cannot_be_read_is_an_error_that_names_the_file(folder: Path) -> No
 
 
 def test_only_paths_below_the_folder_are_accepted(folder: Path) -> None:
-    assert KIND.clean_address("team/*.json") == "team/*.json"
-    assert KIND.clean_address(f"{folder}/team/*.json") == "team/*.json"
+    assert DISCOVERY.clean_address("team/*.json") == "team/*.json"
+    assert DISCOVERY.clean_address(f"{folder}/team/*.json") == "team/*.json"
     for path, reason in (
         ("/etc/*.json", "Only files below"),
         ("../*.json", "without .."),
@@ -71,12 +71,12 @@ def test_only_paths_below_the_folder_are_accepted(folder: Path) -> None:
         ("passwords.txt", "end in .json"),
     ):
         with pytest.raises(ValidationError, match=reason):
-            KIND.clean_address(path)
+            DISCOVERY.clean_address(path)
 
 
 def test_without_the_setting_it_is_refused(settings: Any) -> None:
     settings.DISCOVERY_DIR = None
     with pytest.raises(ValidationError, match="set OBSERVATORY_DISCOVERY_DIR"):
-        KIND.clean_address("*.json")
+        DISCOVERY.clean_address("*.json")
     with pytest.raises(DiscoveryError, match="set OBSERVATORY_DISCOVERY_DIR"):
         read_files("*.json")

@@ -103,14 +103,14 @@ def test_in_a_pod_its_service_account_is_used(
 ) -> None:
     monkeypatch.setattr(kubernetes, "SERVICE_ACCOUNT", tmp_path / "serviceaccount")
     with pytest.raises(ValidationError, match="does not run in Kubernetes"):
-        kubernetes.KIND.clean_address("")
+        kubernetes.DISCOVERY.clean_address("")
     assert "cannot be read" in answer_of(make_discovery("kubernetes", "")).error
     (tmp_path / "serviceaccount").mkdir()
     (tmp_path / "serviceaccount" / "token").write_text(f"{TOKEN}\n")
     (tmp_path / "serviceaccount" / "ca.crt").write_text(Authority().pem)
     monkeypatch.setattr(kubernetes, "IN_CLUSTER", server.url)
-    assert kubernetes.KIND.clean_address("") == ""
-    assert kubernetes.KIND.why_superuser("")
+    assert kubernetes.DISCOVERY.clean_address("") == ""
+    assert kubernetes.DISCOVERY.why_superuser("")
     discovery = make_discovery("kubernetes", "", Credentials(token="of somebody else"), name="here")
     assert len(look(discovery)) == 3
     assert server.requests[-1][1]["Authorization"] == f"Bearer {TOKEN}"

@@ -17,8 +17,8 @@ from tests.browser.observatory import free_port
 from tests.collect.worker_pages.conftest import Site
 from tests.support.web_process import web_process
 
-PIECE = 2**20
-MOST = 64 * PIECE
+PIECE_BYTES = 2**20
+MOST_BYTES = 64 * PIECE_BYTES
 """far more than the buffers of sockets and processes hold"""
 UPGRADE = (
     "Upgrade: websocket\r\nConnection: Upgrade\r\nOrigin: null\r\n"
@@ -35,8 +35,8 @@ def test_what_a_browser_does_not_read_is_not_fetched(site: Site, tmp_path: Path)
         answer = web.WebSocketResponse()
         await answer.prepare(request)
         while True:
-            await answer.send_bytes(bytes(PIECE))
-            sent += PIECE
+            await answer.send_bytes(bytes(PIECE_BYTES))
+            sent += PIECE_BYTES
 
     site.worker.answers["/status/ws"] = flood
     path = f"/worker-pages/{site.ticket()}/status"
@@ -45,15 +45,15 @@ def test_what_a_browser_does_not_read_is_not_fetched(site: Site, tmp_path: Path)
         unread = stack.enter_context(opened(port, f"{path}/ws", UPGRADE))
         before = -1
         while not sent or sent != before:  # until it stands still
-            assert sent < MOST
+            assert sent < MOST_BYTES
             before = sent
             time.sleep(3)
         unread.close()
 
-        site.worker.page("/status", "x" * (7 * PIECE))
+        site.worker.page("/status", "x" * (7 * PIECE_BYTES))
         stuck = [stack.enter_context(opened(port, path)) for _ in range(REQUESTS_OF_USER)]
         with connect(f"{own.replace('http', 'ws')}{path}/ws", origin=NO_ORIGIN, max_size=None) as other:
-            assert len(other.recv(60)) == PIECE, "the process answers"
+            assert len(other.recv(60)) == PIECE_BYTES, "the process answers"
         for each in stuck:
             each.close()
         answer = stack.enter_context(opened(port, path))

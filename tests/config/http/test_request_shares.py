@@ -18,7 +18,7 @@ from observatory.config.http.request_shares import is_free, who_asks
 from observatory.store.askers import ASKER, asks_about
 from observatory.store.shares import Busy, Places, RequestShares
 
-LONG = 120.0
+LONG_WAIT = 120.0
 ATTACKERS = ("Bearer access-token", "Bearer another-token")
 entered: list[str] = []
 ended = threading.Event()
@@ -29,7 +29,7 @@ def view(request: HttpRequest, project: int) -> HttpResponse:
     asks_about(project)
     entered.append(request.headers["Authorization"])
     if request.GET.get("waits"):
-        ended.wait(LONG)
+        ended.wait(LONG_WAIT)
     return HttpResponse("done")
 
 
@@ -77,9 +77,9 @@ async def begin(request: ApplicationCommunicator) -> ApplicationCommunicator:
 
 
 async def status(request: ApplicationCommunicator) -> int:
-    start = await request.receive_output(LONG)
-    await request.receive_output(LONG)
-    await request.wait(LONG)
+    start = await request.receive_output(LONG_WAIT)
+    await request.receive_output(LONG_WAIT)
+    await request.wait(LONG_WAIT)
     return int(start["status"])
 
 
@@ -144,7 +144,7 @@ def test_whose_requests_are_too_many_is_answered_429(
         waiting = [await begin(ask(handler, ATTACKERS[0], 1, b"waits=1")) for _ in range(most)]
         await until(request_shares.PLACES - 1)
         request = await begin(ask(handler, ATTACKERS[0], 1))
-        start = await request.receive_output(LONG)
+        start = await request.receive_output(LONG_WAIT)
         assert start["status"] == 429
         assert (b"Retry-After", b"2") in start["headers"]
         assert await status(await begin(ask(handler, "Bearer other", 2))) == 200
@@ -192,7 +192,7 @@ def test_one_alone_has_all_places_but_one_and_half_as_soon_as_there_is_another()
         return True
 
     async def requests() -> None:
-        shares = RequestShares(6, 100, 0.05, LONG)
+        shares = RequestShares(6, 100, 0.05, LONG_WAIT)
         assert [await take(shares, 1) for _ in range(6)] == [True] * 5 + [False]
         assert await take(shares, 2)
         shares.leave(1)

@@ -12,7 +12,7 @@ from observatory.replay.pseudonyms import read_pseudonyms
 from observatory.replay.schemas import Outliers
 from observatory.replay.scope import Scope
 from observatory.replay.windows import outliers
-from observatory.replay.windows.outliers import MOST, outliers_of
+from observatory.replay.windows.outliers import MOST_OUTLIERS, outliers_of
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.windows import outliers as store
@@ -144,7 +144,7 @@ def test_of_many_workers_the_ten_with_the_greatest_value_are_named(
     workers = {f"tcp://10.0.0.1:{1000 + number}": number for number in range(1, 300)}
     compute(cluster, *(fetch(worker, 0) for worker in workers))
     receive(cluster, *((worker, 0, number) for worker, number in workers.items()))
-    assert sorted(figure(direct, cluster, "received").values()) == list(range(300 - MOST, 300))
+    assert sorted(figure(direct, cluster, "received").values()) == list(range(300 - MOST_OUTLIERS, 300))
 
 
 def test_a_run_has_its_own_time_alone(

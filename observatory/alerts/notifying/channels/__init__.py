@@ -1,4 +1,4 @@
-"""The kinds of channels, one module each: its `KIND` says how a channel of that kind works.
+"""The kinds of channels, one module each: its `CHANNEL` says how a channel of that kind works.
 
 To add a kind, add a module here. Forms, address checks, sending and the docs use it by the module's name.
 """
@@ -20,7 +20,7 @@ def channel_kinds() -> dict[str, ChannelKind]:
     names = sorted(
         (module.name for module in iter_modules(__path__)), key=lambda name: (name != DEFAULT, name)
     )
-    return {name: import_module(f"{__name__}.{name}").KIND for name in names}
+    return {name: import_module(f"{__name__}.{name}").CHANNEL for name in names}
 
 
 def kind_choices() -> list[tuple[str, str]]:

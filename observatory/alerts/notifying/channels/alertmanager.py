@@ -42,7 +42,7 @@ class Alertmanager(ChannelKind):
             post(url, payload(message.items[first : first + BATCH_SIZE], at), message.id)
 
 
-KIND = Alertmanager()
+CHANNEL = Alertmanager()
 
 
 def payload(items: Sequence[Item], at: datetime) -> list[dict[str, Any]]:

@@ -113,7 +113,7 @@ class Apprise(ChannelKind):
             raise SendError(scrub(f"{service.service_name}: {_reason(result)}", address))
 
 
-KIND = Apprise()
+CHANNEL = Apprise()
 
 
 def service_of(address: str) -> apprise.NotifyBase | None:

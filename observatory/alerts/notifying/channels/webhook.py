@@ -34,7 +34,7 @@ class Webhook(ChannelKind):
         post(address, payload(message), message.id)
 
 
-KIND = Webhook()
+CHANNEL = Webhook()
 
 
 def payload(message: Message) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The kinds of discoveries, one module each: its `KIND` says how a list is requested and read.
+"""The kinds of discoveries, one module each: its `DISCOVERY` says how a list is requested and read.
 
 To add a kind, add a module here. The form, the API, the command and the pages use it by the module's name.
 """
@@ -20,7 +20,7 @@ def discovery_kinds() -> dict[str, DiscoveryKind]:
     names = sorted(
         (module.name for module in iter_modules(__path__)), key=lambda name: (name != DEFAULT, name)
     )
-    return {name: import_module(f"{__name__}.{name}").KIND for name in names}
+    return {name: import_module(f"{__name__}.{name}").DISCOVERY for name in names}
 
 
 def kind_choices() -> list[tuple[str, str]]:

@@ -59,7 +59,7 @@ class FileServiceDiscovery(DiscoveryKind):
         return "Only superusers may read files of the server."
 
 
-KIND = FileServiceDiscovery()
+DISCOVERY = FileServiceDiscovery()
 
 
 def read_files(pattern: str) -> list[Found]:

@@ -58,4 +58,4 @@ class Gateway(DiscoveryKind):
         return is_local(address)
 
 
-KIND = Gateway()
+DISCOVERY = Gateway()

@@ -24,4 +24,4 @@ class HttpServiceDiscovery(DiscoveryKind):
         return is_local(address)
 
 
-KIND = HttpServiceDiscovery()
+DISCOVERY = HttpServiceDiscovery()

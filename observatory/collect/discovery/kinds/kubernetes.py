@@ -107,7 +107,7 @@ class Kubernetes(DiscoveryKind):
         return "Only superusers may use the service account of the server: enter an address and credentials."
 
 
-KIND = Kubernetes()
+DISCOVERY = Kubernetes()
 
 
 def service_account() -> Credentials:

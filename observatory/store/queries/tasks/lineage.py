@@ -23,7 +23,7 @@ class Direction(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ClusterWindow:
     """[start, stop) of a cluster, in microseconds."""
 
     cluster: int
@@ -78,7 +78,7 @@ _NEAREST: LiteralString = """
 
 
 def spans_of_task(
-    connection: psycopg.Connection, window: Window, keys: StoredKeys, limit: int
+    connection: psycopg.Connection, window: ClusterWindow, keys: StoredKeys, limit: int
 ) -> list[ComputedSpan]:
     """Return the first computing spans of the task, sorted by start."""
     with connection.cursor(row_factory=class_row(ComputedSpan)) as cursor:
@@ -103,7 +103,7 @@ def neighbours(
 
 
 def spans_of_few(
-    connection: psycopg.Connection, window: Window, tasks: Sequence[Neighbour], near: float, limit: int
+    connection: psycopg.Connection, window: ClusterWindow, tasks: Sequence[Neighbour], near: float, limit: int
 ) -> list[NeighbourSpan]:
     """Return the spans of the tasks that start nearest to `near` (seconds), the nearest first."""
     return _nearest(
@@ -124,7 +124,7 @@ def spans_of_few(
 
 def spans_of_all(
     connection: psycopg.Connection,
-    window: Window,
+    window: ClusterWindow,
     keys: StoredKeys,
     direction: Direction,
     near: float,

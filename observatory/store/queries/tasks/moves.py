@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import StoredKeys
-from observatory.store.queries.tasks.lineage import Window
+from observatory.store.queries.tasks.lineage import ClusterWindow
 from observatory.wire.clocks import TOLERANCE
 from observatory.wire.records import Action
 
@@ -61,7 +61,7 @@ class StolenTask:
 
 
 def transfers_of_task(
-    connection: psycopg.Connection, window: Window, keys: StoredKeys, limit: int
+    connection: psycopg.Connection, window: ClusterWindow, keys: StoredKeys, limit: int
 ) -> list[TransferOfTask]:
     """Return the transfers of the task's transfer spans, sorted by start. Only agents report them."""
     # Dask gives a span and the entry in the log of transfers the same times
@@ -87,7 +87,7 @@ def transfers_of_task(
 
 
 def steals_of_task(
-    connection: psycopg.Connection, window: Window, keys: StoredKeys, limit: int
+    connection: psycopg.Connection, window: ClusterWindow, keys: StoredKeys, limit: int
 ) -> list[StealOfTask]:
     """Return the steals of the task, sorted by time. Only agents report them."""
     query: LiteralString = f"""
@@ -108,7 +108,7 @@ def steals_of_task(
         return cursor.execute(query, _parameters(window, keys, limit)).fetchall()
 
 
-def stolen_tasks(connection: psycopg.Connection, window: Window, limit: int) -> list[StolenTask]:
+def stolen_tasks(connection: psycopg.Connection, window: ClusterWindow, limit: int) -> list[StolenTask]:
     """Return the first steals of the window that succeeded, sorted by time."""
     query: LiteralString = f"""
         WITH found AS MATERIALIZED (
@@ -132,7 +132,7 @@ def _worker_at(address: LiteralString, time: LiteralString) -> LiteralString:
         ORDER BY started DESC LIMIT 1)"""
 
 
-def _parameters(window: Window, keys: StoredKeys, limit: int) -> dict[str, Any]:
+def _parameters(window: ClusterWindow, keys: StoredKeys, limit: int) -> dict[str, Any]:
     return {
         **window.parameters(),
         **keys.parameters,

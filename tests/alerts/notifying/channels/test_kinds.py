@@ -46,7 +46,7 @@ class Fax(ChannelKind):
         SENT.append((address, message.title))
 
 
-KIND = Fax()
+CHANNEL = Fax()
 """
 
 
