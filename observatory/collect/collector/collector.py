@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 TABLE_INTERVAL = 1.0
 """Seconds between two reads of the table of targets."""
 IDLE_INTERVAL = 2.5
-"""The same while there are no targets."""
+"""The same while no target shows a cluster, and no other collector's targets may have to be taken over."""
 BALANCE_INTERVAL = 2.0
 """Seconds between two checks of the fair share."""
 ABANDONED_INTERVAL = 10.0
@@ -100,7 +100,6 @@ class Collector:
     async def _run_loop(self) -> None:
         """Takes leases and follows the table of targets until stopped."""
         balanced = -math.inf
-        is_idle = False
         while not self.stopping.is_set():
             try:
                 targets, held = await run_in_django_thread(self._read_table)
@@ -109,8 +108,7 @@ class Collector:
                     balanced = time.monotonic()
                     await self._end_abandoned(targets.enabled)
                     await self._give_up_excess(share)
-                is_idle = not (share or self.leases.held or self.watchers)
-                if not is_idle:
+                if share or self.leases.held or self.watchers:
                     if targets.available:
                         await run_in_django_thread(self.leases.take, share)
                         _, held = await run_in_django_thread(self._read_table)
@@ -118,10 +116,16 @@ class Collector:
             except (DatabaseError, psycopg.Error) as error:
                 logger.warning("the database is unavailable: %s", str(error).strip()[:200])
             try:
-                async with asyncio.timeout(IDLE_INTERVAL if is_idle else TABLE_INTERVAL):
+                async with asyncio.timeout(self.table_interval):
                     await self.stopping.wait()
             except TimeoutError:
                 continue
+
+    @property
+    def table_interval(self) -> float:
+        """Seconds until the table of targets is read again."""
+        observes = any(watcher.observation is not None for watcher, _ in self.watchers.values())
+        return TABLE_INTERVAL if observes or self.alive > 1 else IDLE_INTERVAL
 
     async def _renew_leases(self) -> None:
         """Renews the leases until cancelled, whatever the watchers wait for."""

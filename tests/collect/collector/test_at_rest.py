@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from observatory.collect.collector.collector import Collector
+from observatory.collect.collector.collector import IDLE_INTERVAL, TABLE_INTERVAL, Collector
 from tests.collect.dask_processes import scheduler
 from tests.collect.observer import event_kinds, eventually, make_target, observed
 
@@ -55,6 +55,9 @@ async def test_of_a_target_whose_scheduler_is_gone_only_the_poll_goes_on() -> No
                 part = getattr(watcher, name)
                 part.current = counted(name, part.current)
             await eventually(lambda: asyncio.sleep(0, set(asked) == {"subscriber", "scraper", "departures"}))
+            collector = Collector()
+            collector.watchers[watcher.target.pk] = watcher, asyncio.create_task(asyncio.sleep(0))
+            assert collector.table_interval == TABLE_INTERVAL
             dask.stop()
 
             async def has_ended() -> bool:
@@ -65,6 +68,9 @@ async def test_of_a_target_whose_scheduler_is_gone_only_the_poll_goes_on() -> No
             before, failures = Counter(asked), watcher.failures
             await eventually(lambda: asyncio.sleep(0, watcher.failures >= failures + 3))
             assert asked == before
+            assert collector.table_interval == IDLE_INTERVAL
+            collector.alive = 2  # whose targets are taken over if it dies
+            assert collector.table_interval == TABLE_INTERVAL
             # another scheduler at the address is observed as before
             dask.start()
             await eventually(lambda: asyncio.sleep(0, watcher.observation is not None))
