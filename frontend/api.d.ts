@@ -841,7 +841,7 @@ export interface components {
              * Name
              * @enum {string}
              */
-            name: "compute" | "transfer" | "disk" | "serialize" | "idle";
+            name: "compute" | "transfer" | "disk" | "serialize" | "others" | "idle";
             /** Seconds */
             seconds: number;
             /** Share */
@@ -1154,6 +1154,16 @@ export interface components {
             memory_seconds?: number | null;
             /** Peak Memory */
             peak_memory?: number | null;
+            /**
+             * Other Tasks
+             * @default 0
+             */
+            other_tasks?: number;
+            /**
+             * Other Seconds
+             * @default 0
+             */
+            other_seconds?: number;
         };
         /**
          * RunOut

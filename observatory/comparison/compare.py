@@ -79,10 +79,11 @@ def _busy(*actions: Action) -> Callable[[RunSummary], float]:
 
 
 def idle_share(totals: WindowTotals) -> float | None:
-    """The share of the threads' time that wasn't spent computing; None without threads."""
-    if not totals.lane_seconds:
+    """The share of the threads' time that wasn't spent computing, without that of others' tasks; or None."""
+    seconds = totals.lane_seconds - totals.other_seconds
+    if seconds <= 0:
         return None
-    return max(0.0, 1 - totals.seconds.get(Action.COMPUTE.label, 0.0) / totals.lane_seconds)
+    return max(0.0, 1 - totals.seconds.get(Action.COMPUTE.label, 0.0) / seconds)
 
 
 FIGURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (

@@ -69,7 +69,10 @@ def _duration(run: Run) -> float | None:
 
 def _idle(run: Run) -> float | None:
     computed, lane_seconds = _seconds(Action.COMPUTE)(run), run.figures.get("lane_seconds")
-    return None if computed is None or not lane_seconds else max(0.0, 1 - computed / lane_seconds)
+    if computed is None or not lane_seconds:
+        return None
+    own = lane_seconds - run.figures.get("other_seconds", 0.0)
+    return max(0.0, 1 - computed / own) if own > 0 else None
 
 
 MEASURES: dict[str, Measure] = {

@@ -13,6 +13,7 @@ import psycopg
 
 from observatory.comparison.significance import SHORTEST, Floats, block_medians
 from observatory.runs.models import Run
+from observatory.runs.other_work import other_work_of
 from observatory.runs.refresh import end_of
 from observatory.store.queries.windows.comparison import prefix_names, window_spans
 from observatory.store.queries.windows.totals import WindowTotals, window_totals
@@ -78,10 +79,11 @@ class RunSummary:
 def summarize(connection: psycopg.Connection, run: Run) -> RunSummary:
     """Raises TooLarge."""
     window = RunWindow.of(run)
-    counted = window_totals(connection, window.cluster, window.start, window.stop)
+    others = other_work_of(connection, run, window.stop)
+    counted = window_totals(connection, window.cluster, window.start, window.stop, others)
     if counted.tasks > MOST_TASKS:
         raise TooLarge(f"Run {run.pk} has {counted.tasks:,} tasks; at most {MOST_TASKS:,} can be compared.")
-    spans = window_spans(connection, window.cluster, window.start, window.stop)
+    spans = window_spans(connection, window.cluster, window.start, window.stop, others=others)
     names = prefix_names(connection, window.cluster)
     return RunSummary(run, window, counted, by_prefix(spans, names))
 

@@ -103,6 +103,10 @@ class RunFigures(Schema):
     """bytes of the workers' memory limits times the seconds that they existed"""
     peak_memory: float | None = None
     """bytes"""
+    other_tasks: int = 0
+    """that other clients submitted, and that no other figure counts"""
+    other_seconds: float = 0.0
+    """in which threads computed these"""
 
 
 class MainFinding(Schema):

@@ -11,6 +11,7 @@ from django.utils.timezone import now
 from observatory.runs.discovery.discover import SHORTEST_RUN
 from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
+from observatory.runs.other_work import other_work_of
 from observatory.store.connection import read_connection
 from observatory.store.queries.extents import extents
 from observatory.store.queries.windows.activity import end_of_begun_tasks, main_prefixes, submitted_code
@@ -35,9 +36,10 @@ def refresh_figures(run: Run) -> None:
     """
     with read_connection() as connection:
         window = (run.cluster_id, run.start, end_of(run))
-        totals = window_totals(connection, *window)
-        prefixes = main_prefix_contents(connection, *window, MAIN_PREFIXES)
-        computations = window_computations(connection, *window)
+        others = other_work_of(connection, run, end_of(run))
+        totals = window_totals(connection, *window, others)
+        prefixes = main_prefix_contents(connection, *window, MAIN_PREFIXES, others)
+        computations = window_computations(connection, *window, others)
     run.tasks, run.errors, run.figures = totals.tasks, totals.errors, asdict(totals)
     run.contents = {
         "prefixes": [asdict(prefix) for prefix in prefixes],
@@ -65,7 +67,8 @@ def extend_to_last_tasks(run: Run) -> None:
     following = run.cluster.runs.filter(start__gte=run.stop).aggregate(first=Min("start"))["first"]
     limit = min(run.stop + LATER, following) if following else run.stop + LATER
     with read_connection() as connection:
-        stop = end_of_begun_tasks(connection, run.cluster_id, run.start, run.stop, limit)
+        others = other_work_of(connection, run, limit)
+        stop = end_of_begun_tasks(connection, run.cluster_id, run.start, run.stop, limit, others)
     if stop is not None:
         run.stop = stop
         run.save(update_fields=["stop"])

@@ -11,33 +11,38 @@ import psycopg
 from observatory.store.queries.fetch import Array
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.dependencies import needs_of_groups, needs_of_tasks
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.why.clients import Clients
 from observatory.why.clocks import corrected
-from observatory.why.intervals import Intervals
+from observatory.why.intervals import Flags, Intervals
 from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
-from observatory.wire.records import Status
+from observatory.wire.records import Action, Status
 
 MOST_EDGES = 5_000_000
 """between tasks, that are read"""
 
 
-def read_records(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
+def read_records(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork = NONE
+) -> Records:
     """Read the records of [start, stop) (microseconds), with the times of workers corrected (clocks.py)."""
-    rows = store.transitions(connection, cluster, start, stop)
+    rows = store.transitions(connection, cluster, start, stop, others)
     records = _records(connection, cluster, start, stop)
-    return corrected(_with_transitions(connection, cluster, records, rows))
+    return _without(others, corrected(_with_transitions(connection, cluster, records, rows)))
 
 
-def read_accounted(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
+def read_accounted(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork = NONE
+) -> Records:
     """Read the records of [start, stop) (microseconds), how workers started, and what clients did."""
-    return _accounted(connection, cluster, read_records(connection, cluster, start, stop))
+    return _accounted(connection, cluster, read_records(connection, cluster, start, stop, others), others)
 
 
 def read_for_path(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork = NONE
 ) -> tuple[Records, Graph]:
     """Read what a critical path is found from."""
-    records = read_accounted(connection, cluster, start, stop)
+    records = read_accounted(connection, cluster, start, stop, others)
     return records, read_graph(connection, cluster, records)
 
 
@@ -92,17 +97,35 @@ def _with_transitions(
     return replace(records, transitions=Transitions(*found))
 
 
-def _accounted(connection: psycopg.Connection, cluster: int, records: Records) -> Records:
+def _without(others: OtherWork, records: Records) -> Records:
+    """With the spans of others' tasks apart."""
+    if not others:
+        return records
+    is_other = _is_other(records.spans, others)
+    computing = records.spans.where(is_other & (records.spans.action == Action.COMPUTE))
+    own = records.spans.where(~is_other)
+    return replace(records, spans=own, others=OfWorkers(computing.worker, computing.times))
+
+
+def _is_other(spans: Spans, others: OtherWork) -> Flags:
+    """As OtherWork.includes does in SQL."""
+    is_shared = np.isin(spans.group, others.shared) & np.isin(spans.task, others.tasks)
+    return np.isin(spans.group, others.groups) | is_shared
+
+
+def _accounted(connection: psycopg.Connection, cluster: int, records: Records, others: OtherWork) -> Records:
     start, stop = records.start, records.stop
     begun = {id: round(time * 1e6) for id, time in store.process_starts(connection, cluster, start, stop)}
     workers = [_started(worker, max(start, begun.get(worker.id, worker.start))) for worker in records.workers]
-    return replace(records, workers=workers, clients=read_clients(connection, cluster, start, stop))
+    return replace(records, workers=workers, clients=read_clients(connection, cluster, start, stop, others))
 
 
-def read_clients(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Clients:
+def read_clients(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork = NONE
+) -> Clients:
     """Read what clients did in [start, stop) (microseconds)."""
-    found = store.client_activities(connection, cluster, start, stop)
-    received = store.graphs_received(connection, cluster, start, stop)["time"]
+    found = store.client_activities(connection, cluster, start, stop, others)
+    received = store.graphs_received(connection, cluster, start, stop, others)["time"]
     times = Intervals.of(found["start"], found["stop"])
     return Clients.of(found["activity"].astype(np.int64), times, received)
 

@@ -97,6 +97,10 @@ class OfWorkers:
     worker: Integers
     times: Intervals
 
+    @classmethod
+    def none(cls) -> OfWorkers:
+        return cls(np.zeros(0, np.int64), Intervals(np.zeros(0, np.int64), np.zeros(0, np.int64)))
+
 
 @dataclass(frozen=True, slots=True)
 class Records:
@@ -114,6 +118,8 @@ class Records:
     clients: Clients = field(default_factory=lambda: Clients({}))
     clock_errors: Mapping[int, int] = field(default_factory=dict)
     """by how much times of a worker can differ from the scheduler's, where they do"""
+    others: OfWorkers = field(default_factory=OfWorkers.none)
+    """computations of other clients' tasks, of which the other records have nothing"""
 
     @property
     def has_agent(self) -> bool:

@@ -18,6 +18,7 @@ from observatory.comparison.run_selection import last_runs_before
 from observatory.replay.scope import Scope
 from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
+from observatory.runs.other_work import other_work_of
 from observatory.runs.refresh import end_of
 from observatory.runs.usage.prices import cost_of_run
 from observatory.store.connection import read_connection
@@ -72,6 +73,8 @@ def times(figures: Mapping[str, Any]) -> list[Item]:
     }
     # transfers and disk can go on while the same thread's task is computed
     whole = max(lane_seconds, sum(busy.values()))
+    of_others = min(figures.get("other_seconds", 0.0), whole - sum(busy.values()))
+    busy |= {"others": of_others} if of_others > 0 else {}
     all_times = {**busy, "idle": whole - sum(busy.values())}
     return [
         {"name": name, "seconds": seconds, "share": seconds / whole} for name, seconds in all_times.items()
@@ -111,7 +114,9 @@ def _clip(computation: Item, start: float, stop: float) -> Item:
 
 def _first_error(run: Run, scope: Scope) -> Item | None:
     with read_connection() as connection:
-        error = first_error(connection, run.cluster_id, run.start, end_of(run))
+        stop = end_of(run)
+        others = other_work_of(connection, run, stop)
+        error = first_error(connection, run.cluster_id, run.start, stop, others)
     if error is None:
         return None
     return {

@@ -23,7 +23,7 @@ class FirstError(Schema):
 class BusyTime(Schema):
     """Time of the threads, by what they did; `share` is of the time that threads existed."""
 
-    name: Literal["compute", "transfer", "disk", "serialize", "idle"]
+    name: Literal["compute", "transfer", "disk", "serialize", "others", "idle"]
     seconds: float
     share: float
 

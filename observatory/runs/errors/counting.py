@@ -9,6 +9,7 @@ from django.db import transaction
 
 from observatory.runs.errors.places import Place, place_of
 from observatory.runs.models import Run, RunError
+from observatory.runs.other_work import other_work_of
 from observatory.runs.refresh import end_of
 from observatory.store.connection import read_connection
 from observatory.store.queries.windows.error_places import (
@@ -27,7 +28,8 @@ def count_errors_of_run(run: Run) -> None:
     """Replaces what is kept of the errors of a run."""
     window = (run.start, end_of(run))
     with read_connection() as connection:
-        merged = merge(traced_errors(connection, run.cluster_id, *window))
+        others = other_work_of(connection, run, end_of(run))
+        merged = merge(traced_errors(connection, run.cluster_id, *window, others))
         made = [
             RunError(
                 run=run,

@@ -9,6 +9,7 @@ import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.runs.other_work import other_work_in
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.queries.windows.thread_time import keys_of_computations
@@ -30,7 +31,8 @@ def critical_path(
     cluster = scope.cluster.pk
     start, stop = readable_part(connection, scope, after, before, most)
     with snapshot(connection):
-        records, graph = read_for_path(connection, cluster, start, stop)
+        others = other_work_in(connection, scope, stop)
+        records, graph = read_for_path(connection, cluster, start, stop, others)
     path = CriticalPath(records, graph)
     pieces = path.pieces()
     listed = _longest(pieces)

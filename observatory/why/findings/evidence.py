@@ -15,7 +15,9 @@ import psycopg
 from observatory.replay.scope import Scope, Section
 from observatory.replay.windows.environment import environment_of
 from observatory.runs.models import Run
+from observatory.runs.other_work import other_work_in
 from observatory.store.queries.windows import findings as store
+from observatory.store.queries.windows.other_work import OtherWork
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.why.clients import Clients
 from observatory.why.findings.computations import Computations
@@ -64,7 +66,11 @@ class Evidence:
 
     @cached_property
     def records(self) -> Records:
-        return read_records(self.connection, self._cluster, self.start, self.stop)
+        return read_records(self.connection, self._cluster, self.start, self.stop, self.others)
+
+    @cached_property
+    def others(self) -> OtherWork:
+        return other_work_in(self.connection, self.scope, self.stop)
 
     @property
     def has_agent(self) -> bool:
@@ -118,7 +124,8 @@ class Evidence:
 
     @cached_property
     def failures(self) -> list[store.Failure]:
-        return store.failures(self.connection, self._cluster, self.start, self.stop, MOST_FAILURES)
+        window = self.start, self.stop
+        return store.failures(self.connection, self._cluster, *window, MOST_FAILURES, self.others)
 
     @cached_property
     def pairs(self) -> list[store.Pair]:
@@ -187,7 +194,7 @@ class Evidence:
 
     @cached_property
     def clients(self) -> Clients:
-        return read_clients(self.connection, self._cluster, self.start, self.stop)
+        return read_clients(self.connection, self._cluster, self.start, self.stop, self.others)
 
     def cost(self, thread_seconds: float) -> Cost:
         """The cost of time of threads: as much shorter the window would be if all threads shared it."""

@@ -20,8 +20,9 @@ class Waits:
     def __init__(self, time: ThreadTime, unfinished: Intervals) -> None:
         self._time = time
         self.seconds = time.seconds
-        self.active = sum(self.seconds[kind] for kind in KINDS if kind is not ThreadKind.NOTHING)
-        """time of threads while there was something to do"""
+        idle = (ThreadKind.NOTHING, ThreadKind.OTHER_RUNS)
+        self.active = sum(self.seconds[kind] for kind in KINDS if kind not in idle)
+        """time of threads while there was something to do, and no task of another run"""
         self.wall = float((unfinished.stop - unfinished.start).sum()) / 1e6
         """how long there was something to do"""
 

@@ -6,6 +6,7 @@ import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.runs.other_work import other_work_in
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.queries.windows.thread_time import keys_of_computations
@@ -28,7 +29,8 @@ def thread_times(
     cluster = scope.cluster.pk
     start, stop = readable_part(connection, scope, after, before, most)
     with snapshot(connection):
-        records = read_accounted(connection, cluster, start, stop)
+        others = other_work_in(connection, scope, stop)
+        records = read_accounted(connection, cluster, start, stop, others)
         accountant = Accountant(records)
         computing = Computing(connection, scope, records, accountant.computing)
     found = accountant.account()

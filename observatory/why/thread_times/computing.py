@@ -16,7 +16,7 @@ from observatory.store.queries.windows.thread_time import SeenFunction, seen_fun
 from observatory.why.findings.samples import samples_of
 from observatory.why.records import Records, Spans
 from observatory.why.thread_times.gil import CONTENTION, gil_waits
-from observatory.why.thread_times.kinds import BUSY
+from observatory.why.thread_times.kinds import OWN
 from observatory.why.thread_times.thread_time import ThreadTime, sums_by_prefix
 
 MOST_FUNCTIONS = 10
@@ -39,7 +39,7 @@ class Computing:
         self._seen = seen_functions(connection, cluster, start, stop) if self._has_code else []
 
     def answer(self, time: ThreadTime) -> dict[str, Any]:
-        seconds = sum(time.seconds[kind] for kind in BUSY)
+        seconds = sum(time.seconds[kind] for kind in OWN)
         total = sum(one.count for one in self._seen)
         return {
             "seconds": seconds,

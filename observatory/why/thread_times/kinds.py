@@ -14,6 +14,7 @@ class ThreadKind(StrEnum):
     COMPUTING = "computing"
     RECOMPUTING = "recomputing"
     FAILED = "failed"
+    OTHER_RUNS = "other-runs"
     LOST = "lost"
     STARTING = "starting"
     PAUSED = "paused"
@@ -46,6 +47,11 @@ TEXTS = {
         "Tasks computed again whose result was lost, or not kept, after they had finished in this window",
     ),
     ThreadKind.FAILED: Text("failed attempts", "Tasks that erred computed"),
+    ThreadKind.OTHER_RUNS: Text(
+        "tasks of other runs",
+        "Tasks computed that other clients submitted than the one that opened this run from code",
+        True,
+    ),
     ThreadKind.LOST: Text(
         "lost with a worker", "Tasks had been sent to a worker that died before they finished", True
     ),
@@ -100,5 +106,7 @@ TEXTS = {
 KINDS = tuple(ThreadKind)
 OF_CLIENTS = (ThreadKind.GATHERING, ThreadKind.SENDING, ThreadKind.OPTIMIZING, ThreadKind.CLIENT_CODE)
 """what there was nothing to do for, where a client's run was open"""
-BUSY = frozenset({ThreadKind.COMPUTING, ThreadKind.RECOMPUTING, ThreadKind.FAILED})
+OWN = frozenset({ThreadKind.COMPUTING, ThreadKind.RECOMPUTING, ThreadKind.FAILED})
+"""the thread ran a task of the run"""
+BUSY = OWN | {ThreadKind.OTHER_RUNS}
 """the thread ran a task"""

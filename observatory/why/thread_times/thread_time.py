@@ -123,6 +123,8 @@ class Accountant:
         yield _acting(ThreadKind.COMPUTING, computing, ~is_repeated & ~computing.is_error)
         yield _acting(ThreadKind.RECOMPUTING, computing, is_repeated)
         yield _acting(ThreadKind.FAILED, computing, computing.is_error)
+        others = self._records.others
+        yield Demand(ThreadKind.OTHER_RUNS, others.times.where(others.worker == worker.id)), None
         yield _waiting(ThreadKind.LOST, sent.where(sent.is_lost))
         yield Demand(ThreadKind.STARTING, worker.startup, takes_all=True), None
         pauses = self._records.pauses

@@ -10,6 +10,7 @@ import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.runs.other_work import other_work_in
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.why.what_if.change import Change, Predictor
@@ -30,7 +31,8 @@ def what_if(connection: psycopg.Connection, scope: Scope, after: int, before: in
     """Return what would have helped [after, before) (microseconds) most. Raises TooManyTasks."""
     start, stop = readable_part(connection, scope, after, before)
     with snapshot(connection):
-        window = read_window(connection, scope.cluster.pk, start, stop)
+        others = other_work_in(connection, scope, stop)
+        window = read_window(connection, scope.cluster.pk, start, stop, others)
         names = prefix_names(connection, scope.cluster.pk)
     answer: Item = {
         "start": start / 1e6,
@@ -64,7 +66,8 @@ def prediction(connection: psycopg.Connection, scope: Scope, after: int, before:
     """Return what `change` would have done to [after, before) (microseconds). Raises TooManyTasks."""
     start, stop = readable_part(connection, scope, after, before)
     with snapshot(connection):
-        window = read_window(connection, scope.cluster.pk, start, stop)
+        others = other_work_in(connection, scope, stop)
+        window = read_window(connection, scope.cluster.pk, start, stop, others)
     predictor = window.predictor
     return {
         "start": start / 1e6,

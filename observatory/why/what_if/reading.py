@@ -9,6 +9,7 @@ import psycopg
 
 from observatory.store.queries.windows import findings as samples
 from observatory.store.queries.windows import thread_time as store
+from observatory.store.queries.windows.other_work import OtherWork
 from observatory.why.reading import read_graph, read_records
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import WAITING, Stays, stays
@@ -82,6 +83,8 @@ class Window:
             found.append("Tasks waited for others, and it was not recorded for which.")
         if any(worker.has_ended for worker in self._records.workers):
             found.append("Workers left in the window; the simulation keeps them.")
+        if len(self._records.others.worker):
+            found.append("Tasks of other runs took threads, which isn't simulated.")
         if len(self._records.pauses.worker):
             found.append("Workers were paused for memory, which isn't simulated.")
         off = predictor.simulated / predictor.last - 1
@@ -95,9 +98,11 @@ class Window:
         return found
 
 
-def read_window(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Window:
+def read_window(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork
+) -> Window:
     """Read [start, stop) (microseconds)."""
-    records = read_records(connection, cluster, start, stop)
+    records = read_records(connection, cluster, start, stop, others)
     graph = read_graph(connection, cluster, records)
     transfers = store.transfers(connection, cluster, start, stop)
     return Window(

@@ -12,6 +12,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import StoredKeys
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 
 OUTCOMES = ("erred", "retried", "killed")
 
@@ -173,14 +174,14 @@ def task_error(connection: psycopg.Connection, cluster: int, id: UUID) -> TaskEr
 
 
 def first_error(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, others: OtherWork = NONE
 ) -> TaskError | None:
     """Return the first error in [start, stop) of a task that failed for good; None if there is none."""
     found = _errors(
         connection,
         f"""{_COLUMNS} {_ROWS} AND error.time >= %(start)s AND error.time < %(stop)s AND outcome <> 'retried'
-            ORDER BY error.time, error.id LIMIT 1""",
-        {"cluster": cluster, "start": start, "stop": stop},
+            AND NOT {others.includes("error")} ORDER BY error.time, error.id LIMIT 1""",
+        {"cluster": cluster, "start": start, "stop": stop, **others.parameters},
     )
     return found[0] if found else None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.wire.records import TASK_STATES, Action
 
 MAXIMUM_SPAN = timedelta(days=7)
@@ -65,7 +66,12 @@ def active_intervals(
 
 
 def end_of_begun_tasks(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, limit: datetime
+    connection: psycopg.Connection,
+    cluster: int,
+    start: datetime,
+    stop: datetime,
+    limit: datetime,
+    others: OtherWork = NONE,
 ) -> datetime | None:
     """Return when the last of the tasks that began in [start, stop) ended, erred or logged, up to `limit`.
 
@@ -73,13 +79,14 @@ def end_of_begun_tasks(
     lines and spans differ by that. None if all was before `stop`. Exclusive, as the stop of a window is.
     """
     row = connection.execute(
-        """SELECT max(stop) FROM (
+        f"""SELECT max(stop) FROM (
                SELECT stop FROM span
                WHERE cluster_id = %(cluster)s AND start >= %(start)s AND start < %(stop)s
-                 AND stop > %(stop)s AND stop <= %(limit)s
+                 AND stop > %(stop)s AND stop <= %(limit)s AND NOT {others.includes("span")}
                UNION ALL
                SELECT time + '1 microsecond' FROM error
                WHERE cluster_id = %(cluster)s AND time >= %(stop)s AND time < %(limit)s
+                 AND NOT {others.includes("error")}
                  AND EXISTS (
                      SELECT FROM span
                      WHERE span.cluster_id = error.cluster_id AND span.group_id = error.group_id
@@ -95,9 +102,10 @@ def end_of_begun_tasks(
                      WHERE span.cluster_id = log.cluster_id AND lane.worker_id = log.worker_id
                        AND span.start >= %(start)s AND span.start < %(stop)s
                        AND span.stop > log.time - %(logged)s::interval AND span.stop <= log.time
+                       AND NOT {others.includes("span")}
                  )
            ) AS ended""",
-        {**_window(cluster, start, stop), "limit": limit, "logged": LOGGED},
+        {**_window(cluster, start, stop), **others.parameters, "limit": limit, "logged": LOGGED},
     ).fetchone()
     return row[0] if row else None
 

@@ -13,6 +13,7 @@ import psycopg
 
 from observatory.store.queries.fetch import fetch_columns
 from observatory.store.queries.timeline import OF_LANES, OVERLAPS, WITHIN
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -36,6 +37,7 @@ def window_spans(
     start: datetime,
     stop: datetime,
     lanes: Sequence[int] | None = None,
+    others: OtherWork = NONE,
 ) -> dict[str, Array]:
     """Return the spans of `lanes` (None: all) that stopped in (start, stop] as columns of TYPES.
 
@@ -44,8 +46,8 @@ def window_spans(
     return fetch_columns(
         connection,
         f"""SELECT prefix_id, action, status, start, stop, nbytes FROM span
-            WHERE {OVERLAPS} AND {OF_LANES} AND stop <= %(stop)s""",
-        {"cluster": cluster, "start": start, "stop": stop, "lanes": lanes},
+            WHERE {OVERLAPS} AND {OF_LANES} AND stop <= %(stop)s AND NOT {others.includes("span")}""",
+        {"cluster": cluster, "start": start, "stop": stop, "lanes": lanes, **others.parameters},
         TYPES,
     )
 

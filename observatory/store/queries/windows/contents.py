@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 
 from observatory.store.queries.windows.activity import SUBMITTED_BEFORE
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.wire.records import Action
 
 MOST_SUBMITTED = 2_000
@@ -44,11 +45,16 @@ class Computation:
 
 
 def main_prefix_contents(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, limit: int
+    connection: psycopg.Connection,
+    cluster: int,
+    start: datetime,
+    stop: datetime,
+    limit: int,
+    others: OtherWork = NONE,
 ) -> list[PrefixContents]:
     """Return the prefixes that computed longest in [start, stop), the longest first."""
     rows = connection.execute(
-        """WITH binned AS (
+        f"""WITH binned AS (
                SELECT prefix_id,
                       floor(ln(greatest(extract(epoch FROM stop - start)::float8 * 1e6, 1))
                             / ln(2.0::float8) * %(bins)s)::int AS bin,
@@ -56,7 +62,7 @@ def main_prefix_contents(
                       sum(extract(epoch FROM stop - greatest(start, %(start)s))::float8) AS seconds
                FROM span
                WHERE cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s AND stop <= %(stop)s
-                 AND action = %(compute)s
+                 AND action = %(compute)s AND NOT {others.includes("span")}
                GROUP BY 1, 2
            ), totals AS (
                SELECT prefix_id, sum(tasks)::bigint AS tasks, sum(seconds) AS seconds,
@@ -65,7 +71,7 @@ def main_prefix_contents(
            )
            SELECT name, tasks, seconds, bins, counts FROM totals JOIN prefix ON prefix.id = prefix_id
            ORDER BY seconds DESC, name LIMIT %(limit)s""",
-        {**_window(cluster, start, stop), "limit": limit, "bins": BINS_OF_OCTAVE},
+        {**_window(cluster, start, stop), **others.parameters, "limit": limit, "bins": BINS_OF_OCTAVE},
     )
     return [
         PrefixContents(name, tasks, seconds, list(zip(bins, counts, strict=True)))
@@ -74,7 +80,7 @@ def main_prefix_contents(
 
 
 def window_computations(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, others: OtherWork = NONE
 ) -> list[Computation]:
     """Return the computations of which tasks were computed in [start, stop), sorted by time.
 
@@ -82,17 +88,18 @@ def window_computations(
     depends on, too: a group is counted for the last graph before its first task.
     """
     rows = connection.execute(
-        """WITH submitted AS (
+        f"""WITH submitted AS (
                SELECT time, computation, left(code, %(longest)s) AS code,
                       CASE jsonb_typeof(groups) WHEN 'array' THEN groups ELSE '[]' END AS groups
                FROM computation
                WHERE cluster_id = %(cluster)s AND time >= %(earliest)s AND time < %(stop)s
+                 AND {others.submitted}
                ORDER BY time LIMIT %(most)s
            ), computed AS (
                SELECT task_group.name, count(*) AS tasks, min(start) AS first, max(stop) AS last
                FROM span JOIN task_group ON task_group.id = group_id
                WHERE span.cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s
-                 AND stop <= %(stop)s AND action = %(compute)s
+                 AND stop <= %(stop)s AND action = %(compute)s AND NOT {others.includes("span")}
                GROUP BY task_group.name
            ), owned AS (
                SELECT DISTINCT ON (name) name, tasks, last, computation
@@ -110,6 +117,7 @@ def window_computations(
            GROUP BY computation, time, code ORDER BY time""",
         {
             **_window(cluster, start, stop),
+            **others.parameters,
             "earliest": start - SUBMITTED_BEFORE,
             "longest": LONGEST_CODE,
             "most": MOST_SUBMITTED,

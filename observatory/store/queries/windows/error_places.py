@@ -10,6 +10,8 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
+from observatory.store.queries.windows.other_work import NONE, OtherWork
+
 MOST_PLACES = 2_000
 """of a window: the most frequent combinations of exception, prefix and traceback"""
 MOST_WORKERS = 50
@@ -50,18 +52,20 @@ class WorkerDeath:
 
 
 def traced_errors(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, others: OtherWork = NONE
 ) -> list[TracedErrors]:
     """Return the errors in [start, stop) by what they have in common, the most frequent first."""
     window: dict[str, Any] = {"cluster": cluster, "start": start, "stop": stop, "most": MOST_PLACES}
+    window |= others.parameters
     with connection.cursor(row_factory=class_row(TracedErrors)) as cursor:
         return cursor.execute(
-            """WITH counted AS (
+            f"""WITH counted AS (
                    SELECT exception_type, prefix_id, md5(traceback) AS digest, count(*) AS count,
                        count(*) FILTER (WHERE outcome = 'retried') AS retried,
                        count(*) FILTER (WHERE outcome = 'killed') AS killed,
                        min(time) AS first, max(time) AS last, (array_agg(id ORDER BY time DESC, id))[1] AS id
                    FROM error WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
+                       AND NOT {others.includes("error")}
                    GROUP BY exception_type, prefix_id, digest ORDER BY count DESC LIMIT %(most)s
                )
                SELECT counted.exception_type, prefix.name AS prefix, traceback, counted.count, retried,

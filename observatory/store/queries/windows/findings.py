@@ -13,6 +13,7 @@ from psycopg.rows import class_row
 from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import Array, fetch_columns
 from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.store.times import from_microseconds
 from observatory.wire.records import SOURCES, Action
 
@@ -31,7 +32,8 @@ FAILURES: LiteralString = f"""
     WITH counted AS (
         SELECT exception_type, prefix_id AS prefix, outcome, count(*) AS count, max(dependents) AS dependents,
             min(time) AS first, (array_agg(error.id ORDER BY time, error.id))[1] AS id
-        FROM error WHERE {WITHIN} GROUP BY 1, 2, 3 ORDER BY count DESC, first LIMIT %(limit)s)
+        FROM error WHERE {WITHIN} AND NOT {{is_other}}
+        GROUP BY 1, 2, 3 ORDER BY count DESC, first LIMIT %(limit)s)
     SELECT counted.*, error.message, error.worker_id AS worker, error.key_rest AS key,
         task_group.name AS group_name, ARRAY(
             SELECT listed.value FROM jsonb_array_elements_text(
@@ -161,11 +163,12 @@ def worker_ends(connection: psycopg.Connection, cluster: int, start: int, stop: 
 
 
 def failures(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int, limit: int
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, limit: int, others: OtherWork = NONE
 ) -> list[Failure]:
     """Return the errors of the window by exception type, prefix and outcome, in order of the first one."""
-    parameters = {**window_parameters(cluster, start, stop), "limit": limit}
-    rows = connection.execute(FAILURES, parameters).fetchall()
+    parameters = {**window_parameters(cluster, start, stop), **others.parameters, "limit": limit}
+    query = FAILURES.replace("{is_other}", others.includes("error"))
+    rows = connection.execute(query, parameters).fetchall()
     return [
         Failure(type, prefix, outcome, count, most, first, message, worker, decode_key(rest, group), workers)
         for type, prefix, outcome, count, most, first, _, message, worker, rest, group, workers in rows

@@ -14,6 +14,7 @@ from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import Array, fetch_columns, fetch_packed_columns
 from observatory.store.queries.sums.transfer_sums import LIFETIMES
 from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.store.queries.windows.outliers import PAUSES
 from observatory.store.times import from_microseconds
 from observatory.wire.records import SOURCES, TASK_STATES
@@ -69,8 +70,8 @@ TRANSFERS: LiteralString = f"""
     WHERE {OVERLAPS} AND direction = 0 AND worker_id IS NOT NULL"""
 CLIENT_ACTIVITY_TYPES = {"activity": "int16", "start": "microseconds", "stop": "microseconds"}
 CLIENT_ACTIVITIES: LiteralString = f"""
-    SELECT activity, start, stop FROM client_activity WHERE {OVERLAPS} LIMIT {MOST_CLIENT_ACTIVITIES}"""
-GRAPHS_RECEIVED: LiteralString = f"SELECT time FROM computation WHERE {WITHIN} ORDER BY time"
+    SELECT activity, start, stop FROM client_activity WHERE {OVERLAPS}"""
+GRAPHS_RECEIVED: LiteralString = f"SELECT time FROM computation WHERE {WITHIN}"
 WORKERS: LiteralString = """
     SELECT id, nthreads AS threads, extract(epoch FROM started)::float8 AS started,
         extract(epoch FROM ended)::float8 AS ended
@@ -140,14 +141,17 @@ def spans(connection: psycopg.Connection, cluster: int, start: int, stop: int) -
     return {**found, "worker": lanes["worker"][np.searchsorted(lanes["id"], found["lane"])]}
 
 
-def transitions(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+def transitions(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork = NONE
+) -> dict[str, Array]:
     """Return the transitions of the window; columns of TRANSITION_TYPES, worker 0 where there is none.
 
     Without those by which a task goes nowhere: from released to forgotten, a fifth of all, and from waiting
     to waiting, where it is about to be queued.
     """
-    window = window_parameters(cluster, start, stop)
-    return fetch_packed_columns(connection, TRANSITIONS, window, TRANSITION_TYPES)
+    query = f"{TRANSITIONS} AND NOT {others.includes('transition')}"
+    parameters = others.parameters | window_parameters(cluster, start, stop)
+    return fetch_packed_columns(connection, query, parameters, TRANSITION_TYPES)
 
 
 def steals(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
@@ -181,17 +185,21 @@ def process_starts(
 
 
 def client_activities(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork
 ) -> dict[str, Array]:
     """Return what clients did in runs that overlap the window: columns of CLIENT_ACTIVITY_TYPES."""
-    window = window_parameters(cluster, start, stop)
-    return fetch_columns(connection, CLIENT_ACTIVITIES, window, CLIENT_ACTIVITY_TYPES)
+    query = f"{CLIENT_ACTIVITIES} AND {others.acted} LIMIT {MOST_CLIENT_ACTIVITIES}"
+    parameters = others.parameters | window_parameters(cluster, start, stop)
+    return fetch_columns(connection, query, parameters, CLIENT_ACTIVITY_TYPES)
 
 
-def graphs_received(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+def graphs_received(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork
+) -> dict[str, Array]:
     """Return when the scheduler had received graphs: the column `time`, in order."""
-    window = window_parameters(cluster, start, stop)
-    return fetch_columns(connection, GRAPHS_RECEIVED, window, {"time": "microseconds"})
+    query = f"{GRAPHS_RECEIVED} AND {others.submitted} ORDER BY time"
+    parameters = others.parameters | window_parameters(cluster, start, stop)
+    return fetch_columns(connection, query, parameters, {"time": "microseconds"})
 
 
 def seen_functions(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[SeenFunction]:

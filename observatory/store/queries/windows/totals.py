@@ -11,6 +11,7 @@ import psycopg
 
 from observatory.store.queries.progress import entered_until
 from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.store.queries.windows.row_counts import STARTS
 from observatory.store.times import to_microseconds
 from observatory.store.worker_processes import PROCESS
@@ -30,7 +31,10 @@ LONGEST_GAP = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class WindowTotals:
-    """Seconds are summed over lanes with spans clipped to the window; memory is summed over workers."""
+    """Seconds are summed over lanes with spans clipped to the window; memory is summed over workers.
+
+    Tasks, errors and seconds are without the work of others.
+    """
 
     tasks: int
     """compute spans that stopped in the window; if it has gaps, the scheduler's count where it is more"""
@@ -53,6 +57,10 @@ class WindowTotals:
     """bytes of the workers' memory limits times the seconds that they existed in the window"""
     peak_memory: float | None
     """maximum over time of the memory of the workers' processes, summed (bytes); None: no samples"""
+    other_tasks: int = 0
+    """of others, counted as `tasks`"""
+    other_seconds: float = 0.0
+    """in which threads computed these"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +102,28 @@ def worker_existence(
 
 
 def window_totals(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, others: OtherWork = NONE
 ) -> WindowTotals:
     """Return the totals of the window [start, stop)."""
     window: dict[str, Any] = {"cluster": cluster, "start": start, "stop": stop}
     rows = connection.execute(
-        """SELECT action, count(*) FILTER (WHERE stop <= %(stop)s AND stop > %(start)s),
+        f"""SELECT action, {others.includes("span")},
+               count(*) FILTER (WHERE stop <= %(stop)s AND stop > %(start)s),
                sum(extract(epoch FROM least(stop, %(stop)s) - greatest(start, %(start)s)))::float8
            FROM span WHERE cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s
-           GROUP BY action""",
-        window,
+           GROUP BY 1, 2""",
+        {**window, **others.parameters},
     ).fetchall()
-    by_action = {Action(action): (count, seconds) for action, count, seconds in rows}
+    by_action = {Action(action): sums for action, is_other, *sums in rows if not is_other}
+    of_others = {Action(action): sums for action, is_other, *sums in rows if is_other}
     existence = worker_existence(connection, cluster, start, stop)
     tasks = by_action.get(Action.COMPUTE, (0, 0.0))[0]
+    other_tasks, other_seconds = of_others.get(Action.COMPUTE, (0, 0.0))
+    # of two clients' tasks the scheduler's count is of both
+    is_counted = not others and _has_gap(connection, window)
     return WindowTotals(
-        tasks=max(tasks, _counted_tasks(connection, window)) if _has_gap(connection, window) else tasks,
-        errors=count_errors(connection, cluster, start, stop),
+        tasks=max(tasks, _counted_tasks(connection, window)) if is_counted else tasks,
+        errors=count_errors(connection, cluster, start, stop, others),
         seconds={action.label: seconds for action, (_, seconds) in by_action.items()},
         transferred=_transferred(connection, window),
         workers=existence.workers,
@@ -120,6 +133,8 @@ def window_totals(
         worker_seconds=existence.worker_seconds,
         memory_seconds=existence.memory_seconds,
         peak_memory=_peak_memory(connection, window),
+        other_tasks=other_tasks,
+        other_seconds=other_seconds,
     )
 
 
@@ -163,15 +178,18 @@ def _counted_tasks(connection: psycopg.Connection, window: dict[str, Any]) -> in
     )
 
 
-def count_errors(connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime) -> int:
+def count_errors(
+    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, others: OtherWork = NONE
+) -> int:
     """Count errors as the extent does: an agent's error records, plus the counts of tasks-erred events."""
     row = connection.execute(
-        """SELECT (SELECT count(*) FROM error WHERE cluster_id = %(cluster)s
-                     AND time >= %(start)s AND time < %(stop)s AND outcome <> 'retried')
+        f"""SELECT (SELECT count(*) FROM error WHERE cluster_id = %(cluster)s
+                     AND time >= %(start)s AND time < %(stop)s AND outcome <> 'retried'
+                     AND NOT {others.includes("error")})
                 + (SELECT coalesce(sum(least((detail->'count')::numeric, 1000000000)), 0) FROM event
                    WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
                      AND kind = 'tasks-erred' AND jsonb_typeof(detail->'count') = 'number')""",
-        {"cluster": cluster, "start": start, "stop": stop},
+        {"cluster": cluster, "start": start, "stop": stop, **others.parameters},
     ).fetchone()
     return int(row[0]) if row else 0
 

@@ -1,0 +1,131 @@
+"""Finds the tasks in a run's window that other clients submitted.
+
+Only agents record who submitted a graph, and which client opened a run: without them, all tasks of the window
+count as the run's. So do tasks of unknown origin, and those that a task submitted (`worker_client`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, LiteralString
+from uuid import UUID
+
+import psycopg
+
+from observatory.wire.event_kinds import CLIENT_DESCRIBED
+
+SUBMITTED_BEFORE = timedelta(days=1)
+MOST_COMPUTATIONS = 20_000
+"""that are looked at: the last before the window's end"""
+DESCRIBED_WITHIN = timedelta(minutes=1)
+"""of a run's start, in which its client describes itself"""
+OF_WORKER = "Client-worker-%"
+"""ids of the clients with which tasks submit tasks"""
+TASK: LiteralString = "hash_record_extended(ROW({0}.group_id, {0}.key_rest), 0)"
+IS_OTHER: LiteralString = f"""({{0}}.group_id = ANY(%(other_groups)s::int[])
+    OR ({{0}}.group_id = ANY(%(shared_groups)s::int[])
+        AND {TASK} IN (SELECT unnest(%(other_tasks)s::bigint[]))))"""
+IS_OWN: LiteralString = "(client IN (%(client)s, '') OR client LIKE %(of_worker)s)"
+SUBMITTED: LiteralString = f"""
+    submitted AS MATERIALIZED (
+        SELECT time, computation, {IS_OWN} AS is_own,
+            CASE jsonb_typeof(groups) WHEN 'array' THEN groups ELSE '[]' END AS groups
+        FROM computation
+        WHERE cluster_id = %(cluster)s AND time >= %(earliest)s AND time < %(stop)s
+        ORDER BY time DESC LIMIT %(most)s)"""
+GROUPS: LiteralString = f"""
+    WITH {SUBMITTED}, named AS (
+        SELECT item.value->>0 AS name, bool_or(is_own) AS is_shared
+        FROM submitted CROSS JOIN LATERAL jsonb_array_elements(groups) AS item
+        WHERE jsonb_typeof(item.value) = 'array'
+        GROUP BY 1 HAVING NOT bool_and(is_own))
+    SELECT id, is_shared FROM named
+    JOIN task_group ON task_group.cluster_id = %(cluster)s AND task_group.name = named.name"""
+TASKS: LiteralString = f"""
+    WITH {SUBMITTED}
+    SELECT {TASK.format("task")} FROM task JOIN submitted USING (time, computation)
+    WHERE task.cluster_id = %(cluster)s AND task.time >= %(earliest)s AND task.time < %(stop)s
+        AND group_id = ANY(%(shared)s)
+    GROUP BY 1 HAVING NOT bool_or(is_own)"""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherWork:
+    """The tasks of a window that others submitted than the client of a run."""
+
+    run: str = ""
+    """the id that the client gave its run"""
+    client: str = ""
+    """the run's; "": not known, and all tasks are the run's"""
+    groups: list[int] = field(default_factory=list)
+    """of which only others submitted tasks"""
+    shared: list[int] = field(default_factory=list)
+    """of which both did"""
+    tasks: list[int] = field(default_factory=list)
+    """hashes of the others' tasks of these groups"""
+
+    def __bool__(self) -> bool:
+        return bool(self.groups or self.tasks)
+
+    def includes(self, table: LiteralString) -> LiteralString:
+        """SQL: whether a row with group_id and key_rest is about such a task. Needs `parameters`."""
+        return IS_OTHER.replace("{0}", table) if self else "false"
+
+    @property
+    def submitted(self) -> LiteralString:
+        """SQL: whether a row of `computation` is the run's. Needs `parameters`."""
+        return IS_OWN if self.client else "true"
+
+    @property
+    def acted(self) -> LiteralString:
+        """SQL: whether a row of `client_activity` is the run's. Needs `parameters`."""
+        return "run = %(run)s" if self.client else "true"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "client": self.client,
+            "of_worker": OF_WORKER,
+            "other_groups": self.groups,
+            "shared_groups": self.shared,
+            "other_tasks": self.tasks,
+        }
+
+
+NONE = OtherWork()
+
+
+def other_work(
+    connection: psycopg.Connection, cluster: int, run: UUID | None, start: datetime, stop: datetime
+) -> OtherWork:
+    """Return the tasks of [start, stop) that others submitted than the client that opened a run from code.
+
+    `run`: the client's id of it; None: no client opened it, and all tasks are its own.
+    """
+    if run is None or not (client := _client_of(connection, cluster, run, start)):
+        return NONE
+    parameters: dict[str, Any] = {
+        "cluster": cluster,
+        "client": client,
+        "of_worker": OF_WORKER,
+        "earliest": start - SUBMITTED_BEFORE,
+        "stop": stop,
+        "most": MOST_COMPUTATIONS,
+    }
+    found = connection.execute(GROUPS, parameters).fetchall()
+    shared = [group for group, is_shared in found if is_shared]
+    tasks = connection.execute(TASKS, {**parameters, "shared": shared}).fetchall() if shared else []
+    others = [group for group, is_shared in found if not is_shared]
+    return OtherWork(run.hex, client, others, shared, [hash for (hash,) in tasks])
+
+
+def _client_of(connection: psycopg.Connection, cluster: int, run: UUID, start: datetime) -> str:
+    """Return the id of the client that opened a run; "" if it isn't known."""
+    row = connection.execute(
+        """SELECT detail->>'client' FROM event
+           WHERE cluster_id = %s AND kind = %s AND time BETWEEN %s AND %s AND detail->>'run' = %s LIMIT 1""",
+        [cluster, CLIENT_DESCRIBED, start - DESCRIBED_WITHIN, start + DESCRIBED_WITHIN, run.hex],
+    ).fetchone()
+    return (row[0] or "") if row else ""

@@ -1,0 +1,186 @@
+"""Two clients work on one cluster at the same time, each in a run: a run owns what its client submitted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from distributed import Client as DaskClient
+from distributed import LocalCluster, get_client
+from django.db import connection
+from django.test import Client
+
+import observatory.agent
+from observatory.clusters.models import Cluster
+from observatory.clusters.tokens import ingest_tokens
+from observatory.comparison.run_summary import summarize
+from observatory.runs.errors.counting import count_errors_of_run
+from observatory.runs.models import Run, RunFindings
+from observatory.runs.refresh import refresh_figures
+from observatory.runs.tasks import find_runs
+from observatory.store.connection import connect
+from observatory.store.maintenance.retention import delete_cluster
+from observatory.why.findings.of_runs import look_at
+from observatory.wire.records import Action
+from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+from tests.support.projects import World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OURS, THEIRS = 24, 40
+
+
+def functions() -> tuple[Callable[..., Any], ...]:
+    """By value: workers can't import a module that needs Django."""
+
+    def pause(name: str, seconds: float) -> str:
+        time.sleep(seconds)
+        return name
+
+    def fail() -> None:
+        raise ValueError("of the other client")
+
+    def submit_more(names: list[str]) -> list[str]:
+        """A task that submits tasks."""
+        client = get_client()
+        found: list[str] = client.gather(client.map(pause, names, [0.02] * len(names)))
+        return found
+
+    return pause, fail, submit_more
+
+
+@pytest.fixture(scope="module")
+def recorded() -> FakeServer:
+    """Both clients submit tasks of the same group, and one of the other's runs when our run ends."""
+    pause, fail, submit_more = functions()
+    with fake_server() as received:
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as made,
+            DaskClient(made) as our_client,
+            DaskClient(made) as their_client,
+        ):
+            observatory.agent.register(
+                our_client, url=received.url, token=TOKEN, name="shared", flush_interval="0.5s"
+            )
+            with observatory.run("theirs", client=their_client):
+                theirs = their_client.map(pause, [f"theirs {n}" for n in range(THEIRS)], [0.3] * THEIRS)
+                failed = their_client.submit(fail)
+                with observatory.run("ours", client=our_client):
+                    ours = our_client.map(
+                        pause, [f"ours {n}" for n in range(OURS)], [0.05] * OURS, priority=10
+                    )
+                    more = our_client.submit(submit_more, ["more 1", "more 2"], priority=10)
+                    our_client.gather([*ours, more])
+                    assert isinstance(failed.exception(), ValueError)
+                    assert any(future.status == "pending" for future in theirs)
+                their_client.gather(theirs)
+        return received
+
+
+@pytest.fixture
+def runs(transactional_db: None, world: World, recorded: FakeServer) -> Iterator[dict[str, Run]]:
+    _, secret = ingest_tokens.make(world.alpha, "tests", None)
+    for body in recorded.bodies:
+        answer = Client().post(
+            "/api/v1/ingest",
+            body,
+            content_type="application/octet-stream",
+            headers={"Authorization": f"Bearer {secret}"},
+        )
+        assert answer.status_code == 200, answer.content
+    connection.close()
+    find_runs()
+    cluster = Cluster.objects.get(name="shared")
+    yield {run.name: run for run in cluster.runs.filter(origin=Run.Origin.CODE)}
+    delete_cluster(cluster.pk)
+
+
+def computed(recorded: FakeServer) -> list[dict[str, Any]]:
+    return [row for row in recorded.rows["span"] if row["action"] == Action.COMPUTE]
+
+
+def is_ours(recorded: FakeServer, row: dict[str, Any]) -> bool:
+    """By who submitted the task with this key, as the scheduler was told."""
+    return row["key"] in {task["key"] for task in tasks_of(recorded, "ours")}
+
+
+def tasks_of(recorded: FakeServer, name: str) -> list[dict[str, Any]]:
+    [opened] = {row["run"] for row in recorded.rows["run"] if row["name"] == name}
+    events = [row["detail"] for row in recorded.rows["event"] if row["kind"] == "client-described"]
+    [client] = [detail["client"] for detail in events if detail["run"] == opened]
+    graphs = {row["time"] for row in recorded.rows["computation"] if row["client"] == client}
+    return [row for row in recorded.rows["task"] if row["time"] in graphs]
+
+
+def test_what_the_other_client_computed_is_not_counted(recorded: FakeServer, runs: dict[str, Run]) -> None:
+    ours, theirs = runs["ours"], runs["theirs"]
+    # with the task that submits two, and these, whose client is a worker's
+    assert ours.tasks == OURS + 3
+    # of unknown origin are the two that a task submitted: they count for both
+    assert theirs.tasks == THEIRS + 1 + 2
+    assert theirs.figures["other_tasks"] == OURS + 1
+    stop = ours.stop.timestamp() if ours.stop else 0.0
+    of_others = [
+        row
+        for row in computed(recorded)
+        if ours.start.timestamp() < row["stop"] <= stop
+        and row["key"] in {task["key"] for task in tasks_of(recorded, "theirs")}
+    ]
+    assert ours.figures["other_tasks"] == len(of_others) > 0
+    assert {prefix["name"]: prefix["tasks"] for prefix in ours.contents["prefixes"]} == {
+        "pause": OURS + 2,
+        "submit_more": 1,
+    }
+    with connect() as connection:
+        assert summarize(connection, ours).prefixes["pause"].count == OURS + 2
+
+
+def test_a_run_is_not_with_errors_because_another_clients_task_failed(runs: dict[str, Run]) -> None:
+    assert (runs["ours"].outcome, runs["ours"].errors) == ("finished", 0)
+    assert (runs["theirs"].outcome, runs["theirs"].errors) == ("erred", 1)
+    for name, count in (("ours", 0), ("theirs", 1)):
+        count_errors_of_run(runs[name])
+        assert runs[name].error_kinds.count() == count
+        look_at(runs[name])
+        found = RunFindings.objects.get(run=runs[name])
+        assert any(one["kind"] == "failure" for one in found.all) == bool(count)
+        assert "of the other client" not in found.sentence or count
+
+
+def test_its_end_is_not_moved_to_that_of_the_other_clients_task(
+    recorded: FakeServer, runs: dict[str, Run]
+) -> None:
+    ended = next(row for row in recorded.rows["run"] if (row["name"], row["outcome"]) == ("ours", "finished"))
+    last = max(row["stop"] for row in computed(recorded) if is_ours(recorded, row))
+    stop = runs["ours"].stop
+    assert stop is not None
+    assert stop.timestamp() == pytest.approx(max(ended["time"], last), abs=0.11)
+
+
+def test_what_others_computed_is_a_kind_of_its_own_in_the_time_of_the_threads(
+    world: World, recorded: FakeServer, runs: dict[str, Run]
+) -> None:
+    run = runs["ours"]
+    answer = world.client("viewer").get(f"/api/v1/runs/{run.pk}/timeline/thread-times").json()
+    seconds = {kind["kind"]: kind["seconds"] for kind in answer["kinds"]}
+    assert seconds["other-runs"] == pytest.approx(run.figures["other_seconds"], rel=0.05, abs=0.1)
+    assert seconds["computing"] == pytest.approx(run.figures["seconds"]["compute"], rel=0.05, abs=0.1)
+    assert sum(seconds.values()) == pytest.approx(run.figures["lane_seconds"], rel=0.01)
+    times = {
+        time["name"]: time
+        for time in world.client("viewer").get(f"/api/v1/runs/{run.pk}/card").json()["times"]
+    }
+    assert times["others"]["seconds"] == pytest.approx(run.figures["other_seconds"])
+    assert sum(time["share"] for time in times.values()) == pytest.approx(1)
+
+
+def test_without_the_clients_name_all_tasks_count(runs: dict[str, Run]) -> None:
+    """As those of a stock recording, and of a run that was cut by hand."""
+    run = runs["ours"]
+    run.code_id = None
+    run.origin = Run.Origin.CUT
+    refresh_figures(run)
+    assert run.tasks > OURS + 3
+    assert run.errors == 1
