@@ -53,7 +53,7 @@
  *   hover: number|null, tiles: Record<string, Tile[]>,
  *   unloaded: Record<string, import("./timeline/tiles/unloaded.js").Unloaded[]>, state: State|null, isStateCurrent: boolean}} View
  *
- * One chart: a file in charts/ and a line in charts/registry.js. `timeline` charts share the time axis: they leave
+ * One chart: a file in charts/, named by the files of its tabs in tabs/. `timeline` charts share the time axis: they leave
  * LEFT_GUTTER px at the left for labels and RIGHT_GUTTER at the right, and the plot between is the window.
  * `side` charts show the playhead; `above` and `below` ones, as wide as the page, sum up the window.
  * `layers` may be a function: in a large cluster they are those of the visible workers. `hide` is called when the chart

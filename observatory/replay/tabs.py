@@ -1,6 +1,6 @@
 """The tabs of a timeline: each shows other charts of the same window, playhead and selection.
 
-`frontend/charts/registry.js` has the charts of each.
+`frontend/tabs/` has the charts of each, in a file of its name.
 """
 
 from __future__ import annotations

@@ -17,9 +17,11 @@ HINT = "run `make contract`"
     [
         (contract.CONTRACT, contract.contract_module),
         (contract.BLOCKS, contract.blocks_page),
+        (contract.TABS, contract.tabs_module),
+        (contract.STYLES, contract.charts_styles),
         (contract.API, contract.api_types),
     ],
-    ids=["contract.js", "blocks.md", "api.d.ts"],
+    ids=["contract.js", "blocks.md", "tabs.js", "charts.css", "api.d.ts"],
 )
 def test_a_generated_file_is_up_to_date(path: Path, made: object) -> None:
     assert callable(made)

@@ -4,7 +4,8 @@
 // window.observatory = {context, view, frames}: the shared Context, the newest View, and how many times was drawn.
 
 import { Overview } from "../../charts/overview/overview.js";
-import { charts, marks } from "../../charts/registry.js";
+import { charts } from "../../tabs.js";
+import { marks } from "../../tabs/marks.js";
 import { backgrounds, followColorChoice } from "../../charts/drawing/color_choice.js";
 import { LaneTiles } from "../../charts/task_stream/lanes/lane_tiles.js";
 import { taskStream } from "../../charts/task_stream/task_stream.js";

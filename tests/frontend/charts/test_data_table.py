@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-STYLES = Path(__file__).parents[3] / "frontend" / "styles" / "timeline"
+FRONTEND = Path(__file__).parents[3] / "frontend"
 HOSTILE = "<img src=x onerror=alert(1)>"
 SETUP = """async ([count, hostile]) => {
   const { DataTable } = await import("/frontend/charts/data_table/data_table.js");
@@ -107,8 +107,8 @@ LONG_NAME = """async (name) => {
 
 def test_on_a_phone_a_long_name_has_its_colour_and_its_opener_beside_its_first_line(page: Page) -> None:
     page.set_viewport_size({"width": 240, "height": 600})
-    for sheet in ("data_table.css", "prefix_table.css"):
-        page.add_style_tag(path=STYLES / sheet)
+    for sheet in ("styles/timeline/data_table.css", "charts/prefix_table/style.css"):
+        page.add_style_tag(path=FRONTEND / sheet)
     page.evaluate(LONG_NAME, "read_parquet_and_filter_by_customer")
     name, swatch, opener = (page.locator(part) for part in (".row-name", ".swatch", ".row-opener"))
     boxes = [one.bounding_box() for one in (name, page.locator(".prefix-name > span"), swatch, opener)]

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { charts } from "../../../frontend/charts/registry.js";
+import { charts } from "../../../frontend/tabs.js";
 import { ProfileOptions } from "../../../frontend/charts/flame_graph/options.js";
 import { HeatOptions } from "../../../frontend/charts/heat_map/options.js";
 import { LogOptions } from "../../../frontend/charts/logs/options.js";

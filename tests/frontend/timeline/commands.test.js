@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
-import { charts } from "../../../frontend/charts/registry.js";
+import { charts } from "../../../frontend/tabs.js";
 import { COMMANDS, keysText } from "../../../frontend/timeline/controls/commands.js";
 
 const ALL = [

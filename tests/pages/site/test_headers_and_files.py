@@ -139,8 +139,8 @@ def test_files_are_compressed_from_the_first_start_and_the_collected_ones_used_w
     root.mkdir()
     settings.WHITENOISE_USE_FINDERS = True
     serve = StaticFiles(refused)
-    path = f"{settings.STATIC_URL}frontend/charts/registry.js"
-    found = finders.find("frontend/charts/registry.js")
+    path = f"{settings.STATIC_URL}frontend/tabs.js"
+    found = finders.find("frontend/tabs.js")
     assert found
     whole = Path(found).read_bytes()
 
