@@ -1,11 +1,13 @@
 // The tiles of the charts: fetched when they are needed, and updated by live frames.
 
 import { abortedWithAll, grouped, requestTile, requestTogether } from "../sources/tile_requests.js";
-import { isEach, isUrgent, layerName } from "./bands.js";
+import { isEach, isUrgent } from "./bands.js";
+import { closeEntry, extendEntry, makeEntry } from "./entries.js";
 import { Failures } from "./failures.js";
-import { FrameLog, appendFrame } from "./frames.js";
-import { finestLevel, isClosed, levelFor, tileIndex, tileWidth } from "./levels.js";
-import { TileStore, makeTile, tileKey } from "./tile_store.js";
+import { FrameLog } from "./frames.js";
+import { isClosed, tileWidth } from "./levels.js";
+import { WantedPlaces, latestOf, placesOf } from "./places.js";
+import { TileStore, makeTile } from "./tile_store.js";
 import { joined, uncovered } from "./unloaded.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
@@ -15,21 +17,13 @@ import { joined, uncovered } from "./unloaded.js";
 /** @typedef {import("./unloaded.js").Unloaded} Unloaded */
 /** @typedef {import("../sources/source.js").Source} Source */
 /** @typedef {import("../sources/source.js").MadeTile} MadeTile */
-/**
- * `near`: drawn in the window, not only beside it.
- * @typedef {{layer: string, level: number, index: number, key: string, near: boolean}} Place
- */
-/** @typedef {{first: number, last: number, committed: number, version: number, ended: number|null}} Extent */
+/** @typedef {import("./places.js").Place} Place */
+/** @typedef {import("./places.js").Extent} Extent */
 
-const EXACT_LAYERS = new Set(["spans", "prefixes", "events", "profile"]);
 const CONCURRENCY = 12;
 const GATHER = 120; // ms that drawing waits for further tiles, at most
 const SETTLE = 40; // ms without movement before tiles are fetched
-const PREFETCH = 0.1; // tiles beyond the window
 const TIMEOUT = 60_000; // ms: then a request has failed; a large tile that is built first takes seconds
-const MOST_APPENDED = 20_000; // rows: then the server's bins are lighter
-const MOST_APPENDED_OF_ALL = 200_000; // rows, of all workers
-const MOST_KEPT = 5_000; // rows of a tile that is over: fewer are light enough
 
 /** Fires "change" when there are better tiles to draw, or a request failed. */
 export class Tiles extends EventTarget {
@@ -39,8 +33,7 @@ export class Tiles extends EventTarget {
   #extent;
   #store = new TileStore();
   #log = new FrameLog();
-  /** @type {Map<string, Place[]>} what each viewer wants of each layer */
-  #wanted = new Map();
+  #wanted = new WantedPlaces();
   /** @type {Map<string, AbortController>} */
   #inFlight = new Map();
   #failures = new Failures();
@@ -81,7 +74,7 @@ export class Tiles extends EventTarget {
   /** True from when the first rows have arrived, or can't be had; or where no chart draws any. Those that wait for the socket come later. */
   get hasBegun() {
     if (this.#hasBegun) return true;
-    const first = [...this.#wanted.values()].flat().filter((place) => place.near && isUrgent(place));
+    const first = this.#wanted.all.filter((place) => place.near && isUrgent(place));
     const missing = first.filter((place) => this.#isMissing(place));
     return (
       !missing.length ||
@@ -103,20 +96,13 @@ export class Tiles extends EventTarget {
 
   /** A message about tiles in the windows whose requests failed; null: there are none. */
   get problem() {
-    for (const places of this.#wanted.values()) {
-      for (const { key } of places) {
-        const reason = this.#failures.reason(key);
-        if (reason) return `Some data can't be loaded (${reason}); trying again.`;
-      }
-    }
-    return null;
+    const reason = this.#wanted.all.map(({ key }) => this.#failures.reason(key)).find(Boolean);
+    return reason ? `Some data can't be loaded (${reason}); trying again.` : null;
   }
 
   /** @param {(place: Place) => boolean} matters */
   #lacks(matters) {
-    return [...this.#wanted.values()].some((places) =>
-      places.some((place) => matters(place) && this.#isMissing(place)),
-    );
+    return this.#wanted.all.some((place) => matters(place) && this.#isMissing(place));
   }
 
   /** @param {Place} place */
@@ -134,12 +120,11 @@ export class Tiles extends EventTarget {
    * @returns {Tile[]} in order of time, not overlapping
    */
   cover(viewer, layer, start, stop, width) {
-    const places = this.#places(layer, start, stop, width);
-    const before = this.#wanted.get(`${viewer} ${layer}`) ?? [];
-    this.#wanted.set(`${viewer} ${layer}`, places);
+    const places = placesOf(layer, start, stop, width, this.#info, this.#extent);
+    const areOthers = this.#wanted.set(viewer, layer, places);
     const now = performance.now();
     this.#schedule(now - this.#moved < SETTLE ? SETTLE : 0);
-    if (places.some(({ key }, number) => key !== before[number]?.key)) this.#moved = now;
+    if (areOthers) this.#moved = now;
     const found = places.map((place) => this.#store.best(layer, place.level, place.index));
     const missing = places.flatMap((place, number) => this.#missing(place, found[number]));
     this.#unloaded.set(`${viewer} ${layer}`, joined(missing));
@@ -174,7 +159,7 @@ export class Tiles extends EventTarget {
   #missing(place, tiles) {
     if (!tiles.length && this.#isInFrames(place)) return [];
     const width = tileWidth(place.level);
-    const [start, stop] = [place.index * width, Math.min((place.index + 1) * width, this.#latest())];
+    const [start, stop] = [place.index * width, Math.min((place.index + 1) * width, latestOf(this.#extent))];
     return uncovered(Math.max(start, this.#extent.first), stop, tiles, this.#failures.reason(place.key));
   }
 
@@ -184,7 +169,7 @@ export class Tiles extends EventTarget {
    * @param {string} layer
    */
   release(viewer, layer) {
-    this.#wanted.delete(`${viewer} ${layer}`);
+    this.#wanted.delete(viewer, layer);
     this.#unloaded.delete(`${viewer} ${layer}`);
   }
 
@@ -229,8 +214,8 @@ export class Tiles extends EventTarget {
     const frame = this.#log.add(blocks);
     if (frame.missed) this.#distrust(frame.sequence - 1);
     for (const entry of this.#store.entries()) {
-      this.#extend(entry, frame);
-      this.#close(entry, frame);
+      extendEntry(entry, frame);
+      closeEntry(entry, frame);
     }
     this.#schedule(0);
     this.dispatchEvent(new Event("change"));
@@ -254,59 +239,6 @@ export class Tiles extends EventTarget {
     this.#extent = extent;
   }
 
-  /**
-   * @param {string} layer
-   * @param {number} start
-   * @param {number} stop
-   * @param {number} width
-   * @returns {Place[]}
-   */
-  #places(layer, start, stop, width) {
-    // a line reaches the samples beyond the edges
-    const reach = EXACT_LAYERS.has(layerName(layer)) ? 0 : 2 * this.#info.metrics_interval;
-    const finest = finestLevel(layer, this.#info);
-    const level = Math.min(levelFor(stop - start, width, finest), this.#info.maximum_level);
-    const margin = Math.max(reach, PREFETCH * tileWidth(level));
-    const places = [];
-    const last = tileIndex(Math.min(stop + margin, this.#latest()), level);
-    for (let index = tileIndex(Math.max(start - margin, this.#extent.first), level); index <= last; index++) {
-      const near = (index + 1) * tileWidth(level) > start - reach && index * tileWidth(level) < stop + reach;
-      places.push({ layer, level, index, key: tileKey(layer, level, index), near });
-    }
-    return places;
-  }
-
-  #latest() {
-    const { ended, last } = this.#extent;
-    return ended === null ? Infinity : Math.max(ended, last);
-  }
-
-  /**
-   * @param {Entry} entry
-   * @param {import("./frames.js").Frame} frame
-   */
-  #extend(entry, frame) {
-    appendFrame(entry, frame);
-    if (entry.appended > (isEach(entry.tile.layer) ? MOST_APPENDED_OF_ALL : MOST_APPENDED))
-      entry.stale = true;
-  }
-
-  /**
-   * Closes a tile whose time is over and that has all records up to a frame.
-   * @param {Entry} entry
-   * @param {import("./frames.js").Frame} frame
-   */
-  #close(entry, frame) {
-    const { tile } = entry;
-    if (tile.closed || entry.stale || !isClosed(tile.stop, frame)) return;
-    if (entry.appended > MOST_KEPT) {
-      entry.stale = true;
-    } else {
-      tile.closed = true;
-      entry.version = frame.version;
-    }
-  }
-
   /** Sends requests that are due, before the page draws. */
   sendDue() {
     if (this.#deadline <= performance.now()) this.#pump();
@@ -325,9 +257,8 @@ export class Tiles extends EventTarget {
   #pump() {
     clearTimeout(this.#timer);
     this.#deadline = Infinity;
-    const wanted = [...this.#wanted.values()].flat();
-    const keys = new Set(wanted.map((place) => place.key));
-    for (const [key, controller] of this.#inFlight) if (!keys.has(key)) controller.abort();
+    const wanted = this.#wanted.all;
+    for (const [key, controller] of this.#inFlight) if (!this.#wanted.has(key)) controller.abort();
     const missing = wanted.filter((place) => !this.#store.get(place.key));
     const stale = wanted.filter((place) => this.#store.get(place.key)?.stale);
     const near = missing
@@ -394,17 +325,8 @@ export class Tiles extends EventTarget {
   #build(place) {
     const tile = makeTile(place.layer, place.level, place.index, false, []);
     const { version } = this.#extent;
-    const entry = {
-      tile,
-      key: place.key,
-      bytes: 0,
-      sequence: this.#log.start,
-      version,
-      appended: 0,
-      stale: false,
-    };
-    for (const frame of this.#log.frames) this.#extend(entry, frame);
-    this.#store.put(entry, (key) => this.#isWanted(key));
+    const entry = makeEntry(tile, place.key, { sequence: this.#log.start, version }, this.#log.frames);
+    this.#store.put(entry, (key) => this.#wanted.has(key));
     this.dispatchEvent(new Event("change"));
   }
 
@@ -418,7 +340,7 @@ export class Tiles extends EventTarget {
     try {
       const entry = await this.#download(place, signal, together);
       this.#failures.delete(place.key);
-      this.#store.put(entry, (key) => this.#isWanted(key));
+      this.#store.put(entry, (key) => this.#wanted.has(key));
     } catch (error) {
       if (!controller.signal.aborted) this.#failures.add(place.key, error);
     } finally {
@@ -457,23 +379,9 @@ export class Tiles extends EventTarget {
     if (!extent) throw new Error("the server sent a tile without its extent");
     const closed = isClosed((place.index + 1) * tileWidth(place.level), /** @type {Extent} */ (extent));
     const tile = makeTile(place.layer, place.level, place.index, closed, blocks);
-    /** @type {Entry} */
-    const entry = {
-      tile,
-      key: place.key,
-      bytes,
-      sequence: extent.sequence,
-      version: Math.max(version, extent.version),
-      appended: 0,
-      stale: !closed && extent.sequence < this.#log.start,
-    };
-    for (const frame of this.#log.frames) this.#extend(entry, frame);
-    return entry;
-  }
-
-  /** @param {string} key */
-  #isWanted(key) {
-    for (const places of this.#wanted.values()) if (places.some((place) => place.key === key)) return true;
-    return false;
+    const { sequence } = extent;
+    const stale = !closed && sequence < this.#log.start;
+    const state = { bytes, sequence, version: Math.max(version, extent.version), stale };
+    return makeEntry(tile, place.key, state, this.#log.frames);
   }
 }
