@@ -176,6 +176,15 @@ def test_what_others_computed_is_a_kind_of_its_own_in_the_time_of_the_threads(
     assert sum(time["share"] for time in times.values()) == pytest.approx(1)
 
 
+def test_that_the_other_client_took_threads_that_its_tasks_waited_for_is_a_finding(
+    runs: dict[str, Run],
+) -> None:
+    look_at(runs["ours"])
+    [found] = [one for one in RunFindings.objects.get(run=runs["ours"]).all if one["kind"] == "other-runs"]
+    assert 1.0 < found["thread_seconds"] <= runs["ours"].figures["other_seconds"] * 1.05
+    assert found["wall_seconds"] == pytest.approx(found["thread_seconds"] / 4, abs=0.01)
+
+
 def test_without_the_clients_name_all_tasks_count(runs: dict[str, Run]) -> None:
     """As those of a stock recording, and of a run that was cut by hand."""
     run = runs["ours"]
