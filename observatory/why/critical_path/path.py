@@ -133,7 +133,8 @@ class CriticalPath:
             if state == PROCESSING and after == NONE:
                 found, time = self._on_worker(place, began, time)
             elif state == after == PROCESSING:  # it was stolen when there was room
-                found, time = self._queued(place, worker, began, time)
+                freed = self._ended_before(self._last_on_worker, worker, time)
+                found, time = self._at_scheduler(place, freed, began, time, ThreadKind.NOTHING)
             elif state == PROCESSING:
                 found, time = self._before_this_attempt(place, on, began, time)
             elif state in (QUEUED, NO_WORKER):
@@ -194,13 +195,15 @@ class CriticalPath:
             freed = self._ended_before(self._last, 0, time)
         return self._at_scheduler(place, freed, began, time)
 
-    def _at_scheduler(self, place: int, found: int, began: int, time: int) -> tuple[int, int]:
+    def _at_scheduler(
+        self, place: int, found: int, began: int, time: int, kind: ThreadKind = ThreadKind.SCHEDULER
+    ) -> tuple[int, int]:
         """A task was with the scheduler since `began`, the last part of it after `found` had ended."""
         if found == NONE or self._heard[found] <= began:
-            self._add(ThreadKind.SCHEDULER, began, time, place)
+            self._add(kind, began, time, place)
             return NONE, min(began, time)
         ended = min(int(self._ended[found]), time)
-        self._add(ThreadKind.SCHEDULER, ended, time, place)
+        self._add(kind, ended, time, place)
         return found, ended
 
     def _submitted(self, place: int, time: int, kind: ThreadKind) -> tuple[int, int]:

@@ -22,13 +22,14 @@ from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.why.clients import Clients
 from observatory.why.findings.computations import Computations
 from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
+from observatory.why.findings.first_uses import FirstUse, first_uses
 from observatory.why.findings.samples import Samples, samples_of
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
 from observatory.why.findings.waits import Waits
 from observatory.why.intervals import Integers, Intervals, Numbers
 from observatory.why.reading import read_clients, read_records
 from observatory.why.records import Records
-from observatory.why.thread_times.assignments import stays, unfinished
+from observatory.why.thread_times.assignments import Assignments, stays, unfinished
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 from observatory.wire.departures import DISAPPEARED, LOST
@@ -80,6 +81,11 @@ class Evidence:
     def _accountant(self) -> Accountant:
         return Accountant(self.records)
 
+    @property
+    def sent(self) -> Assignments:
+        """Tasks that waited on the worker that they had been sent to."""
+        return self._accountant.sent
+
     @cached_property
     def time(self) -> ThreadTime:
         return self._accountant.account()
@@ -96,6 +102,10 @@ class Evidence:
     @cached_property
     def computations(self) -> Computations:
         return Computations(self._accountant.computing)
+
+    @cached_property
+    def first_uses(self) -> list[FirstUse]:
+        return first_uses(self.computations)
 
     @cached_property
     def slow_workers(self) -> list[SlowWorker]:

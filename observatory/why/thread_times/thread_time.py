@@ -92,6 +92,10 @@ class Accountant:
         """What `blamed` is about."""
         return self._computing
 
+    @property
+    def sent(self) -> Assignments:
+        return self._sent
+
     def account(self) -> ThreadTime:
         bins = np.linspace(self._records.start, self._records.stop, BINS + 1).astype(np.int64)
         over_time = {kind: np.zeros(BINS) for kind in KINDS}

@@ -212,7 +212,7 @@ def test_a_stolen_task_waited_until_the_thief_had_room() -> None:
     )
     assert path_of(found)[3:7] == [
         ("computing", 10, 30, 2),
-        ("scheduler", 30, 31, 3),
+        ("others", 30, 31, 3),
         ("ready", 31, 32, 3),
         ("computing", 32, 62, 3),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -79,6 +80,22 @@ def test_a_client_is_not_blamed_for_what_workers_compute_without_a_task() -> Non
     [finding] = findings_of_run(simulated, after=4.0)
     assert "a worker computed nevertheless (98 % of a core): methods of actors" in finding["sentence"]
     assert finding["thread_seconds"] == 0
+
+
+def test_first_tasks_of_each_worker_that_take_longer_are_first_uses() -> None:
+    tasks = futures(64, 0.4)
+    # the first eight go to the eight threads
+    seeded = Simulated([replace(task, seconds=3.0 if place < 8 else 0.4) for place, task in enumerate(tasks)])
+    [finding] = seeded.findings()
+    assert finding["kind"] == "first-use"
+    assert_saves(finding, seeded, Simulated(tasks))
+    assert "on each of 4 workers took 3.00 s, later ones 400 ms" in finding["sentence"]
+
+
+def test_long_tasks_at_the_beginning_of_one_worker_are_stragglers() -> None:
+    tasks = futures(64, 0.4)
+    seeded = Simulated([replace(task, seconds=9.0 if place < 2 else 0.4) for place, task in enumerate(tasks)])
+    first(seeded.findings(), "stragglers")
 
 
 def test_tasks_that_wait_for_a_lock_are_told_its_name() -> None:

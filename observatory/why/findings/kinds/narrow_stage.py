@@ -9,10 +9,10 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.intervals import Intervals, Numbers
+from observatory.why.intervals import Integers, Intervals, Numbers, joined
 from observatory.why.thread_times.kinds import ThreadKind
 
-MOST_SHARE = 0.5
+MOST_SHARE = 0.4
 """of the threads, that are in use in a narrow stage"""
 GAP, SHORTEST = 200_000, 500_000
 """microseconds: between two parts of a stage; of a stage"""
@@ -58,15 +58,26 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _stages(evidence: Evidence) -> Intervals:
-    """The parts of the window in which few threads were in use and others waited for them."""
+    """The parts of the window in which there was work for few threads, and others waited for them."""
     in_use, idle = evidence.waits.in_use, evidence.waits.taken[ThreadKind.OTHERS]
     if len(in_use.edges) < 2:
         return Intervals.none()
     threads = sum(steps.values for steps in evidence.waits.taken.values())
-    is_narrow = (idle.values > 0) & (in_use.values > 0) & (in_use.values <= MOST_SHARE * threads)
+    # tasks that wait for a busy worker could have run on others
+    work = np.maximum(in_use.values, _tasks(evidence, in_use.edges))
+    is_narrow = (idle.values > 0) & (in_use.values > 0) & (work <= MOST_SHARE * threads)
     parts = Intervals(in_use.edges[:-1][is_narrow], in_use.edges[1:][is_narrow])
     stages = parts.joined(GAP)
     return stages.where(stages.stop - stages.start >= SHORTEST)
+
+
+def _tasks(evidence: Evidence, edges: Integers) -> Numbers:
+    """How many tasks computed or waited on their worker, at most, from each edge to the next."""
+    times = joined([evidence.computations.spans.times, evidence.sent.waits])
+    every = np.unique(np.concatenate([edges, times.start, times.stop]))
+    counts = times.counts(every)
+    begins = np.searchsorted(every, edges)
+    return np.asarray(np.maximum.reduceat(counts, begins[:-1]), np.float64)
 
 
 def _overlaps(times: Intervals, stages: Intervals) -> Numbers:

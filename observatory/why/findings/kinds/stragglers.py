@@ -27,9 +27,13 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     on_slow = np.zeros(len(found.spans), np.bool_)
     for slow in evidence.slow_workers:
         on_slow |= np.isin(found.spans.worker, slow.workers)
+    is_first_use = np.zeros(len(found.spans), np.bool_)
+    for use in evidence.first_uses:
+        is_first_use[use.rows] = True
     is_long = (
         found.finished
         & ~on_slow
+        & ~is_first_use
         & (found.durations >= np.maximum(RATIO * usual, usual + LEAST_EXCESS))
         & (found.durations > np.nan_to_num(found.longest_usual, nan=np.inf))
     )

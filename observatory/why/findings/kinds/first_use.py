@@ -1,0 +1,54 @@
+"""First tasks on each worker that took longer: imports, connections, compilation, caches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration
+from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.first_uses import FirstUse
+from observatory.why.intervals import Intervals
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for each prefix whose first tasks took longer."""
+    for use in evidence.first_uses:
+        finding = _finding(evidence, use)
+        if evidence.is_worth(finding.cost):
+            yield finding
+
+
+def _finding(evidence: Evidence, use: FirstUse) -> Finding:
+    found = evidence.computations
+    times = found.spans.times.where(use.rows)
+    waited = evidence.waits.waited_for(Intervals(times.start + round(use.usual * 1e6), times.stop))
+    seconds = found.durations[use.rows] - use.usual + waited
+    typical = float(np.median(found.durations[use.rows]))
+    return Finding(
+        f"The first tasks of {evidence.prefix(use.prefix)} on each of {counted(len(use.workers), 'worker')} "
+        f"took {format_duration(typical)}, later ones {format_duration(use.usual)}: something is set up when "
+        f"it is used first.",
+        evidence.cost(float(seconds.sum())),
+        facts(
+            ("first tasks that took longer", f"{len(use.rows):,}"),
+            ("tasks of the prefix", f"{found.counts[use.prefix]:,}"),
+            ("idle threads waited", format_duration(float(waited.sum()))),
+        ),
+        (evidence.moment("the first begins", float(times.start.min()) / 1e6),),
+        evidence.tasks(use.rows[np.argsort(-seconds, kind="stable")][:10]),
+        use.workers,
+        (use.prefix,),
+    )
+
+
+KIND = FindingKind(
+    title="first uses on each worker",
+    advice="Set it up before tasks need it: import in a worker plugin or by `--preload`, open connections "
+    "and load models once a worker, and keep compiled code and caches on disk. The tab Profile has what they "
+    "did.",
+    documentation="https://distributed.dask.org/en/stable/plugins.html#worker-plugins",
+    find=find,
+)
