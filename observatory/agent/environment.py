@@ -16,7 +16,7 @@ import psutil
 from dask import config
 
 from observatory.agent.container import container_memory_limit
-from observatory.agent.release.record import release_of_process
+from observatory.agent.release.release_facts import release_of_process
 from observatory.agent.worker.labels import labels_of_process
 
 PACKAGES = (

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from observatory.clusters.deletion.amounts import Amount
-from observatory.clusters.deletion.kind import Belongings, Told, register_belongings
+from observatory.clusters.deletion.kind import Belongings, ReportProgress, register_belongings
 from observatory.clusters.models import Cluster
 from observatory.collect.quarantine.folder import files_of, remove
 
@@ -22,7 +22,7 @@ class QuarantinedBatches(Belongings):
         size = sum(path.stat().st_size for path in found)
         return [_amount(len(found), size)]
 
-    def remove(self, number: int, told: Told) -> list[Amount]:
+    def remove(self, number: int, report_progress: ReportProgress) -> list[Amount]:
         found = files_of({number})
         return [_amount(len(found), sum(map(remove, found)))]
 

@@ -52,13 +52,13 @@ def facts(connection: psycopg.Connection, run: Run, window: RunWindow) -> Facts:
         found["run", "user"] = run.user
     scheduler = scheduler_detail(connection, window.cluster, window.stop)
     client = client_detail(connection, window.cluster, window.stop)
-    told = {
+    facts_of = {
         "client": _of_software(facts_of_process(client)),
         "scheduler": _of_software(facts_of_scheduler(scheduler)),
         "workers": {key: value for key, value in found.items() if key[0] in SOFTWARE},
     }
-    for key in {key for facts in told.values() for key in facts}:
-        found[key] = _by_process({process: facts[key] for process, facts in told.items() if key in facts})
+    for key in {key for facts in facts_of.values() for key in facts}:
+        found[key] = _by_process({process: facts[key] for process, facts in facts_of.items() if key in facts})
     return found
 
 

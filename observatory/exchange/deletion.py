@@ -10,7 +10,7 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
 from observatory.clusters.deletion.amounts import Amount
-from observatory.clusters.deletion.kind import Belongings, Told, register_belongings
+from observatory.clusters.deletion.kind import Belongings, ReportProgress, register_belongings
 from observatory.exchange.jobs import folder
 from observatory.exchange.models import Job
 
@@ -23,7 +23,7 @@ class JobFiles(Belongings):
     def amounts(self, rows: QuerySet[Any], seconds: float) -> list[Amount]:
         return [_amount(number) for number in rows.values_list("pk", flat=True).iterator()]
 
-    def remove(self, number: int, told: Told) -> list[Amount]:
+    def remove(self, number: int, report_progress: ReportProgress) -> list[Amount]:
         amount = _amount(number)
         folder.remove(number)
         return [amount]

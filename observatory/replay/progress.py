@@ -219,11 +219,11 @@ def _finished_in_window(
                 counts[state] += max(0, count)
     if not mixed:
         return counts
-    told = store.finished_since(
+    finished = store.finished_since(
         connection, scope.cluster.pk, before.at, now.at, [prefix for prefix, _ in mixed]
     )
     for prefix, grown in mixed:
-        for state, count in (grown if told is None else told[prefix]).items():
+        for state, count in (grown if finished is None else finished[prefix]).items():
             if state in counts:
                 counts[state] += max(0, count)
     return counts

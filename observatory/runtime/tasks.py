@@ -12,7 +12,7 @@ from django.conf import settings
 from observatory.base import redis_server
 from observatory.base.memory import prepare_for_hours
 from observatory.runtime.beat_thread import start_beat
-from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.waiting_workers import end_waits
 
 

@@ -23,7 +23,7 @@ DEEPEST = 3
 """Objects in one another."""
 MAXIMUM_READ = 1_000
 """Values of a heartbeat that are looked at."""
-MAXIMUM_TOLD = 5
+MAXIMUM_REPORTED = 5
 """Messages of a cluster."""
 OF_DASK = frozenset(
     {
@@ -43,12 +43,12 @@ OF_OBSERVATORY = "observatory_"
 class CustomMetrics:
     """Reads the heartbeats of a cluster's workers, which aren't trusted."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        """`tell` is called with what isn't recorded."""
-        self._tell = tell
+    def __init__(self, report: Callable[[str], None]) -> None:
+        """`report` is called with what isn't recorded."""
+        self._report = report
         self._names: defaultdict[str, set[str]] = defaultdict(set)
         """The recorded names of each worker."""
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def read(self, worker: str, metrics: Mapping[Any, Any]) -> dict[str, float]:
         """The numbers of a worker's heartbeat, by name."""
@@ -56,11 +56,11 @@ class CustomMetrics:
         for name, value in _values(metrics):
             number = _number(value)
             if number is None:
-                self._tell_once(f"“{name}” of the workers' own metrics is no finite number")
+                self._report_once(f"“{name}” of the workers' own metrics is no finite number")
             elif self._admits(worker, name):
                 values.setdefault(name, number)
             else:
-                self._tell_once(f"workers have more than {MAXIMUM} metrics of their own")
+                self._report_once(f"workers have more than {MAXIMUM} metrics of their own")
         return values
 
     def forget(self, worker: str) -> None:
@@ -73,10 +73,10 @@ class CustomMetrics:
             names.add(name)
         return name in names
 
-    def _tell_once(self, message: str) -> None:
-        if message not in self._told and len(self._told) < MAXIMUM_TOLD:
-            self._told.add(message)
-            self._tell(message)
+    def _report_once(self, message: str) -> None:
+        if message not in self._reported and len(self._reported) < MAXIMUM_REPORTED:
+            self._reported.add(message)
+            self._report(message)
 
 
 def _values(metrics: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:

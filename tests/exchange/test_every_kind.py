@@ -22,7 +22,7 @@ from observatory.exchange.imports.destination import Destination
 from observatory.exchange.imports.import_file import import_file
 from observatory.runs.models import Run
 from observatory.runs.sharing.scopes import scope_of_run
-from observatory.store.queries.records import record_kinds
+from observatory.store.queries.named_records import record_kinds
 from observatory.wire.kinds import stored_kinds
 from tests.exchange.files import export
 from tests.support.projects import World

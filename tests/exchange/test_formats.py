@@ -19,7 +19,7 @@ import pytest
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.formats.base import Cancelled
 from observatory.replay.scope import Scope, Section
-from observatory.store.queries.records import record_kinds
+from observatory.store.queries.named_records import record_kinds
 from observatory.wire.records import Action
 from tests.support.observed_cluster import FORMULA, HOSTILE, Observed
 

@@ -16,8 +16,8 @@ from redis import Redis
 from observatory import __version__
 from observatory.base.redis_server import RedisServer
 from observatory.clusters.models import Project, Target
-from observatory.collect.collector.heartbeat import HEARTBEAT
-from observatory.runtime.health import heartbeats as beats
+from observatory.collect.collector.collector_heartbeat import HEARTBEAT
+from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health import processes
 from observatory.runtime.health.checks import CheckResult, run_checks
 from tests.runtime.machine import manage

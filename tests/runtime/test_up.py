@@ -19,7 +19,7 @@ import redis
 
 from observatory.base.environment import run_dir
 from observatory.runtime.embedded.account import service_account
-from observatory.runtime.health.heartbeats import BEAT
+from observatory.runtime.health.process_heartbeats import BEAT
 from tests.runtime.machine import (
     METRICS,
     Machine,

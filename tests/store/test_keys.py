@@ -18,7 +18,7 @@ from observatory.replay.task_history import task_history
 from observatory.store import texts
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import records_of_block
-from observatory.store.ingest.batches.records import Keys
+from observatory.store.ingest.batches.record_columns import Keys
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import (
     CACHED_KEYS,

@@ -11,7 +11,7 @@ from channels.layers import get_channel_layer
 from django.test import override_settings
 
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.batches.records import Coded
+from observatory.store.ingest.batches.record_columns import Coded
 from observatory.store.ingest.publishing.committed import LiveSamples
 from observatory.store.ingest.publishing.publication import LOST, frames, publish, publish_sync, rates
 from observatory.store.ingest.writer import Writer

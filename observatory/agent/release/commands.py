@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from observatory.agent.release.configuration_file import SECTIONS, Release, read_release
-from observatory.agent.release.record import leaves, record_of
+from observatory.agent.release.release_facts import leaves, record_of
 from observatory.agent.release.starting import arguments_of, environment_of, overridden_variables
 
 NOT_FOUND = 127

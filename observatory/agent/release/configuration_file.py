@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from observatory.agent.release.record import leaves
+from observatory.agent.release.release_facts import leaves
 from observatory.agent.release.schemas import Problem, check
 from observatory.agent.release.yaml_file import UnreadableError, read_yaml
 

@@ -8,7 +8,7 @@ from typing import Any
 from dask import config
 
 from observatory.agent.release.configuration_file import Release
-from observatory.agent.release.record import VARIABLE, leaves, record_of
+from observatory.agent.release.release_facts import VARIABLE, leaves, record_of
 from observatory.agent.release.schemas import canonical
 
 PREFIX = "DASK_"

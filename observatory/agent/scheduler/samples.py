@@ -60,7 +60,7 @@ class Sampler:
         self._shuffles = Shuffles(scheduler, buffer)
         self._prefixes = NamedPrefixes()
         self._event = buffer.appender("event")
-        self._custom = CustomMetrics(lambda message: self._tell(METRICS_IGNORED, message))
+        self._custom = CustomMetrics(lambda message: self._report_message(METRICS_IGNORED, message))
         self._fine_performance = FinePerformance(scheduler, buffer, self._add_counter, self._prefixes.name_of)
         self._bandwidth = Bandwidth(self._add)
         self._semaphores = Semaphores(scheduler, self._add)
@@ -86,7 +86,7 @@ class Sampler:
         self.states: defaultdict[str, int] = defaultdict(int, dict.fromkeys(STATES, 0))
         """Number of tasks by state, updated by the plugin's `transition` hook."""
         self.failures = 0
-        self._told = False
+        self._reported_sum = False
         """Whether an event says that metrics of prefixes are summed."""
 
     def start(self) -> None:
@@ -280,11 +280,11 @@ class Sampler:
         for (name, entered), count in counts.items():
             labels = {"task_prefix_name": name, "state": entered}
             self._add(now, "dask_scheduler_prefix_state_totals_total", count, labels, type=COUNTER)
-        if self._prefixes.message and not self._told:
-            self._told = True
-            self._tell(PREFIXES_SUMMED, self._prefixes.message)
+        if self._prefixes.message and not self._reported_sum:
+            self._reported_sum = True
+            self._report_message(PREFIXES_SUMMED, self._prefixes.message)
 
-    def _tell(self, kind: str, message: str) -> None:
+    def _report_message(self, kind: str, message: str) -> None:
         """Records what is missing."""
         self._event((time(), kind, "", json.dumps({"message": message})))
 

@@ -25,10 +25,10 @@ logger = logging.getLogger("distributed.observatory.labels")
 
 def labels_of_process() -> dict[str, str]:
     """The labels by name. What can't be a label is left out, and logged in one line."""
-    told = os.environ.get(VARIABLE) or config.get(SETTING, None)
+    given = os.environ.get(VARIABLE) or config.get(SETTING, None)
     found: dict[str, str] = {}
     wrong = []
-    for name, value in _pairs(told):
+    for name, value in _pairs(given):
         label, text = name.strip(), value.strip()
         fits = 0 < len(label) <= LONGEST_NAME and 0 < len(text) <= LONGEST_VALUE
         if fits and label not in RESERVED and (label + text).isprintable():
@@ -48,11 +48,11 @@ def labels_of_process() -> dict[str, str]:
     return dict(islice(found.items(), MOST_LABELS))
 
 
-def _pairs(told: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(told, Mapping):
-        for name, value in told.items():
+def _pairs(given: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(given, Mapping):
+        for name, value in given.items():
             yield str(name), str(value) if isinstance(value, (str, int, float)) else ""
-    elif told:
-        for part in filter(str.strip, str(told).split(",")):
+    elif given:
+        for part in filter(str.strip, str(given).split(",")):
             name, _, value = part.partition("=")
             yield name, value

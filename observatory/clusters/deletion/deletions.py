@@ -17,7 +17,7 @@ from django.utils.timezone import now
 
 from observatory.clusters.deletion import kind as registry
 from observatory.clusters.deletion.amounts import Amount, from_json, of_rows, summed, to_json
-from observatory.clusters.deletion.kind import Deletable, Told
+from observatory.clusters.deletion.kind import Deletable, ReportProgress
 from observatory.clusters.deletion.models import OPEN, Deletion
 from observatory.clusters.deletion.preview import rows_with
 
@@ -76,14 +76,14 @@ def visible_deletions(user: User) -> QuerySet[Deletion]:
     return Deletion.objects.all() if is_all else Deletion.objects.filter(asked_by=user)
 
 
-def perform(deletion: Deletion, told: Told = lambda share: None) -> None:
-    """Deletes what the deletion is of, in pieces, and notes what it was. `told` gets the share that is done.
+def perform(deletion: Deletion, report_progress: ReportProgress = lambda share: None) -> None:
+    """Deletes what the deletion is of, in pieces, and notes what it was. `report_progress` gets the share.
 
     Whoever calls it holds the deletion's lock.
     """
     Deletion.objects.filter(pk=deletion.pk).update(state=Deletion.State.RUNNING)
     kind = registry.kinds()[deletion.kind]
-    record = _Record(deletion, told)
+    record = _Record(deletion, report_progress)
     subject = kind.model._base_manager.filter(pk=deletion.subject).first()
     if subject is not None:
         kind.stop(subject)
@@ -131,9 +131,9 @@ def _delete(model: type[Model], numbers: list[Any]) -> list[Amount]:
 class _Record:
     """Notes progress and amounts in the deletion's row, at most twice a second."""
 
-    def __init__(self, deletion: Deletion, told: Told) -> None:
+    def __init__(self, deletion: Deletion, report_progress: ReportProgress) -> None:
         self.total = 0
-        self._deletion, self._told = deletion, told
+        self._deletion, self._report_progress = deletion, report_progress
         self._amounts = from_json(deletion.amounts)
         self._done = 0.0
         self._noted = 0.0
@@ -155,12 +155,12 @@ class _Record:
             amounts=to_json(self._amounts),
             name="" if is_person else self._deletion.name,
         )
-        self._told(1.0)
+        self._report_progress(1.0)
 
     def _note(self, done: float) -> None:
         if time.monotonic() - self._noted < SECONDS_BETWEEN:
             return
         share = min(done / self.total, 1.0) if self.total else 0.0
         Deletion.objects.filter(pk=self._deletion.pk).update(progress=share, amounts=to_json(self._amounts))
-        self._told(share)
+        self._report_progress(share)
         self._noted = time.monotonic()

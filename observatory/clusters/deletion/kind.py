@@ -17,7 +17,7 @@ from django.utils.module_loading import autodiscover_modules
 from observatory.clusters.deletion.amounts import Amount
 from observatory.clusters.deletion.owned import Rows
 
-Told = Callable[[float], None]
+ReportProgress = Callable[[float], None]
 """is called with the share that is done, from 0 to 1"""
 
 
@@ -75,7 +75,7 @@ class Belongings:
         """What the rows have. Amounts that would take longer than `seconds` to count are at least so many."""
         raise NotImplementedError
 
-    def remove(self, number: int, told: Told) -> list[Amount]:
+    def remove(self, number: int, report_progress: ReportProgress) -> list[Amount]:
         """Removes what the row has. Nothing is left to remove when it is called again."""
         raise NotImplementedError
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import records_of_block
-from observatory.store.ingest.batches.records import Array, Records, joined, records_of_rows
+from observatory.store.ingest.batches.record_columns import Array, Records, joined, records_of_rows
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import dropped_detail
 from observatory.wire.event_kinds import EVENT_KINDS, RECORDS_DROPPED

@@ -34,7 +34,7 @@ from observatory.store.block_size import json_containers, stored_characters
 from observatory.store.connection import database_error
 from observatory.store.ingest.agents import AgentRefused
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.batches.records import Records, joined, records_of_rows
+from observatory.store.ingest.batches.record_columns import Records, joined, records_of_rows
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.refused_rows import is_caused_by_data, set_aside

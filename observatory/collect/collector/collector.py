@@ -23,9 +23,9 @@ from observatory.clusters.models import Target
 from observatory.collect.collector import registry
 from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.claims import Claims
+from observatory.collect.collector.collector_heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_at_once, run_in_django_thread
-from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.lease import RENEWAL, Availability, Leases
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher

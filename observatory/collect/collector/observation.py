@@ -15,9 +15,9 @@ from observatory.collect.collector.writing.slowdown import Period
 from observatory.collect.http.exposition import Page, Parser
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
-from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Counts, Identity
 from observatory.collect.scheduler.prefix_series import PrefixSeries, Sample
+from observatory.collect.scheduler.worker_heartbeats import Heartbeats
 from observatory.collect.stream.beginning import Beginning
 from observatory.collect.stream.stolen_stream import StolenStreamDetector
 from observatory.collect.workers.membership import Membership, Record
@@ -65,7 +65,7 @@ class Observation:
         self.clock = clock
         self.series_limit = limit
         self.membership = Membership(self._member)
-        self.heartbeats = Heartbeats(self.sample, self.membership.process_of, self._tell_ignored)
+        self.heartbeats = Heartbeats(self.sample, self.membership.process_of, self._record_ignored)
         self.scheduler_process = OF_SCHEDULER
         """The process of the scheduler, as workers that share it name theirs."""
         self.stolen_stream = StolenStreamDetector()
@@ -74,7 +74,7 @@ class Observation:
         self.suspicious: float | None = None
         self.process_start: float | None = None
         self.prefix_series = PrefixSeries(())
-        self.told: set[str] = set()
+        self.recorded_messages: set[str] = set()
         """Messages of events of which one is enough."""
         self.beginning: Beginning | None = None
         """Of a cluster that was not observed before."""
@@ -153,14 +153,14 @@ class Observation:
             self.outbox.add_sample(series, time, value)
             return
         for message in self.series_limit.messages.values():
-            self._tell_once("series-refused", time, message)
+            self._record_once("series-refused", time, message)
 
-    def _tell_ignored(self, message: str) -> None:
+    def _record_ignored(self, message: str) -> None:
         self.event(METRICS_IGNORED, self.clock.now(), message)
 
-    def _tell_once(self, kind: str, time: float, message: str) -> None:
-        if message not in self.told:
-            self.told.add(message)
+    def _record_once(self, kind: str, time: float, message: str) -> None:
+        if message not in self.recorded_messages:
+            self.recorded_messages.add(message)
             self.event(kind, time, message)
 
     def _member(self, record: Record) -> None:
@@ -278,7 +278,7 @@ class Observation:
         self.series_limit.keep_prefixes(series for series, _, _ in samples)
         self._samples(samples, now, lambda metric: not metric.startswith(OF_WORKER))
         if message := self.prefix_series.names.message:
-            self._tell_once(PREFIXES_SUMMED, now, message)
+            self._record_once(PREFIXES_SUMMED, now, message)
         self.heartbeats.add_scheduler_metrics(_values(page), now)
         totals = totals_of(page)
         self.process_start = totals.process_start or self.process_start

@@ -71,13 +71,13 @@ async def ask(discovery: Discovery) -> Answer:
     except (DiscoveryError, FetchError) as error:
         reason = f"The list cannot be had: {error}."
     logger.info("discovery %s, %s: %s", discovery.pk, discovery.address[:200], reason)
-    return failed(reason, reason if _may_tell(discovery, kind) else NO_ANSWER)
+    return failed(reason, reason if _may_show(discovery, kind) else NO_ANSWER)
 
 
-def failed(reason: str, told: str = "") -> Answer:
-    return Answer(error=told or reason, reason=reason)
+def failed(reason: str, shown: str = "") -> Answer:
+    return Answer(error=shown or reason, reason=reason)
 
 
-def _may_tell(discovery: Discovery, kind: DiscoveryKind) -> bool:
+def _may_show(discovery: Discovery, kind: DiscoveryKind) -> bool:
     """Whether people may read why it failed. Until it answers they may not: it could scan a network."""
     return discovery.answered is not None or bool(kind.why_superuser(discovery.address))

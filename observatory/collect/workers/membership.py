@@ -74,7 +74,7 @@ class Departure:
     """Monotonic."""
     is_logged: bool | None = None
     """Whether the scheduler's log has it; None before the log was read."""
-    told: Reason | None = None
+    logged_reason: Reason | None = None
     """What the log says."""
     sign: Reason | None = None
     """What other signs say."""
@@ -250,7 +250,7 @@ class Membership:
                 if removal.time <= departure.time + LATER
             ]
             departure.is_logged = bool(logged)
-            departure.told = logged[-1].reason if logged else None
+            departure.logged_reason = logged[-1].reason if logged else None
             self._settle_if_known(departure)
 
     def suspicious(self, requested: float) -> None:
@@ -277,7 +277,7 @@ class Membership:
 
     def _explained(self, departure: Departure) -> Reason | None:
         """The reason in the scheduler's log, if it has one that explains the departure."""
-        return departure.told if departure.told is not BROKEN else None
+        return departure.logged_reason if departure.logged_reason is not BROKEN else None
 
     def _settle_if_known(self, departure: Departure) -> bool:
         known = self._explained(departure) or (departure.sign if self._is_read(departure) else None)

@@ -7,7 +7,7 @@ from typing import IO
 
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.formats.csv_lines import csv_lines
-from observatory.exchange.records.records import Reader, Shown, write_zip
+from observatory.exchange.records.exported_records import Reader, Shown, write_zip
 from observatory.replay.scope import Scope
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import IO
 
 from observatory.exchange.formats.base import Progress
-from observatory.exchange.records.records import write_zip
+from observatory.exchange.records.exported_records import write_zip
 from observatory.replay.scope import Scope
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from observatory.exchange.formats.base import Progress
-from observatory.exchange.records.records import Reader, Shown
+from observatory.exchange.records.exported_records import Reader, Shown
 from observatory.wire.columns import ValueType
 
 TYPES = {

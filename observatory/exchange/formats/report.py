@@ -22,7 +22,7 @@ from observatory.alerts.web.timelines import alerts_of
 from observatory.exchange.formats.report_instants import instants_of, largest_results, states_and_figures
 from observatory.exchange.formats.report_schemas import schema_of
 from observatory.exchange.formats.report_spans import pack_spans
-from observatory.exchange.records.records import part_of
+from observatory.exchange.records.exported_records import part_of
 from observatory.replay.answers.shared_fields import shown
 from observatory.replay.cluster_info import cluster_info, lanes
 from observatory.replay.lineage import stolen_tasks

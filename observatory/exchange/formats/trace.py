@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import IO, Any
 
 from observatory.exchange.formats.base import Progress
-from observatory.exchange.records.records import Reader, Shown, part_of, reader
+from observatory.exchange.records.exported_records import Reader, Shown, part_of, reader
 from observatory.replay.scope import Scope
-from observatory.store.queries.records import Wanted, record_kinds
+from observatory.store.queries.named_records import Wanted, record_kinds
 from observatory.store.times import from_microseconds, to_microseconds
 
 Event = dict[str, Any]

@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from ninja.errors import HttpError
 
-from observatory.exchange.records.records import Shown, shown, shown_kind
+from observatory.exchange.records.exported_records import Shown, shown, shown_kind
 from observatory.replay.scope import Scope
 from observatory.runs.access import get_run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
-from observatory.store.queries.records import Mark, Row, Wanted, page
+from observatory.store.queries.named_records import Mark, Row, Wanted, page
 from observatory.store.times import MAXIMUM_TIME, from_microseconds, to_microseconds
 from observatory.wire.blocks import Column, encode, number_column, text_column
 from observatory.wire.columns import ValueType

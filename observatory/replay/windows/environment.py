@@ -55,7 +55,7 @@ def environment_of(connection: psycopg.Connection, scope: Scope, after: int, bef
         )
     )
     keys = sorted({*values, *schedulers, *clients})
-    told = {
+    reporting = {
         is_all: {worker.id for worker in workers if is_all or is_described(worker.detail)}
         for is_all in (True, False)
     }
@@ -64,7 +64,7 @@ def environment_of(connection: psycopg.Connection, scope: Scope, after: int, bef
         "workers": len(workers),
         "is_hidden": scope.is_public,
         "facts": [
-            _fact(key, values[key], schedulers.get(key), clients.get(key), told[is_resource(key)])
+            _fact(key, values[key], schedulers.get(key), clients.get(key), reporting[is_resource(key)])
             for key in shown
         ],
     }
@@ -79,15 +79,15 @@ def _fact(
     values: dict[str, list[int]],
     scheduler: str | None,
     client: str | None,
-    told: set[int],
+    reporting: set[int],
 ) -> Item:
     """Return a fact with the workers of each value, the most frequent value first.
 
-    `told`: the workers that would have told it.
+    `reporting`: the workers that would have reported it.
     """
     ordered = sorted(values.items(), key=lambda item: (-len(item[1]), item[0]))
     kind, name = key
-    lacking = told.difference(*values.values())
+    lacking = reporting.difference(*values.values())
     others = {one for one in (scheduler, client) if one is not None} if kind in SOFTWARE else set()
     known = {*values, *others}
     return {

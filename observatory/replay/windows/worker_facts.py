@@ -66,16 +66,16 @@ def facts_of_process(detail: Mapping[str, Any]) -> Iterator[Fact]:
 
 def facts_of_scheduler(detail: Mapping[str, Any]) -> Iterator[Fact]:
     """Yield the facts in what the scheduler's agent told; older ones told the versions of Dask alone."""
-    told = detail.get("versions")
-    versions = told if isinstance(told, Mapping) else {}
+    reported = detail.get("versions")
+    versions = reported if isinstance(reported, Mapping) else {}
     of_dask = {name: detail[name] for name in ("dask", "distributed") if name in detail}
     return facts_of_process({**detail, "versions": {**of_dask, **versions}})
 
 
 def facts_of_release(detail: Mapping[str, Any]) -> Iterator[Fact]:
     """Yield what a process that was started with a release told of it; an older agent tells nothing."""
-    told = detail.get("release")
-    release: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    reported = detail.get("release")
+    release: Mapping[str, Any] = reported if isinstance(reported, Mapping) else {}
     for part, label in RELEASE.items():
         if text := _as_text(release.get(part)):
             yield "release", label, text

@@ -212,7 +212,7 @@ def _is_end_unseen(connection: psycopg.Connection, cluster: Cluster) -> bool:
     if cluster.ended is None or cluster.end_reason == PLAIN_CLOSE or agent_since(connection, cluster.pk):
         return False
     stale = timedelta(seconds=STALE * max(1.0, cluster.identity_interval))
-    last = _last_told(connection, cluster, cluster.ended + stale)
+    last = _last_reported(connection, cluster, cluster.ended + stale)
     counts = last_samples(connection, cluster.pk, TASKS, to_microseconds(last), 2 * stale.total_seconds())
     asked = max((count.time for count in counts), default=cluster.started)
     unfinished = sum(count.value for count in counts if count.labels.get("state") in UNFINISHED_STATES)
@@ -220,7 +220,7 @@ def _is_end_unseen(connection: psycopg.Connection, cluster: Cluster) -> bool:
     return is_submitted or computed < unfinished
 
 
-def _last_told(connection: psycopg.Connection, cluster: Cluster, end: datetime) -> datetime:
+def _last_reported(connection: psycopg.Connection, cluster: Cluster, end: datetime) -> datetime:
     """Return until when the recording tells which tasks failed.
 
     The scheduler forgets the tasks of a client that leaves: counts after that don't have its failures. Its

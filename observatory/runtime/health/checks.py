@@ -26,7 +26,7 @@ from observatory.clusters.models import Target
 from observatory.clusters.status import TAKEN_STREAMS
 from observatory.clusters.tokens import ingest_refusals
 from observatory.collect.quarantine.folder import files, folder
-from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health.celery_ping import ping
 from observatory.store.connection import connect
 from observatory.store.engines import choose

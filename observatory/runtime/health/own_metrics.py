@@ -22,7 +22,7 @@ from observatory import __version__
 from observatory.alerts.evaluation import health
 from observatory.base import redis_server
 from observatory.collect.agents.metrics import ingested_rows
-from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health.agent_metrics import agent_metrics
 from observatory.runtime.health.checks import quarantined_batches, ready
 from observatory.store.connection import connect

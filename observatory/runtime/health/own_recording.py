@@ -15,7 +15,7 @@ from observatory.base import redis_server
 from observatory.clusters.models import Cluster
 from observatory.clusters.own_cluster import own_cluster
 from observatory.clusters.tokens import ingest_refusals
-from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health import process_heartbeats as beats
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Sample, Series
@@ -57,8 +57,8 @@ def _celery() -> Iterator[tuple[Series, float]]:
 def _refused_agents() -> Iterator[tuple[Series, float]]:
     """Without those that a silent cluster of their project has an alert for."""
     silent = Cluster.objects.filter(ended=None, agent_silent__isnull=False)
-    told = Q(token__project__in=silent.values("project"))
-    for refusal in ingest_refusals.current().exclude(told):
+    known = Q(token__project__in=silent.values("project"))
+    for refusal in ingest_refusals.current().exclude(known):
         token = refusal.token
         labels = {
             "reason": refusal.reason,

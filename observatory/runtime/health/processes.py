@@ -13,7 +13,7 @@ import redis
 from celery.exceptions import OperationalError as BrokerError
 
 from observatory.base import redis_server
-from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health.celery_ping import ping
 
 PING_TIMEOUT = 5.0

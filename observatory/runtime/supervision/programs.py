@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from observatory.runtime.demo import READY
 from observatory.runtime.embedded.data_folder import DataFolder
-from observatory.runtime.health import heartbeats as beats
+from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.supervision import management
 from observatory.runtime.supervision.options import Options
 from observatory.runtime.supervision.program import Program, Stage

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.batches.records import Array, Coded
+from observatory.store.ingest.batches.record_columns import Array, Coded
 from observatory.store.times import EPOCH_2000
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)

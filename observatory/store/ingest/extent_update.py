@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.batches.records import Times
+from observatory.store.ingest.batches.record_columns import Times
 from observatory.store.ingest.batches.validated import ValidatedBatch
 from observatory.store.maintenance.keyframes import drop_keyframes
 from observatory.store.maintenance.result_keyframes import drop_result_keyframes

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.batches.records import Coded, Records
+from observatory.store.ingest.batches.record_columns import Coded, Records
 from observatory.store.ingest.interning.lifetimes import Lane, Workers, all_alive
 from observatory.store.ingest.interning.names import Names
 from observatory.store.ingest.interning.series import SeriesTable

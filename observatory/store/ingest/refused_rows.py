@@ -15,7 +15,7 @@ import psycopg
 
 from observatory.store.connection import database_error
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.batches.records import Times, joined, records_of_rows
+from observatory.store.ingest.batches.record_columns import Times, joined, records_of_rows
 from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.event_kinds import RECORDS_DROPPED
 from observatory.wire.kinds import KINDS

@@ -19,7 +19,7 @@ from observatory.store.free_space import require_free_space
 from observatory.store.ingest import extent_update
 from observatory.store.ingest.agents import LOCK, delete_scraped, registered, registration
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.batches.records import Records
+from observatory.store.ingest.batches.record_columns import Records
 from observatory.store.ingest.batches.validated import ValidatedBatch, validate
 from observatory.store.ingest.copying import copying
 from observatory.store.ingest.extent_update import (

@@ -79,10 +79,12 @@ def apply_retention(
         return RetentionResult(dropped, deleted)
 
 
-def delete_cluster(cluster_id: int, told: Callable[[float], None] = lambda share: None) -> ClusterRows:
+def delete_cluster(
+    cluster_id: int, report_progress: Callable[[float], None] = lambda share: None
+) -> ClusterRows:
     """Delete everything stored of a cluster; returns what that was.
 
-    `told` is called with the share that is done, and may raise: what is deleted stays deleted.
+    `report_progress` is called with the share that is done, and may raise: what is deleted stays deleted.
     """
     with connect() as connection:
         engine = choose(connection)
@@ -90,7 +92,7 @@ def delete_cluster(cluster_id: int, told: Callable[[float], None] = lambda share
         row = connection.execute(query, [cluster_id]).fetchone()
         records = 0
         if row:
-            records += _delete_before(connection, engine, cluster_id, row[1] + STEP, told=told)
+            records += _delete_before(connection, engine, cluster_id, row[1] + STEP, (), report_progress)
         with connection.transaction():
             # includes what a writer added meanwhile; the lock on the extent keeps writers out
             row = connection.execute(f"{query} FOR UPDATE", [cluster_id]).fetchone()
@@ -112,14 +114,14 @@ def _delete_before(
     cluster: int,
     cutoff: datetime,
     retained: Sequence[RetainedWindow] = (),
-    told: Callable[[float], None] = lambda share: None,
+    report_progress: Callable[[float], None] = lambda share: None,
 ) -> int:
     row = connection.execute("SELECT first FROM extent WHERE cluster_id = %s", [cluster]).fetchone()
     if row is None or row[0] == EPOCH:
         return 0
     deleted, first, start, step = 0, row[0], row[0], SHORTEST_STEP
     while start < cutoff:
-        told((start - first) / (cutoff - first))
+        report_progress((start - first) / (cutoff - first))
         # skips days without rows, as between retained windows
         if not _has_rows(connection, cluster, start, min(start + DAY, cutoff), retained):
             start += DAY

@@ -25,8 +25,8 @@ from django.db.models.functions import Now
 from observatory.base.redis_server import connect
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.collector import HEARTBEAT_INTERVAL, TABLE_INTERVAL
+from observatory.collect.collector.collector_heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.lease import DURATION, RENEWAL, Leases
 from observatory.store.connection import parameters
 from tests.collect.dask_processes import Scheduler, scheduler

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from observatory.collect.scheduler.clock import SchedulerClock
-from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Heartbeat, Identity, WorkerIdentity
+from observatory.collect.scheduler.worker_heartbeats import Heartbeats
 from observatory.wire.records import Series
 
 

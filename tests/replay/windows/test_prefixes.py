@@ -233,7 +233,7 @@ def test_many_prefixes_are_cut_to_those_that_took_longest(
     spans: list[Span], cluster: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = prefixes_of(direct, Scope(cluster), 0, MAXIMUM_TIME)
-    monkeypatch.setattr(prefixes, "MOST", 2)
+    monkeypatch.setattr(prefixes, "MOST_PREFIXES", 2)
     cut = prefixes_of(direct, Scope(cluster), 0, MAXIMUM_TIME)
     assert cut["prefixes"] == whole["prefixes"][:2]
     assert cut["others"] == len(whole["prefixes"]) - 2

@@ -10,7 +10,13 @@ from django.urls import reverse
 
 from observatory.clusters import access
 from observatory.clusters.deletion.amounts import Amount
-from observatory.clusters.deletion.kind import Belongings, Deletable, Told, register, register_belongings
+from observatory.clusters.deletion.kind import (
+    Belongings,
+    Deletable,
+    ReportProgress,
+    register,
+    register_belongings,
+)
 from observatory.clusters.models import Cluster
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.cluster_rows import ClusterRows, count_rows
@@ -60,8 +66,8 @@ class StoredRecords(Belongings):
     def amounts(self, rows: QuerySet[Any], seconds: float) -> list[Amount]:
         return _amounts(count_rows(list(rows.values_list("pk", flat=True)), seconds))
 
-    def remove(self, number: int, told: Told) -> list[Amount]:
-        return _amounts(delete_cluster(number, told))
+    def remove(self, number: int, report_progress: ReportProgress) -> list[Amount]:
+        return _amounts(delete_cluster(number, report_progress))
 
 
 def _amounts(rows: ClusterRows) -> list[Amount]:

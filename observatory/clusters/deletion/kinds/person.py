@@ -15,7 +15,13 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from observatory.clusters.deletion.amounts import Amount
-from observatory.clusters.deletion.kind import Belongings, Deletable, Told, register, register_belongings
+from observatory.clusters.deletion.kind import (
+    Belongings,
+    Deletable,
+    ReportProgress,
+    register,
+    register_belongings,
+)
 from observatory.clusters.deletion.owned import Rows
 from observatory.clusters.models import Membership, Project
 from observatory.store.connection import connect, read_connection
@@ -85,7 +91,7 @@ class SingleSignOn(Belongings):
             numbers = list(rows.values_list("pk", flat=True))
             return [_records(count_unknown_rows(connection, User._meta.db_table, numbers, _known()))]
 
-    def remove(self, number: int, told: Told) -> list[Amount]:
+    def remove(self, number: int, report_progress: ReportProgress) -> list[Amount]:
         with connect() as connection:
             return [_records(delete_unknown_rows(connection, User._meta.db_table, [number], _known()))]
 

@@ -69,10 +69,10 @@ class Command(BaseCommand):
         with connect() as connection, try_lock(connection, deletion.pk, DELETIONS) as is_ours:
             if not is_ours:
                 raise CommandError(f"{shown.name} is being deleted by another process")
-            deletions.perform(deletion, self._tell)
+            deletions.perform(deletion, self._print_progress)
         deletion.refresh_from_db()
         gone = ", ".join(as_text(amount) for amount in from_json(deletion.amounts))
         self.stdout.write(f"Deleted: {gone}.")
 
-    def _tell(self, share: float) -> None:
+    def _print_progress(self, share: float) -> None:
         self.stderr.write(f"{int(100 * share)} %")

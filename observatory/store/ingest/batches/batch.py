@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from observatory.store.ingest.batches.growing_columns import SampleColumns, SpanColumns
-from observatory.store.ingest.batches.records import Coded, Records, clean_names, records_of_rows
+from observatory.store.ingest.batches.record_columns import Coded, Records, clean_names, records_of_rows
 from observatory.store.ingest.source_limits import SourceLimit
 from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.event_kinds import RECORDS_DROPPED

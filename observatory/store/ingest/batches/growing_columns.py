@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from observatory.store.ingest.batches.records import Coded, Keys, Records, clean_names, joined
+from observatory.store.ingest.batches.record_columns import Coded, Keys, Records, clean_names, joined
 from observatory.store.keys import clean_keys
 from observatory.wire.kinds import KINDS
 from observatory.wire.records import Sample, Series, Span

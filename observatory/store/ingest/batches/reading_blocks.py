@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from observatory.store.block_size import MAXIMUM_CONTAINERS
-from observatory.store.ingest.batches.records import (
+from observatory.store.ingest.batches.record_columns import (
     NUMPY,
     Array,
     Coded,

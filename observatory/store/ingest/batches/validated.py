@@ -12,7 +12,7 @@ import numpy as np
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import EARLIEST
-from observatory.store.ingest.batches.records import Array, Records, Times
+from observatory.store.ingest.batches.record_columns import Array, Records, Times
 from observatory.store.ingest.source_limits import MOST_DAYS, SourceLimit
 from observatory.store.schema.time_series import TimeSeries, table_of
 from observatory.store.times import EPOCH, from_seconds

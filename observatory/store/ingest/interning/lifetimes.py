@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.batches.records import Array, Coded, Times
+from observatory.store.ingest.batches.record_columns import Array, Coded, Times
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
 from observatory.store.keys import OTHER
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name

@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 import psycopg
 
-from observatory.store.ingest.batches.records import Array, Coded, Keys, Records, Values
+from observatory.store.ingest.batches.record_columns import Array, Coded, Keys, Records, Values
 from observatory.store.ingest.copying import Column, Texts, jsonb, nullable, texts, timestamps
 from observatory.store.ingest.interning.names import NewNames, Prefix
 from observatory.store.ingest.known_cluster import KnownCluster

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from observatory.store.ingest.batches.records import Array, Coded
+from observatory.store.ingest.batches.record_columns import Array, Coded
 from observatory.store.queries.extents import Extent
 
 Item = dict[str, Any]

@@ -13,7 +13,7 @@ from channels.layers import get_channel_layer
 from prometheus_client import Counter
 
 from observatory.store.counters import counter_rates
-from observatory.store.ingest.batches.records import Array
+from observatory.store.ingest.batches.record_columns import Array
 from observatory.store.ingest.publishing.committed import (
     Committed,
     Item,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from observatory.agent.release.configuration_file import Release
-from observatory.agent.release.record import MOST_CHARACTERS, record_of, release_of_process
+from observatory.agent.release.release_facts import MOST_CHARACTERS, record_of, release_of_process
 
 TOKEN = "obs_the-token-of-the-agent"
 

@@ -11,7 +11,7 @@ from typing import Any
 import redis
 
 from observatory.base.redis_server import connect
-from observatory.collect.collector.heartbeat import HEARTBEAT
+from observatory.collect.collector.collector_heartbeat import HEARTBEAT
 
 READY = "observatory:ready:"
 BEAT = "observatory:beat"

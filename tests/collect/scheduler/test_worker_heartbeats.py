@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.collect.scheduler.heartbeats import Heartbeats
 from observatory.collect.scheduler.identity import Heartbeat, Identity, WorkerIdentity
+from observatory.collect.scheduler.worker_heartbeats import Heartbeats
 from observatory.wire.records import MetricType, Series
 
 ADDRESS = "tcp://10.0.0.1:4000"

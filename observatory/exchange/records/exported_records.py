@@ -14,7 +14,7 @@ from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.queries import timeline
 from observatory.store.queries.extents import read_extent
-from observatory.store.queries.records import RecordKind, Row, Wanted, read, record_kinds
+from observatory.store.queries.named_records import RecordKind, Row, Wanted, read, record_kinds
 from observatory.store.times import to_microseconds
 from observatory.wire.columns import ValueType
 
