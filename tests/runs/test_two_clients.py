@@ -13,13 +13,15 @@ from django.db import connection
 from django.test import Client
 
 import observatory.agent
-from observatory.clusters.models import Cluster
+from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.comparison.run_summary import summarize
 from observatory.runs.errors.counting import count_errors_of_run
 from observatory.runs.models import Run, RunFindings
 from observatory.runs.refresh import refresh_figures
 from observatory.runs.tasks import find_runs
+from observatory.runs.usage.counting import count_runs
+from observatory.runs.usage.prices import cost_of_run
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.why.findings.of_runs import look_at
@@ -174,6 +176,18 @@ def test_what_others_computed_is_a_kind_of_its_own_in_the_time_of_the_threads(
     }
     assert times["others"]["seconds"] == pytest.approx(run.figures["other_seconds"])
     assert sum(time["share"] for time in times.values()) == pytest.approx(1)
+
+
+def test_its_cost_is_without_the_time_that_threads_computed_for_others(runs: dict[str, Run]) -> None:
+    run = runs["ours"]
+    Project.objects.update(thread_hour_price=3600)
+    run.cluster.project.refresh_from_db()
+    cost = cost_of_run(run)
+    assert cost is not None
+    assert cost["amount"] == pytest.approx(run.figures["lane_seconds"] - run.figures["other_seconds"])
+    count_runs()
+    day = run.usage.get()
+    assert (day.thread_seconds, day.tasks) == (pytest.approx(cost["thread_seconds"]), OURS + 3)
 
 
 def test_that_the_other_client_took_threads_that_its_tasks_waited_for_is_a_finding(

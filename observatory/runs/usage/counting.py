@@ -16,6 +16,7 @@ from observatory.replay.windows.sums import sums
 from observatory.runs.errors.counting import count_errors_of_run
 from observatory.runs.models import Run, Usage
 from observatory.runs.refresh import end_of
+from observatory.runs.usage.prices import amounts_of
 from observatory.store.connection import read_connection
 from observatory.store.queries.extents import Extent, extents
 from observatory.store.queries.sums.prefix_sums import PREFIX_SUMS
@@ -124,9 +125,7 @@ def _of_run(run: Run, window: Window, is_whole: bool) -> dict[str, Any]:
     start, stop = window
     return {
         "cluster_seconds": (stop - start).total_seconds(),
-        "worker_seconds": figures["worker_seconds"],
-        "thread_seconds": figures["lane_seconds"],
-        "memory_seconds": figures["memory_seconds"],
+        **amounts_of(figures),
         "busy_seconds": figures.get("seconds", {}).get(Action.COMPUTE.label, 0.0),
         "tasks": run.tasks,
         "errors": run.errors,

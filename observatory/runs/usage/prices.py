@@ -27,9 +27,16 @@ def cost_of_run(run: Run) -> dict[str, Any] | None:
     project, figures = run.cluster.project, run.figures
     if not project.has_price or figures.get("worker_seconds") is None:
         return None
-    amounts = {
-        "thread_seconds": figures["lane_seconds"],
-        "memory_seconds": figures["memory_seconds"],
-        "worker_seconds": figures["worker_seconds"],
-    }
+    amounts = amounts_of(figures)
     return {"amount": cost_of(project, amounts), "currency": project.currency, **amounts}
+
+
+def amounts_of(figures: Mapping[str, Any]) -> dict[str, float]:
+    """What a run is billed for: all that its workers existed, but for what threads computed for others."""
+    threads = figures["lane_seconds"]
+    own = max(0.0, 1 - figures.get("other_seconds", 0.0) / threads) if threads else 1.0
+    return {
+        "thread_seconds": own * threads,
+        "memory_seconds": own * figures["memory_seconds"],
+        "worker_seconds": own * figures["worker_seconds"],
+    }
