@@ -8,7 +8,8 @@ from datetime import timedelta
 from celery import shared_task
 from django.utils.timezone import now
 
-from observatory.clusters.deletion.models import OPEN, Deletion
+from observatory.clusters.background_work import OPEN
+from observatory.clusters.deletion.models import Deletion
 from observatory.store.connection import connect, is_unavailable
 from observatory.store.maintenance.advisory_lock import DELETIONS, try_lock
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from observatory.clusters.background_work import BackgroundWork
 from observatory.clusters.models import Project
 from observatory.runs.models import LONGEST_NAME, Run
 
 
-class Job(models.Model):
+class Job(BackgroundWork):
     """An export or import. Removed a day after its end, with its file (jobs/folder.py)."""
 
     class Kind(models.TextChoices):
@@ -38,7 +39,6 @@ class Job(models.Model):
     name = models.CharField(max_length=LONGEST_NAME, blank=True, help_text="Name for an imported run.")
     file_name = models.CharField(max_length=255, help_text="File name shown to users.")
     size = models.BigIntegerField(default=0, help_text="Size of the file in bytes.")
-    progress = models.FloatField(default=0.0, help_text="From 0 to 1.")
     message = models.CharField(
         max_length=1000, blank=True, help_text="Why it failed, or what an import left out."
     )
@@ -51,15 +51,3 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.file_name}"
-
-    @property
-    def is_over(self) -> bool:
-        return self.state not in OPEN
-
-    @property
-    def percent(self) -> int:
-        return int(100 * self.progress)
-
-
-OPEN = (Job.State.WAITING, Job.State.RUNNING)
-"""states of an unfinished job"""

@@ -11,6 +11,7 @@ import psycopg
 from celery import shared_task
 from django.utils.timezone import now
 
+from observatory.clusters.background_work import OPEN
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.formats.base import Cancelled
 from observatory.exchange.imports.destination import Destination
@@ -18,7 +19,7 @@ from observatory.exchange.imports.import_file import import_file
 from observatory.exchange.imports.refusal import AlreadyHere, Refused
 from observatory.exchange.jobs import folder
 from observatory.exchange.jobs.progress import progress_of
-from observatory.exchange.models import OPEN, Job
+from observatory.exchange.models import Job
 from observatory.replay.tasks import build_if_unlocked
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import connect

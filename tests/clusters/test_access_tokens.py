@@ -12,8 +12,9 @@ import pytest
 from django.test import Client
 from django.utils.timezone import now
 
-from observatory.clusters.models import AccessToken, Membership
+from observatory.clusters.models import Membership
 from observatory.clusters.tokens import access_tokens
+from observatory.clusters.tokens.models import AccessToken
 from observatory.config.api import api
 from observatory.exchange.models import Job
 from tests.support.projects import HOSTILE, World

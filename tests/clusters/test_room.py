@@ -9,7 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from observatory.clusters.models import AccessToken, IngestToken, Target
+from observatory.clusters.models import Target
+from observatory.clusters.tokens.models import AccessToken, IngestToken
 from observatory.runs.models import Permalink
 from tests.support.projects import World
 
@@ -48,12 +49,12 @@ MAKING: dict[str, tuple[str, Callable[[World, int], Any], str]] = {
         "The project has 2 discoveries, the maximum. Delete one first.",
     ),
     "ingest tokens": (
-        "observatory.clusters.models.MOST_INGEST_TOKENS",
+        "observatory.clusters.tokens.models.MOST_INGEST_TOKENS",
         add_ingest_token,
         "The project has 2 tokens, the maximum. Revoke one first.",
     ),
     "ingest tokens in the admin": (
-        "observatory.clusters.models.MOST_INGEST_TOKENS",
+        "observatory.clusters.tokens.models.MOST_INGEST_TOKENS",
         add_token_in_admin,
         "The project has 2 tokens, the maximum. Revoke one first.",
     ),
@@ -94,6 +95,6 @@ def test_a_project_has_so_many_targets_and_those_it_has_can_be_changed(
 
 
 def test_the_command_says_so_too(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("observatory.clusters.models.MOST_INGEST_TOKENS", 0)
+    monkeypatch.setattr("observatory.clusters.tokens.models.MOST_INGEST_TOKENS", 0)
     with pytest.raises(CommandError, match="The project has 0 tokens, the maximum"):
         call_command("ingest_token", "alpha")

@@ -11,8 +11,9 @@ from django.core.management import CommandError, call_command
 from django.http import Http404
 from django.utils.timezone import now
 
-from observatory.clusters.models import IngestToken, Project
+from observatory.clusters.models import Project
 from observatory.clusters.tokens import ingest_tokens
+from observatory.clusters.tokens.models import IngestToken
 from tests.support.projects import World
 
 

@@ -11,8 +11,9 @@ import pytest
 from django.utils import timezone
 
 from observatory.base import redis_server
-from observatory.clusters.models import Cluster, IngestToken, Project, Target
+from observatory.clusters.models import Cluster, Project, Target
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
+from observatory.clusters.tokens.models import IngestToken
 from observatory.collect.interruptions import FORGOTTEN, LISTENING, listening_for, note_interruptions
 from observatory.collect.tasks import end_silent_clusters
 from observatory.store.connection import connect

@@ -15,7 +15,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from observatory.agent.delivery import sender
-from observatory.clusters.models import Cluster, IngestToken, Target
+from observatory.clusters.models import Cluster, Target
+from observatory.clusters.tokens.models import IngestToken
 from observatory.collect.agents import ingest
 from observatory.collect.quarantine import patience
 from observatory.collect.quarantine.folder import files

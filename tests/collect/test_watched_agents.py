@@ -11,8 +11,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from observatory.clusters.models import IngestToken, Project
+from observatory.clusters.models import Project
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
+from observatory.clusters.tokens.models import IngestToken
 from observatory.runtime.health.checks import CheckResult, agents
 from observatory.store.connection import connect
 from observatory.store.queries.extents import row_estimates

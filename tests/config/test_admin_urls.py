@@ -10,7 +10,8 @@ from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import Group
 
 from observatory.clusters.deletion.models import Deletion
-from observatory.clusters.models import AccessToken, Discovery, GroupRole, IngestToken
+from observatory.clusters.models import Discovery, GroupRole
+from observatory.clusters.tokens.models import AccessToken, IngestToken
 from tests.alerts.setup import Setup, Setups, set_up_alerts
 from tests.pages.site.test_who_may_open_what import every_route
 from tests.support.projects import World, world

@@ -23,9 +23,10 @@ from observatory.alerts.rules.validation import problems
 from observatory.base import redis_server
 from observatory.base.redis_server import RedisServer
 from observatory.clusters.access import visible_clusters, visible_projects
-from observatory.clusters.models import Cluster, IngestRefusal, Membership, Project
+from observatory.clusters.models import Cluster, Membership, Project
 from observatory.clusters.own_cluster import own_cluster
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
+from observatory.clusters.tokens.models import IngestRefusal
 from observatory.collect.collector.registry import end_abandoned
 from observatory.runtime.health import checks
 from observatory.runtime.health.own_recording import own_metrics, record_own_metrics

@@ -15,10 +15,11 @@ from django.db.models import Model, Q, QuerySet
 from django.http import Http404
 from django.utils.timezone import now
 
+from observatory.clusters.background_work import OPEN
 from observatory.clusters.deletion import kind as registry
 from observatory.clusters.deletion.amounts import Amount, from_json, of_rows, summed, to_json
 from observatory.clusters.deletion.kind import Deletable, ReportProgress
-from observatory.clusters.deletion.models import OPEN, Deletion
+from observatory.clusters.deletion.models import Deletion
 from observatory.clusters.deletion.preview import rows_with
 
 log = logging.getLogger(__name__)

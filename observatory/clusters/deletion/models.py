@@ -8,8 +8,10 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q, QuerySet
 
+from observatory.clusters.background_work import OPEN, BackgroundWork
 
-class Deletion(models.Model):
+
+class Deletion(BackgroundWork):
     """One deletion. It stays as a record; that of a person has no name when it is done."""
 
     class State(models.TextChoices):
@@ -32,7 +34,6 @@ class Deletion(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
-    progress = models.FloatField(default=0.0, help_text="From 0 to 1.")
     amounts = models.JSONField(default=list, help_text="What was deleted so far: noun, count, bytes.")
     message = models.CharField(max_length=1000, blank=True, help_text="Why it failed.")
     created = models.DateTimeField(auto_now_add=True)
@@ -51,18 +52,6 @@ class Deletion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name or self.subject}"
-
-    @property
-    def is_over(self) -> bool:
-        return self.state not in OPEN
-
-    @property
-    def percent(self) -> int:
-        return int(100 * self.progress)
-
-
-OPEN = (Deletion.State.WAITING, Deletion.State.RUNNING)
-"""states of an unfinished deletion"""
 
 
 def being_deleted(kind: str) -> QuerySet[Deletion, Any]:

@@ -13,9 +13,9 @@ from django.db.models import Q
 from django.http import Http404
 from django.utils.timezone import now
 
-from observatory.clusters.models import AccessToken
 from observatory.clusters.room import require_room
 from observatory.clusters.tokens.ingest_tokens import LONGEST, SHOWN, USED, digest_of
+from observatory.clusters.tokens.models import AccessToken
 
 START = "obp_"
 MOST_TOKENS = 500

@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from ninja.security import SessionAuth
 
-from observatory.clusters.models import AccessToken
+from observatory.clusters.tokens.models import AccessToken
 
 Scope = AccessToken.Scope
 READS = ("GET", "HEAD")

@@ -9,7 +9,8 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.utils.timezone import now
 
-from observatory.clusters.models import IngestRefusal, IngestToken, Project
+from observatory.clusters.models import Project
+from observatory.clusters.tokens.models import IngestRefusal, IngestToken
 
 RESOLUTION = 10.0
 """seconds between two updates of a row by this process: anybody can send unknown tokens"""

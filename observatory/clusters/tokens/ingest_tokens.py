@@ -12,7 +12,8 @@ from django.db import DatabaseError
 from django.http import Http404
 from django.utils.timezone import now
 
-from observatory.clusters.models import IngestToken, Project
+from observatory.clusters.models import Project
+from observatory.clusters.tokens.models import IngestToken
 
 START = "obs_"
 SHOWN = 8

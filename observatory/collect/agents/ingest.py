@@ -21,8 +21,9 @@ from ninja import Query, Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
-from observatory.clusters.models import Cluster, IngestRefusal, IngestToken, Project
+from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
+from observatory.clusters.tokens.models import IngestRefusal, IngestToken
 from observatory.collect.agents import metrics
 from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import Body, BodyError, read_body

@@ -12,10 +12,11 @@ from django.http import Http404
 from django.utils.timezone import now
 
 from observatory.clusters.access import visible_projects
+from observatory.clusters.background_work import OPEN
 from observatory.clusters.models import Project
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.jobs import folder
-from observatory.exchange.models import OPEN, Job
+from observatory.exchange.models import Job
 from observatory.exchange.tasks import work
 from observatory.runs.models import Run
 

@@ -6,7 +6,7 @@ from django import forms
 from django.contrib.auth.forms import UserCreationForm
 from django.contrib.auth.models import User
 
-from observatory.clusters.models import AccessToken
+from observatory.clusters.tokens.models import AccessToken
 
 LIFETIMES = {"30": "30 days", "90": "90 days", "365": "1 year", "": "no expiry"}
 """by days"""

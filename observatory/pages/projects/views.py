@@ -19,8 +19,9 @@ from observatory.clusters import access
 from observatory.clusters.accounts import invitations
 from observatory.clusters.accounts.invitation_form import InvitationForm
 from observatory.clusters.agents import live_agents
-from observatory.clusters.models import IngestToken, Invitation, Membership, Project
+from observatory.clusters.models import Invitation, Membership, Project
 from observatory.clusters.tokens import ingest_refusals
+from observatory.clusters.tokens.models import IngestToken
 from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
 from observatory.runs.shorter_retention import shorter_retention
 

@@ -12,8 +12,9 @@ from django.db import connection
 from observatory.alerts.models import Alert, Channel, Progress
 from observatory.alerts.rules.ready_made import BY_KEY, make
 from observatory.alerts.secrets import encrypt
-from observatory.clusters.models import Cluster, IngestToken, Project
+from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
+from observatory.clusters.tokens.models import IngestToken
 from observatory.collect.interruptions import LIMIT
 from tests.alerts.evaluation.pipeline import pipeline
 from tests.alerts.notifying.receivers import WEBHOOK, receiving

@@ -28,16 +28,9 @@ from observatory.alerts.models import (
     Silence,
 )
 from observatory.alerts.secrets import encrypt
-from observatory.clusters.models import (
-    Cluster,
-    Discovery,
-    GroupRole,
-    IngestRefusal,
-    Invitation,
-    Project,
-    Target,
-)
+from observatory.clusters.models import Cluster, Discovery, GroupRole, Invitation, Project, Target
 from observatory.clusters.tokens import access_tokens, ingest_tokens
+from observatory.clusters.tokens.models import IngestRefusal
 from observatory.collect.quarantine import folder as quarantine
 from observatory.collect.quarantine.encoding import About
 from observatory.exchange.jobs import folder

@@ -20,8 +20,9 @@ from observatory.clusters.deletion.amounts import as_text, from_json, of_rows, s
 from observatory.clusters.deletion.kind import kinds
 from observatory.clusters.deletion.models import Deletion
 from observatory.clusters.deletion.preview import preview
-from observatory.clusters.models import Cluster, IngestToken, Project
+from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tasks import delete, resume_deletions
+from observatory.clusters.tokens.models import IngestToken
 from observatory.config.celery import app
 from observatory.runs.models import Note, Permalink, Run
 from tests.clusters.deletion.conftest import Filled, all_rows, files, own_of, records, store_rows

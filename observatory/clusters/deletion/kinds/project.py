@@ -9,7 +9,8 @@ from django.utils.timezone import now
 
 from observatory.clusters import access
 from observatory.clusters.deletion.kind import Deletable, register
-from observatory.clusters.models import Cluster, Discovery, IngestToken, Membership, Project, Target
+from observatory.clusters.models import Cluster, Discovery, Membership, Project, Target
+from observatory.clusters.tokens.models import IngestToken
 
 
 class DeletableProject(Deletable):

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from observatory.clusters.models import IngestToken
 from observatory.clusters.tokens import ingest_tokens
+from observatory.clusters.tokens.models import IngestToken
 from observatory.collect.management.commands.watch import find_project
 
 NAME = "demo"
