@@ -43,8 +43,8 @@ class References:
         """the lane of each record, by kind"""
         self.series: dict[str, Coded] = {}
         """the series of each record, by kind"""
-        self.ids: dict[tuple[str, str], Array] = {}
-        """ids by kind and column, 0 where there is none: of the records that were stored"""
+        self._ids: dict[tuple[str, str], Array] = {}
+        """those that were found, by kind and column"""
 
     def load_workers(self, records: Mapping[str, Records]) -> None:
         """Finds lifetimes, lanes and series. New ones get their ids when they are saved."""
@@ -103,49 +103,56 @@ class References:
 
     def columns(self, field: Field, records: Records) -> Iterator[tuple[str, Column]]:
         """The columns of a field, by name."""
-        values, kind = records.columns[field.name], records.kind.name
+        values = records.columns[field.name]
         names = records.kind.column_names[field.name]
         match field.storage:
             case As(type=type):
                 yield names[0], _plain(type, values)
             case Label(labels=labels, unknown=unknown):
                 yield names[0], _labels(values, labels, unknown)
-            case WorkerReference():
-                yield names[0], self._ids(kind, names[0], self._worker_ids(values, records))
-            case LaneReference():
-                yield names[0], self._ids(kind, names[0], self.lanes[kind].numbers(ID))
-            case SeriesReference():
-                yield names[0], self._ids(kind, names[0], self.series[kind].numbers(ID))
             case KeyReference():
-                yield from self._key(kind, names, values)
-            case NameReference(table=table):
-                yield names[0], self._ids(kind, names[0], self._name_ids(table, values))
-            case StackReference():
-                assert isinstance(values, Coded)
-                yield names[0], self._ids(kind, names[0], values.numbers(self.cluster.stacks.id_of))
+                if len(names) == 3:
+                    yield names[0], nullable(self.ids(records, names[0]))
+                yield from self._key(names, values)
+            case WorkerReference() | LaneReference() | SeriesReference() | NameReference() | StackReference():
+                yield names[0], nullable(self.ids(records, names[0]))
             case InOther():
                 pass
 
-    def _ids(self, kind: str, name: str, ids: Array) -> Column:
-        self.ids[kind, name] = ids
-        return nullable(ids)
+    def ids(self, records: Records, column: str) -> Array:
+        """The ids in a column of records whose names are interned, found once; 0 where there is none."""
+        kind = records.kind
+        if (kind.name, column) not in self._ids:
+            [field] = [field for field in kind.fields if column in kind.column_names[field.name]]
+            self._ids[kind.name, column] = self._find_ids(field, records)
+        return self._ids[kind.name, column]
 
-    def _worker_ids(self, values: Values, records: Records) -> Array:
+    def _find_ids(self, field: Field, records: Records) -> Array:
+        values, kind = records.columns[field.name], records.kind.name
+        match field.storage:
+            case LaneReference():
+                return self.lanes[kind].numbers(ID)
+            case SeriesReference():
+                return self.series[kind].numbers(ID)
+            case KeyReference():
+                assert isinstance(values, Keys)
+                names = self.cluster.names
+                return values.names.numbers(lambda name: names.prefixes[name[0]].id)[values.codes]
         assert isinstance(values, Coded)
-        return self.cluster.workers.ids_at(values, records.times)
+        match field.storage:
+            case WorkerReference():
+                return self.cluster.workers.ids_at(values, records.times)
+            case NameReference(table=table):
+                known = self.cluster.names.table(table)
+                return values.numbers(lambda name: known[name].id if name or table != "prefix" else 0)
+            case StackReference():
+                return values.numbers(self.cluster.stacks.id_of)
+        raise TypeError(f"the field {field.name} of {kind} has no ids")
 
-    def _name_ids(self, table: str, values: Values) -> Array:
-        assert isinstance(values, Coded)
-        known = self.cluster.names.table(table)
-        return values.numbers(lambda name: known[name].id if name or table != "prefix" else 0)
-
-    def _key(self, kind: str, names: tuple[str, ...], keys: Values) -> Iterator[tuple[str, Column]]:
+    def _key(self, names: tuple[str, ...], keys: Values) -> Iterator[tuple[str, Column]]:
         assert isinstance(keys, Keys)
         *_, group_column, rest_column = names
         known, of_keys = self.cluster.names, keys.names
-        if len(names) == 3:
-            prefixes = of_keys.numbers(lambda name: known.prefixes[name[0]].id)
-            yield names[0], self._ids(kind, names[0], prefixes[keys.codes])
         yield group_column, of_keys.numbers(lambda name: known.groups[name[1]].id)[keys.codes]
         groups = of_keys.map(lambda name: known.groups[name[1]].text)
         if keys.is_per_row:

@@ -24,8 +24,8 @@ from observatory.wire.layers import BAND
 def live_spans(references: References, spans: Records) -> StoredSpans:
     names = references.cluster.names
     return StoredSpans(
-        lane=references.ids["span", "lane_id"].astype(np.uint32),
-        prefix=references.ids["span", "prefix_id"].astype(np.uint32),
+        lane=references.ids(spans, "lane_id").astype(np.uint32),
+        prefix=references.ids(spans, "prefix_id").astype(np.uint32),
         action=spans.numbers("action"),
         status=spans.numbers("status"),
         start=spans.times,
@@ -59,7 +59,7 @@ def live_samples(references: References, samples: Records) -> LiveSamples:
 
 
 def live_events(references: References, events: Records) -> StoredEvents:
-    workers = references.ids["event", "worker_id"]
+    workers = references.ids(events, "worker_id")
     detail = events.coded("detail").map(clean_json)
     return StoredEvents(
         time=events.times,
@@ -71,16 +71,16 @@ def live_events(references: References, events: Records) -> StoredEvents:
 
 
 def live_profiles(references: References, profiles: Records) -> StoredProfiles:
-    workers = references.ids["profile", "worker_id"]
+    workers = references.ids(profiles, "worker_id")
     [source] = [field for field in profiles.kind.fields if field.name == "source"]
     [(_, sources)] = references.columns(source, profiles)
     assert isinstance(sources, np.ndarray)
     return StoredProfiles(
         time=profiles.times,
         worker=np.where(workers == 0, -1, workers),
-        prefix=references.ids["profile", "prefix_id"].astype(np.uint32),
+        prefix=references.ids(profiles, "prefix_id").astype(np.uint32),
         source=sources.astype(np.uint8),
-        stack=references.ids["profile", "stack_id"].astype(np.uint32),
+        stack=references.ids(profiles, "stack_id").astype(np.uint32),
         count=profiles.numbers("count"),
     )
 
