@@ -1,59 +1,12 @@
-// Tiles: the level that fits, something to see while better is on its way, live batches joined exactly.
+// Tiles: the level that fits, and something to see while better is on its way.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Server, compute, gate, pass, stopClock, until } from "../clock.js";
+import { compute, gate, pass, until } from "../clock.js";
 import { levelFor, tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
 import { TileStore, makeTile, tileKey } from "../../../frontend/timeline/tiles/tile_store.js";
-import { Tiles } from "../../../frontend/timeline/tiles/tiles.js";
-import { FIRST, INFO, decoded, encode, extent, join, profile, spans } from "../make.js";
-
-/** @typedef {import("../../../frontend/types.js").Tile} Tile */
-
-/** @param {import("node:test").TestContext} t @param {(path: string) => any} answer @param {object} changes of INFO */
-function open(t, answer = () => extent(), changes = {}) {
-  stopClock(t);
-  const server = new Server();
-  server.answer = answer;
-  const tiles = new Tiles(/** @type {any} */ (server), /** @type {any} */ ({ ...INFO, ...changes }));
-  return {
-    server,
-    tiles,
-    /** @param {...Uint8Array} parts of a frame of the socket */
-    frame(...parts) {
-      const blocks = decoded(...parts);
-      tiles.setExtent({
-        ...INFO,
-        .../** @type {any} */ (blocks.find((block) => block.kind === "extent")).meta,
-      });
-      return tiles.append(blocks);
-    },
-    /** From seconds after FIRST. @param {number} start @param {number} stop */
-    cover: (start, stop, layer = "spans", viewer = "page") =>
-      tiles.cover(viewer, layer, FIRST + start, FIRST + stop, 1000),
-  };
-}
-
-/** When the spans of tiles start, in seconds after FIRST. @param {Tile[]} tiles */
-function rows(tiles) {
-  const starts = tiles.flatMap((tile) =>
-    (tile.blocks.get("span") ?? []).flatMap((block) =>
-      [...block.numbers("start")].filter((start) => start >= tile.start && start < tile.stop),
-    ),
-  );
-  return starts.map((start) => start - FIRST).sort((one, other) => one - other);
-}
-
-/** A span from `start` to `stop`, seconds after FIRST. */
-const span = (/** @type {number} */ start, stop = start + 1) =>
-  /** @type {any} */ ([1, 1, 0, 0, FIRST + start, FIRST + stop]);
-
-/** @param {string} path */
-function levelOf(path) {
-  const found = /^\/api\/v1\/clusters\/1\/tiles\/\w+\/(\d+)\/(\d+)\?version=(\d+)$/.exec(path);
-  assert.ok(found, path);
-  return Number(found[1]);
-}
+import { FIRST, decoded, encode, extent, join, spans } from "../make.js";
+import { open, rows, span, levelOf } from "./opened_tiles.js";
 
 for (const seconds of [1, 60, 86_400]) {
   test(`of a file that has some levels, these alone are asked for: ${seconds} s`, async (t) => {
@@ -204,109 +157,6 @@ test("what left the screen is not waited for", async (t) => {
   await until(() => cover(0, 1000).some((tile) => tile.level === 20));
 });
 
-test("a batch that a tile holds already is not added to it and a later one is", async (t) => {
-  const { cover, frame } = open(t, () => join(extent(5), spans([span(990)])));
-  await until(() => rows(cover(940, 1000)).length);
-  frame(spans([span(990)]), extent(5));
-  assert.deepEqual(rows(cover(940, 1000)), [990]);
-  frame(spans([span(995)]), extent(6));
-  assert.deepEqual(rows(cover(940, 1000)), [990, 995]);
-});
-
-test("batches that came while a tile was on its way are added to it", async (t) => {
-  const arrival = gate();
-  const { cover, frame, tiles } = open(t, async () => {
-    await arrival.opened;
-    return join(extent(5), spans([span(990)]));
-  });
-  cover(940, 1000);
-  await until(() => tiles.loading);
-  await pass(50);
-  for (const n of [0, 1, 2, 3]) frame(spans([span(990 + n)]), extent(4 + n));
-  arrival.open();
-  await until(() => rows(cover(940, 1000)).length);
-  assert.deepEqual(rows(cover(940, 1000)), [990, 992, 993]);
-});
-
-test("a jump in the numbers is noticed and the open tile fetched again", async (t) => {
-  const held = { sequence: 5, rows: [span(990)] };
-  const { cover, frame } = open(t, () => join(extent(held.sequence), spans(held.rows)));
-  await until(() => rows(cover(940, 1000)).length);
-  frame(extent(6));
-  held.sequence = 8;
-  held.rows.push(span(992), span(994));
-  assert.equal(frame(spans([span(994)]), extent(8)), true);
-  await until(() => rows(cover(940, 1000)).length === 3);
-});
-
-/** A batch of a span in a window that nothing was stored of when the socket began. @param {number} sequence */
-function batch(sequence) {
-  const time = FIRST + 1101 + sequence;
-  return join(spans([span(1100 + sequence)]), extent(sequence, { last: time, committed: time }));
-}
-
-test("a tile that begins after all that was stored is made of batches and not fetched", async (t) => {
-  const { server, cover, frame, tiles } = open(t, () => extent(9));
-  tiles.begin(5, FIRST + 1000);
-  frame(batch(6));
-  frame(batch(7));
-  await until(() => rows(cover(1080, 1140)).length);
-  assert.deepEqual(rows(cover(1080, 1140)), [1106, 1107]);
-  assert.deepEqual(server.requests, []);
-});
-
-test("such a tile is fetched where a batch is missing", async (t) => {
-  const { cover, frame, tiles } = open(t, () => batch(8));
-  tiles.begin(5, FIRST + 1000);
-  frame(batch(6));
-  frame(extent(8, { last: FIRST + 1109, committed: FIRST + 1109 }));
-  await until(() => rows(cover(1080, 1140)).includes(1108));
-});
-
-test("while the socket is away every tile is fetched", async (t) => {
-  const { cover, frame, tiles } = open(t, () => batch(8));
-  tiles.begin(5, FIRST + 1000);
-  frame(batch(6));
-  tiles.end();
-  await until(() => rows(cover(1080, 1140)).includes(1108));
-});
-
-test("a long task that ends reaches back into closed tiles", async (t) => {
-  const { cover, frame } = open(t, () => extent(5));
-  await until(() => cover(100, 160).length);
-  frame(extent(6));
-  frame(spans([span(90, 1000)]), extent(7, { version: 2 }));
-  const found = cover(100, 160);
-  assert.ok(found.every((tile) => tile.closed));
-  assert.ok(found.every((tile) => tile.blocks.get("span")?.length === 1));
-});
-
-test("a batch without a late record leaves closed tiles as they are", async (t) => {
-  const { cover, frame } = open(t, () => extent(5));
-  await until(() => cover(100, 160).length);
-  frame(spans([span(90, 1000)]), extent(6));
-  assert.ok(!cover(100, 160).some((tile) => tile.blocks.has("span")));
-});
-
-for (const [count, isFetched] of /** @type {[number, boolean][]} */ ([
-  [1, false],
-  [6_000, true],
-])) {
-  const fate = isFetched ? "fetched again" : "kept";
-  test(`an open tile is closed when it is over, and with ${count} new rows ${fate}`, async (t) => {
-    const later = { committed: FIRST + 2000, last: FIRST + 2000 };
-    const { server, cover, frame, tiles } = open(t, () => extent(5));
-    await until(() => cover(940, 1000).length && !tiles.loading);
-    const before = server.requests.length;
-    server.answer = () => extent(6, later);
-    // what comes with the batch that closes a tile is still in it
-    frame(spans(Array(count).fill(span(990))), extent(6, later));
-    assert.equal(rows(cover(940, 1000)).length, count);
-    await until(() => cover(940, 1000).every((tile) => tile.closed));
-    assert.equal(server.requests.length > before, isFetched);
-  });
-}
-
 test("a tile that fails is named and tried again", async (t) => {
   const failed = new Set();
   const { cover, tiles } = open(t, (path) => {
@@ -368,13 +218,6 @@ test("a tile that goes on failing is tried ever more rarely", async (t) => {
   assert.equal(asked(), 3 * tiles);
 });
 
-test("a live tile that the socket fills is not unloaded", async (t) => {
-  const { cover, tiles } = open(t);
-  tiles.begin(5, FIRST + 900);
-  cover(985, 1000);
-  assert.deepEqual(tiles.unloaded("page", "spans"), []);
-});
-
 test("bytes that are no tile are an error not a picture", async (t) => {
   const { cover, tiles } = open(t, () => encode("busy", 0, []));
   cover(0, 60);
@@ -419,94 +262,8 @@ test("finer tiles that cover a place stand in for the coarser one", () => {
   assert.deepEqual(clipped, [[22, 5 * tileWidth(20), 6 * tileWidth(20)]]);
 });
 
-test("a batch of one band is added to its tiles alone", async (t) => {
-  const { cover, frame, tiles } = open(t, () => extent(1));
-  const layers = ["spans", "spans.1", "prefixes"];
-  const look = (/** @type {string} */ layer) => cover(990, 1000, layer, layer);
-  tiles.begin(1, Infinity);
-  await until(() => layers.map(look).every((found) => found.length));
-  frame(spans([span(995)], "spans.1"), extent(2));
-  const blocks = layers.map((layer) =>
-    Math.max(...look(layer).map((tile) => tile.blocks.get("span")?.length ?? 0)),
-  );
-  assert.deepEqual(blocks, [0, 1, 1]);
-});
-
-test("a live profile is added to its tile", async (t) => {
-  const at = FIRST + 990;
-  const { cover, frame } = open(t, () => join(extent(5), profile([[at, 1, 1, 0, 7, 3]])));
-  const counts = () =>
-    cover(940, 1000, "profile").flatMap((tile) =>
-      (tile.blocks.get("profile") ?? []).flatMap((block) => {
-        const times = block.numbers("time");
-        return [...block.numbers("count")].filter(
-          (_, row) => times[row] >= tile.start && times[row] < tile.stop,
-        );
-      }),
-    );
-  await until(() => counts().length);
-  frame(profile([[at + 1, 1, 1, 0, 7, 4]]), extent(6));
-  frame(profile([[at, 1, 1, 0, 7, 3]]), extent(5));
-  assert.deepEqual(counts(), [3, 4]);
-});
-
 test("finer tiles of a profile than its seconds are not asked for", async (t) => {
   const { server, cover } = open(t);
   await until(() => cover(10, 10.5, "profile").length);
   assert.deepEqual(new Set(server.requests.map(levelOf)), new Set([14]));
-});
-
-test("what isn't closed is fetched once the socket has begun, and what is closed at once", async (t) => {
-  const { server, tiles, cover } = open(t, () => extent(7), { committed: FIRST + 5, last: FIRST + 5 });
-  tiles.expectSocket(performance.now() + 1500);
-  const isOpen = (/** @type {string} */ path) =>
-    Number(path.split("?")[0].split("/").at(-1)) === tileIndex(FIRST + 5, levelOf(path));
-  cover(0, 10);
-  await pass(1000);
-  assert.equal(server.requests.filter(isOpen).length, 0);
-  tiles.begin(7, FIRST + 5);
-  await pass(1000);
-  assert.equal(server.requests.filter(isOpen).length, 1);
-  tiles.begin(7, FIRST + 5);
-  await pass(1000);
-  assert.equal(server.requests.filter(isOpen).length, 1);
-});
-
-test("the first rows are there once those are that do not wait for the socket", async (t) => {
-  const { tiles, cover } = open(t, () => extent(7), { committed: FIRST + 3000, last: FIRST + 3000 });
-  tiles.holdUntilDrawn();
-  tiles.expectSocket(Infinity);
-  cover(0, 3600);
-  assert.equal(tiles.hasBegun, false, "nothing has arrived");
-  await until(() => tiles.hasBegun);
-  assert.equal(tiles.settled, false, "what is open still waits");
-  assert.ok(cover(0, 3600).length);
-});
-
-test("where all of the window waits for the socket, the first rows do so too", async (t) => {
-  const { tiles, cover } = open(t, () => extent(7), { committed: FIRST, last: FIRST });
-  tiles.expectSocket(Infinity);
-  cover(1, 2);
-  await pass(1000);
-  assert.equal(tiles.hasBegun, false);
-  tiles.begin(7, FIRST);
-  await until(() => tiles.hasBegun);
-});
-
-test("tiles of a cluster that has ended do not wait for the socket", async (t) => {
-  const { tiles, cover } = open(t, () => extent(7), {
-    committed: FIRST + 5,
-    last: FIRST + 5,
-    ended: FIRST + 5,
-  });
-  tiles.expectSocket(Infinity);
-  cover(0, 5);
-  await until(() => cover(0, 5).length);
-});
-
-test("a socket that does not begin keeps nothing from being fetched for long", async (t) => {
-  const { tiles, cover } = open(t, () => extent(), { committed: FIRST + 5, last: FIRST + 5 });
-  tiles.expectSocket(performance.now() + 1500);
-  cover(0, 10);
-  await until(() => cover(0, 10).length);
 });
