@@ -59,7 +59,7 @@ def recorded() -> FakeServer:
     pause, fail, submit_more = functions()
     with fake_server() as received:
         with (
-            LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as made,
+            LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address="127.0.0.1:0") as made,
             DaskClient(made) as our_client,
             DaskClient(made) as their_client,
         ):
@@ -207,3 +207,14 @@ def test_without_the_clients_name_all_tasks_count(runs: dict[str, Run]) -> None:
     refresh_figures(run)
     assert run.tasks > OURS + 3
     assert run.errors == 1
+
+
+def test_path_and_threads_agree_on_the_tasks_of_other_runs(world: World, runs: dict[str, Run]) -> None:
+    url = f"/api/v1/runs/{runs['ours'].pk}/timeline"
+    path = world.client("viewer").get(f"{url}/critical-path").json()
+    kinds = {kind["kind"]: kind["seconds"] for kind in path["kinds"]}
+    assert kinds["other-runs"] > 0
+    threads = world.client("viewer").get(f"{url}/thread-times").json()
+    for kind in threads["kinds"]:
+        # no more on the path than threads were in it, but for what the clocks allow
+        assert kinds.get(kind["kind"], 0) <= kind["seconds"] + 0.02 * (path["stop"] - path["start"])

@@ -1,4 +1,4 @@
-"""Why no worker could have taken a task: none was there, or all were paused or had tasks that were lost."""
+"""Why no worker took a task: none was there, or all ran tasks of other runs, were paused or had lost ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from observatory.why.intervals import Intervals, joined
 from observatory.why.records import Records, Worker
 from observatory.why.thread_times.assignments import Stays, assignments
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.wire.records import Action
 
 Part = tuple[ThreadKind, int, int]
 """kind, start, stop (microseconds)"""
@@ -27,6 +28,7 @@ class Hindrances:
         lives = {worker.id: _life(worker) for worker in records.workers}
         could = [lives[id].without(joined([paused[id], lost[id]]).union()) for id in lives]
         self._kinds = [
+            (ThreadKind.OTHER_RUNS, _full_of_others(records)),
             (ThreadKind.SCHEDULER, _union(could)),
             (ThreadKind.LOST, _union(list(lost.values()))),
             (ThreadKind.PAUSED, _union(list(paused.values()))),
@@ -43,6 +45,21 @@ class Hindrances:
                 yield kind, begin, end
             elif begin < end:
                 yield from self.parts(begin, end, place + 1)
+
+
+def _full_of_others(records: Records) -> Intervals:
+    """When no thread was free, and some computed tasks of other runs."""
+    others = records.others.times
+    if not len(others):
+        return Intervals.none()
+    own = records.spans.times.where(records.spans.action == Action.COMPUTE)
+    threads = np.array([worker.threads for worker in records.workers], np.int64)
+    starts, stops = (np.array([getattr(one, at) for one in records.workers]) for at in ("start", "stop"))
+    lives = Intervals.of(np.repeat(starts, threads), np.repeat(stops, threads))
+    edges = np.unique(np.concatenate([starts, stops, own.start, own.stop, others.start, others.stop]))
+    busy = others.counts(edges)
+    is_full = (busy > 0) & (busy + own.counts(edges) >= lives.counts(edges))
+    return Intervals(edges[:-1][is_full], edges[1:][is_full]).union()
 
 
 def _life(worker: Worker) -> Intervals:

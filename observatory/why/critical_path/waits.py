@@ -85,6 +85,7 @@ class WaitsOfWorkers:
         others = records.spans.where(records.spans.action != Action.COMPUTE)
         self._spans = others.where(np.lexsort((others.times.start, others.task)))
         self._received, self._paused = _by_worker(records.transfers), _by_worker(records.pauses)
+        self._other_runs = _by_worker(records.others)
 
     def of_task(self, worker: int, task: int, sent: int, time: int) -> list[Wait]:
         """What was done for the task itself in [sent, time), the latest first."""
@@ -97,13 +98,17 @@ class WaitsOfWorkers:
         return found
 
     def split(self, worker: int, start: int, stop: int) -> Iterator[Wait]:
-        """[start, stop) divided by whether the worker was paused or received data; the latest first."""
+        """[start, stop) by whether the worker was paused, received data or ran tasks of others; latest first."""
         for is_paused, begin, end in self._paused.get(worker, _NEVER).divided(start, stop):
             if is_paused:
                 yield ThreadKind.PAUSED, begin, end
                 continue
             for is_receiving, first, last in self._received.get(worker, _NEVER).divided(begin, end):
-                yield ThreadKind.TRANSFER if is_receiving else ThreadKind.READY, first, last
+                if is_receiving:
+                    yield ThreadKind.TRANSFER, first, last
+                    continue
+                for is_other, since, until in self._other_runs.get(worker, _NEVER).divided(first, last):
+                    yield ThreadKind.OTHER_RUNS if is_other else ThreadKind.READY, since, until
 
 
 _NEVER = Intervals.none()
