@@ -98,7 +98,7 @@ class WaitsOfWorkers:
         return found
 
     def split(self, worker: int, start: int, stop: int) -> Iterator[Wait]:
-        """[start, stop) by whether the worker was paused, received data or ran others' tasks: latest first."""
+        """[start, stop), the latest first: the worker was paused, received data or ran tasks of others."""
         for is_paused, begin, end in self._paused.get(worker, _NEVER).divided(start, stop):
             if is_paused:
                 yield ThreadKind.PAUSED, begin, end
