@@ -5,6 +5,7 @@
  * @typedef {"action"|"bin"|"busy"|"count"|"duration"|"errors"|"gap"|"id"|"lane"|"last"|"longest"|"max"|"mean"|"min"|"nbytes"|"prefix"|"seconds"|"series"|"source"|"stack"|"start"|"status"|"stop"|"tasks"|"time"|"worker"} NumberColumn
  * @typedef {"detail"|"frames"|"key"|"kind"|"message"|"typename"} TextColumn
  * @typedef {"status"|"tasks"|"workers"|"transfers"|"graph"|"memory"|"contention"|"profile"|"system"|"logs"|"why"} TabName
+ * @typedef {{lane: number, prefix: number, action: number, status: number, start: number, stop: number, nbytes: number, key: string, typename: string}} Span
  * @typedef {import("./api.js").components["schemas"]} Schemas
  * @typedef {{"/group-graph": Schemas["GroupGraph"], "/thread-times": Schemas["ThreadTimes"], "/critical-path": Schemas["CriticalPathAnswer"], "/findings": Schemas["Findings"], "/what-if": Schemas["WhatIf"]}} Answers those about a window, by path
  */

@@ -74,6 +74,7 @@ def contract_module() -> str:
         for kind in KINDS.values()
         if kind.columns
     }
+    span = [f"{name}: {'string' if type == 'text' else 'number'}" for name, type in columns["span"].items()]
     numbers = sorted({name for types in columns.values() for name, type in types.items() if type != "text"})
     texts = sorted({name for types in columns.values() for name, type in types.items() if type == "text"})
     lines = [
@@ -84,6 +85,7 @@ def contract_module() -> str:
         f" * @typedef {{{_union(numbers)}}} NumberColumn",
         f" * @typedef {{{_union(texts)}}} TextColumn",
         f" * @typedef {{{_union([tab.name for tab in TABS])}}} TabName",
+        f" * @typedef {{{{{', '.join(span)}}}}} Span",
         ' * @typedef {import("./api.js").components["schemas"]} Schemas',
         f" * @typedef {{{{{', '.join(answers)}}}}} Answers those about a window, by path",
         " */",

@@ -1,5 +1,7 @@
 // The spans of a file that contains each of them: unpacked once, and selected for each tile.
 
+import { BLOCKS } from "../../contract.js";
+
 /** @typedef {import("../../types.js").Block} Block */
 /** @typedef {import("../../types.js").Numbers} Numbers */
 /** @typedef {import("../../types.js").Texts} Texts */
@@ -7,10 +9,9 @@
 /** @typedef {import("../../contract.js").TextColumn} TextColumn */
 
 const MICROSECONDS = 1e6;
-/** @type {NumberColumn[]} */
-const NUMBERS = ["lane", "prefix", "action", "status", "nbytes"];
-/** @type {TextColumn[]} */
-const TEXTS = ["key", "typename"];
+const COLUMNS = Object.entries(BLOCKS.span);
+const NUMBERS = /** @type {NumberColumn[]} */ (namesOf((type) => type !== "text"));
+const TEXTS = /** @type {TextColumn[]} */ (namesOf((type) => type === "text"));
 
 /**
  * @param {Block} packed of kind packed-span
@@ -44,11 +45,7 @@ export function spansWithin(block, start, stop) {
     .map((_, row) => row)
     .filter((row) => starts[row] < stop && stops[row] > start);
   if (rows.length === block.rows) return block;
-  const numbers = new Map(
-    [...NUMBERS, /** @type {const} */ ("start"), /** @type {const} */ ("stop")].map((name) => {
-      return [name, selected(block.numbers(name), rows)];
-    }),
-  );
+  const numbers = new Map(NUMBERS.map((name) => [name, selected(block.numbers(name), rows)]));
   const texts = new Map(TEXTS.map((name) => [name, selectedTexts(block.texts(name), rows)]));
   return {
     ...block,
@@ -78,4 +75,9 @@ function selected(numbers, rows) {
 function selectedTexts({ codes, values }, rows) {
   const found = selected(codes, rows);
   return { codes: found, values, at: (row) => values[found[row]] };
+}
+
+/** @param {(type: string) => boolean} isMeant */
+function namesOf(isMeant) {
+  return COLUMNS.filter(([, type]) => isMeant(type)).map(([name]) => name);
 }

@@ -1,5 +1,6 @@
 // Finds what is under the mouse on a lane: one span, or the sum of many in a pixel column.
 
+import { BLOCKS } from "../../../contract.js";
 import { COMPUTE } from "../actions.js";
 import { visitBusy, visitSpans } from "./index.js";
 import { coloredPrefixes } from "./worker_sums.js";
@@ -8,9 +9,8 @@ import { coloredPrefixes } from "./worker_sums.js";
 /** @typedef {import("../../../types.js").Block} Block */
 /** @typedef {import("../../../timeline/model.js").Model} Model */
 
+/** @typedef {import("../../../contract.js").Span} SpanHit */
 /**
- * @typedef {{lane: number, prefix: number, action: number, status: number, start: number, stop: number, nbytes: number,
- *   key: string, typename: string}} SpanHit
  * @typedef {{prefix: number, action: number, seconds: number, count: number}} Share
  * `lanes` are those that hold it.
  * @typedef {{span: SpanHit|null, shares: Share[], lanes: number[], seconds: number, start: number, stop: number}} Hit
@@ -107,17 +107,9 @@ function closer(one, other) {
  * @returns {SpanHit}
  */
 function spanAt(block, row) {
-  const number = (/** @type {import("../../../contract.js").NumberColumn} */ name) =>
-    block.numbers(name)[row];
-  return {
-    lane: number("lane"),
-    prefix: number("prefix"),
-    action: number("action"),
-    status: number("status"),
-    start: number("start"),
-    stop: number("stop"),
-    nbytes: number("nbytes"),
-    key: block.texts("key").at(row),
-    typename: block.texts("typename").at(row),
-  };
+  const values = Object.entries(BLOCKS.span).map(([name, type]) => {
+    const column = /** @type {any} */ (name);
+    return [name, type === "text" ? block.texts(column).at(row) : block.numbers(column)[row]];
+  });
+  return Object.fromEntries(values);
 }
