@@ -82,8 +82,12 @@ class Recorded:
         self.workers[address] = row[0]
         return int(row[0])
 
-    def span(self, key: str, worker: str, start: float, stop: float, group: str = "load-1") -> None:
-        span = Span(worker, 1, key, "load", group, Action.COMPUTE, START + start, START + stop, 10, "int")
+    def span(
+        self, key: str, worker: str, start: float, stop: float, group: str = "load-1", thread: int = 1
+    ) -> None:
+        span = Span(
+            worker, thread, key, "load", group, Action.COMPUTE, START + start, START + stop, 10, "int"
+        )
         with Writer() as writer:
             writer.write(Batch.of(self.cluster, [], [span], [], [], []))
 

@@ -38,7 +38,7 @@ def timeline(world: World, recorded: Recorded) -> str:
     for task in range(TASKS):
         key, worker = f"{HOSTILE}-{task:08x}", addresses[task % WORKERS]
         start = task // (WORKERS * THREADS) * SECONDS
-        recorded.span(key, worker, start, start + SECONDS)
+        recorded.span(key, worker, start, start + SECONDS, thread=1 + task // WORKERS % THREADS)
         recorded.transition(0, key, "released", "waiting")
         recorded.transition(0, key, "waiting", "queued")
         recorded.transition(start, key, "queued", "processing", worker)
