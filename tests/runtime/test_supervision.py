@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import kombu.pools
 import psutil
 import pytest
 from django.conf import settings
@@ -60,6 +61,12 @@ def fork(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: s
     (folder / "forked_program.py").write_text(code)
     monkeypatch.syspath_prepend(folder)
     return Program("web", module("forked_program", *arguments), lambda: True, settings={})
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_connections() -> None:
+    """`up` forks before it has any. Those that other tests left would be closed in forks, which waits."""
+    kombu.pools.reset()
 
 
 @pytest.fixture
