@@ -42,7 +42,7 @@ from observatory.wire.kinds import stored_kinds  # noqa: E402
 DATABASE = "observatory_critical_path"
 TASKS = int(os.environ.get("TASKS", "1000000"))
 ROUNDS = 3
-MOST_SECONDS = 10.0
+MOST_SECONDS = 5.0
 OF_AGENTS = [kind.name for kind in stored_kinds() if kind.name not in ("span", "sample", "event")]
 READ = (
     "SELECT lane_id, prefix_id, group_id, key_rest, action, status, start, stop, nbytes FROM span",

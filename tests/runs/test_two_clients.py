@@ -17,8 +17,9 @@ from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.comparison.run_summary import summarize
 from observatory.runs.errors.counting import count_errors_of_run
-from observatory.runs.models import Run, RunFindings
+from observatory.runs.models import Permalink, Run, RunFindings
 from observatory.runs.refresh import refresh_figures
+from observatory.runs.sharing.links import make_link
 from observatory.runs.tasks import find_runs
 from observatory.runs.usage.counting import count_runs
 from observatory.runs.usage.prices import cost_of_run
@@ -207,6 +208,16 @@ def test_without_the_clients_name_all_tasks_count(runs: dict[str, Run]) -> None:
     refresh_figures(run)
     assert run.tasks > OURS + 3
     assert run.errors == 1
+
+
+def test_a_link_shows_no_errors_of_the_other_client(world: World, runs: dict[str, Run]) -> None:
+    author, pages = world.people["owner"], {}
+    for name, run in runs.items():
+        link = make_link(Permalink(run=run, audience="anyone", shows_tracebacks=True), author)
+        pages[name] = world.client("anonymous").get(f"/r/{link.token}/errors").content.decode()
+    assert "of the other client" in pages["theirs"]
+    assert "of the other client" not in pages["ours"]
+    assert "ValueError" not in pages["ours"]
 
 
 def test_path_and_threads_agree_on_the_tasks_of_other_runs(world: World, runs: dict[str, Run]) -> None:

@@ -20,6 +20,7 @@ from observatory.replay.scope import Scope
 from observatory.replay.tabs import tab_named
 from observatory.runs.access import get_run
 from observatory.runs.models import Permalink
+from observatory.runs.other_work import other_work_in
 from observatory.runs.sharing.links import count_opening, find_link, find_public_link
 from observatory.runs.sharing.picture import HEIGHT, WIDTH, cached_picture
 from observatory.runs.sharing.places import shown_place
@@ -83,8 +84,8 @@ def link_errors(request: HttpRequest, token: str) -> HttpResponse:
     if not link.shows_tracebacks:
         raise Http404("This link doesn't share errors.")
     scope = scope_of_link(link)
-    wanted = ErrorFilter(**_window(scope))
     with read_connection() as connection:
+        wanted = ErrorFilter(**_window(scope), others=other_work_in(connection, scope, scope.stop))
         errors = task_errors(connection, link.run.cluster_id, wanted, ERRORS + 1, None, with_tracebacks=True)
     shown = [_hide_in_error(error, scope.pseudonyms) for error in errors[:ERRORS]]
     context = {**_frame(link, scope, token, "errors"), "errors": shown, "has_more": len(errors) > ERRORS}

@@ -30,6 +30,8 @@ class ErrorFilter:
     """the exact type; "" matches errors without one, None all"""
     start: datetime | None = None
     stop: datetime | None = None
+    others: OtherWork = NONE
+    """tasks whose errors are left out"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def error_groups(
     query: LiteralString = f"""
         WITH found AS (
             SELECT error.id, error.time, exception_type, prefix.name AS prefix, outcome, {_WORKERS} AS workers
-            {_ROWS} {_FILTER}
+            {_ROWS} {_FILTER} AND NOT {filters.others.includes("error")}
         ), counted AS (
             SELECT exception_type, prefix, count(*) AS count,
                    count(*) FILTER (WHERE outcome = 'retried') AS retried,
@@ -154,7 +156,7 @@ def task_errors(
     """Return the newest matching errors, or those before the error with the given time and id."""
     time, id = before or (None, None)
     columns: LiteralString = f"{_COLUMNS}, traceback" if with_tracebacks else _COLUMNS
-    query: LiteralString = f"""{columns} {_ROWS} {_FILTER}
+    query: LiteralString = f"""{columns} {_ROWS} {_FILTER} AND NOT {filters.others.includes("error")}
         AND (%(time)s::timestamptz IS NULL OR error.time <= %(time)s
              AND (error.time, error.id) < (%(time)s, %(id)s::uuid))
         ORDER BY error.time DESC, error.id DESC LIMIT %(limit)s"""
@@ -238,4 +240,5 @@ def _parameters(cluster: int, filters: ErrorFilter) -> dict[str, Any]:
         "exception_type": filters.exception_type,
         "start": filters.start,
         "stop": filters.stop,
+        **filters.others.parameters,
     }
