@@ -64,7 +64,8 @@ def test_one_page_explains_a_killed_worker_after_the_cluster_is_gone(
     page.get_by_role("link", name="last night's run").first.click()
     tabs = page.get_by_role("navigation", name="Pages of the cluster")
     tabs.get_by_role("link", name="Errors", exact=True).click()
-    page.get_by_role("link", name="KilledWorker").first.click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="KilledWorker").first.click()
     if not page.locator("article[data-error]").count():
         page.locator("a[href*='/errors/']").first.click()
     error = page.locator("article[data-error]")
