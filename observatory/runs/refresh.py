@@ -35,8 +35,9 @@ def refresh_figures(run: Run) -> None:
     Raises psycopg.Error without a database.
     """
     with read_connection() as connection:
-        window = (run.cluster_id, run.start, end_of(run))
-        others = other_work_of(connection, run, end_of(run))
+        stop = end_of(run)
+        window = (run.cluster_id, run.start, stop)
+        others = other_work_of(connection, run, stop)
         totals = window_totals(connection, *window, others)
         prefixes = main_prefix_contents(connection, *window, MAIN_PREFIXES, others)
         computations = window_computations(connection, *window, others)

@@ -99,7 +99,7 @@ class OfWorkers:
 
     @classmethod
     def none(cls) -> OfWorkers:
-        return cls(np.zeros(0, np.int64), Intervals(np.zeros(0, np.int64), np.zeros(0, np.int64)))
+        return cls(np.zeros(0, np.int64), Intervals.none())
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ def count_errors_of_run(run: Run) -> None:
     """Replaces what is kept of the errors of a run."""
     window = (run.start, end_of(run))
     with read_connection() as connection:
-        others = other_work_of(connection, run, end_of(run))
+        others = other_work_of(connection, run, window[1])
         merged = merge(traced_errors(connection, run.cluster_id, *window, others))
         made = [
             RunError(

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from observatory.why.critical_path.waits import Wait, divided
 from observatory.why.intervals import Intervals, joined
 from observatory.why.records import Records, Worker
 from observatory.why.thread_times.assignments import Stays, assignments
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.wire.records import Action
-
-Part = tuple[ThreadKind, int, int]
-"""kind, start, stop (microseconds)"""
 
 
 class Hindrances:
@@ -34,17 +32,9 @@ class Hindrances:
             (ThreadKind.PAUSED, _union(list(paused.values()))),
         ]
 
-    def parts(self, start: int, stop: int, place: int = 0) -> Iterator[Part]:
+    def parts(self, start: int, stop: int) -> Iterator[Wait]:
         """[start, stop) by the first kind of each instant, the latest first. STARTING: none was there."""
-        if place == len(self._kinds):
-            yield ThreadKind.STARTING, start, stop
-            return
-        kind, times = self._kinds[place]
-        for is_it, begin, end in times.divided(start, stop):
-            if is_it:
-                yield kind, begin, end
-            elif begin < end:
-                yield from self.parts(begin, end, place + 1)
+        return divided(start, stop, self._kinds, ThreadKind.STARTING)
 
 
 def _full_of_others(records: Records) -> Intervals:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Literal
 
@@ -84,8 +84,11 @@ class WaitsOfWorkers:
     def __init__(self, records: Records) -> None:
         others = records.spans.where(records.spans.action != Action.COMPUTE)
         self._spans = others.where(np.lexsort((others.times.start, others.task)))
-        self._received, self._paused = _by_worker(records.transfers), _by_worker(records.pauses)
-        self._other_runs = _by_worker(records.others)
+        self._of_workers = {
+            ThreadKind.PAUSED: _by_worker(records.pauses),
+            ThreadKind.TRANSFER: _by_worker(records.transfers),
+            ThreadKind.OTHER_RUNS: _by_worker(records.others),
+        }
 
     def of_task(self, worker: int, task: int, sent: int, time: int) -> list[Wait]:
         """What was done for the task itself in [sent, time), the latest first."""
@@ -99,16 +102,23 @@ class WaitsOfWorkers:
 
     def split(self, worker: int, start: int, stop: int) -> Iterator[Wait]:
         """[start, stop), the latest first: the worker was paused, received data or ran tasks of others."""
-        for is_paused, begin, end in self._paused.get(worker, _NEVER).divided(start, stop):
-            if is_paused:
-                yield ThreadKind.PAUSED, begin, end
-                continue
-            for is_receiving, first, last in self._received.get(worker, _NEVER).divided(begin, end):
-                if is_receiving:
-                    yield ThreadKind.TRANSFER, first, last
-                    continue
-                for is_other, since, until in self._other_runs.get(worker, _NEVER).divided(first, last):
-                    yield ThreadKind.OTHER_RUNS if is_other else ThreadKind.READY, since, until
+        kinds = [(kind, times.get(worker, _NEVER)) for kind, times in self._of_workers.items()]
+        return divided(start, stop, kinds, ThreadKind.READY)
+
+
+def divided(
+    start: int, stop: int, kinds: Sequence[tuple[ThreadKind, Intervals]], rest: ThreadKind
+) -> Iterator[Wait]:
+    """[start, stop) by the first of the kinds at each instant, or by `rest`; the latest first."""
+    if not kinds:
+        yield rest, start, stop
+        return
+    kind, times = kinds[0]
+    for is_it, begin, end in times.divided(start, stop):
+        if is_it:
+            yield kind, begin, end
+        elif begin < end:
+            yield from divided(begin, end, kinds[1:], rest)
 
 
 _NEVER = Intervals.none()

@@ -23,6 +23,7 @@ DESCRIBED_WITHIN = timedelta(minutes=1)
 OF_WORKER = "Client-worker-%"
 """ids of the clients with which tasks submit tasks"""
 TASK: LiteralString = "hash_record_extended(ROW({0}.group_id, {0}.key_rest), 0)"
+"""the number of a task in the columns of a window: of its key, in a table named {0}"""
 IS_OTHER: LiteralString = f"""({{0}}.group_id = ANY(%(other_groups)s::int[])
     OR ({{0}}.group_id = ANY(%(shared_groups)s::int[])
         AND {TASK} IN (SELECT unnest(%(other_tasks)s::bigint[]))))"""

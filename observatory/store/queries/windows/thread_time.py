@@ -14,14 +14,13 @@ from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import Array, fetch_columns, fetch_packed_columns
 from observatory.store.queries.sums.transfer_sums import LIFETIMES
 from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
-from observatory.store.queries.windows.other_work import NONE, OtherWork
+from observatory.store.queries.windows.other_work import NONE, TASK, OtherWork
 from observatory.store.queries.windows.outliers import PAUSES
 from observatory.store.times import from_microseconds
 from observatory.wire.records import SOURCES, TASK_STATES
 
 MOST_CLIENT_ACTIVITIES = 500_000
 """that are read: of a hundred runs in a window, at least"""
-TASK: LiteralString = "hash_record_extended(ROW({0}.group_id, {0}.key_rest), 0)"
 SPAN_TYPES = {
     "task": "int64",
     "prefix": "int32",
