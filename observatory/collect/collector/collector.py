@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 TABLE_INTERVAL = 1.0
 """Seconds between two reads of the table of targets."""
 IDLE_INTERVAL = 2.5
-"""The same while no target shows a cluster, and no other collector's targets may have to be taken over."""
+"""The same while no target shows a cluster, and this collector holds all: it has none to take over."""
 BALANCE_INTERVAL = 2.0
 """Seconds between two checks of the fair share."""
 ABANDONED_INTERVAL = 10.0
@@ -101,6 +101,7 @@ class Collector:
         """Takes leases and follows the table of targets until stopped."""
         balanced = -math.inf
         while not self.stopping.is_set():
+            interval = TABLE_INTERVAL
             try:
                 targets, held = await run_in_django_thread(self._read_table)
                 share = math.ceil(targets.enabled / self.alive)
@@ -113,19 +114,19 @@ class Collector:
                         await run_in_django_thread(self.leases.take, share)
                         _, held = await run_in_django_thread(self._read_table)
                     await self._follow_table(held)
+                interval = self.table_interval(targets.enabled)
             except (DatabaseError, psycopg.Error) as error:
                 logger.warning("the database is unavailable: %s", str(error).strip()[:200])
             try:
-                async with asyncio.timeout(self.table_interval):
+                async with asyncio.timeout(interval):
                     await self.stopping.wait()
             except TimeoutError:
                 continue
 
-    @property
-    def table_interval(self) -> float:
-        """Seconds until the table of targets is read again."""
+    def table_interval(self, enabled: int) -> float:
+        """Seconds until the table of targets is read again. `enabled`: the number of enabled targets."""
         observes = any(watcher.observation is not None for watcher, _ in self.watchers.values())
-        return TABLE_INTERVAL if observes or self.alive > 1 else IDLE_INTERVAL
+        return TABLE_INTERVAL if observes or enabled > len(self.leases.held) else IDLE_INTERVAL
 
     async def _renew_leases(self) -> None:
         """Renews the leases until cancelled, whatever the watchers wait for."""

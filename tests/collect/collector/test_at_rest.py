@@ -57,7 +57,8 @@ async def test_of_a_target_whose_scheduler_is_gone_only_the_poll_goes_on() -> No
             await eventually(lambda: asyncio.sleep(0, set(asked) == {"subscriber", "scraper", "departures"}))
             collector = Collector()
             collector.watchers[watcher.target.pk] = watcher, asyncio.create_task(asyncio.sleep(0))
-            assert collector.table_interval == TABLE_INTERVAL
+            collector.leases.held = {watcher.target.pk}
+            assert collector.table_interval(1) == TABLE_INTERVAL
             dask.stop()
 
             async def has_ended() -> bool:
@@ -68,9 +69,9 @@ async def test_of_a_target_whose_scheduler_is_gone_only_the_poll_goes_on() -> No
             before, failures = Counter(asked), watcher.failures
             await eventually(lambda: asyncio.sleep(0, watcher.failures >= failures + 3))
             assert asked == before
-            assert collector.table_interval == IDLE_INTERVAL
-            collector.alive = 2  # whose targets are taken over if it dies
-            assert collector.table_interval == TABLE_INTERVAL
+            assert collector.table_interval(1) == IDLE_INTERVAL
+            # another collector has one, which is taken over if that dies
+            assert collector.table_interval(2) == TABLE_INTERVAL
             # another scheduler at the address is observed as before
             dask.start()
             await eventually(lambda: asyncio.sleep(0, watcher.observation is not None))
