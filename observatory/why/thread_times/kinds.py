@@ -56,8 +56,9 @@ TEXTS = {
         "lost with a worker", "Tasks had been sent to a worker that died before they finished", True
     ),
     ThreadKind.STARTING: Text(
-        "starting up",
-        "The process of the worker had begun, and the scheduler did not know the worker yet",
+        "no worker yet",
+        "The process of the worker had begun, and the scheduler did not know the worker yet. On the critical "
+        "path also: there was no worker",
         True,
     ),
     ThreadKind.PAUSED: Text("paused", "The worker was paused, because its memory was nearly full"),

@@ -1,4 +1,4 @@
-"""Where the time of the threads went on the tab Why?: what the client did, starting up, and what computed."""
+"""Where the time of the threads went on the tab Why?: of clients, of workers that start, and of tasks."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_the_table_tells_what_the_client_did_and_the_part_below_what_computed(
     panel = page.locator("[data-chart=thread-times]")
     panel.scroll_into_view_if_needed()
     table = panel.get_by_role("table", name="time of threads by what they did")
-    for name in ("starting up", "client: sending the graph", "client: optimizing", "client: own code"):
+    for name in ("no worker yet", "client: sending the graph", "client: optimizing", "client: own code"):
         expect(table.get_by_role("row", name=name)).to_be_visible()
     expect(table.get_by_role("row", name="client: gathering")).to_be_visible()
-    expect(table.get_by_role("row", name="starting up")).to_contain_text("2.00 s")
+    expect(table.get_by_role("row", name="no worker yet")).to_contain_text("2.00 s")
     expect(panel.locator(".computing-part")).to_contain_text("(25 %) of computing waited for the GIL")
     functions = panel.get_by_role("list", name="functions that computed")
     expect(functions.get_by_role("listitem")).to_contain_text(["100 %"])

@@ -59,6 +59,11 @@ class Worker:
     free: int = 0
     is_alive: bool = True
     is_paused: bool = False
+    is_leaving: bool = False
+
+    @property
+    def takes_tasks(self) -> bool:
+        return self.is_alive and not self.is_paused and not self.is_leaving
 
     @property
     def address(self) -> str:
@@ -71,7 +76,8 @@ class Simulated:
 
     `overhead`: of the scheduler for each task, one after the other. `bandwidth`: bytes a second of results of
     other workers, for which a thread waits. `slowness`: factor of a worker. `tries`: how often a task fails.
-    `late`: seconds between a task's arrival at a worker and its beginning.
+    `late`: seconds between a task's arrival at a worker and its beginning. `joins`, `leaves`: when a worker
+    comes, and when it leaves in order, with its tasks done; else all are there throughout.
     """
 
     tasks: Sequence[Task]
@@ -84,6 +90,8 @@ class Simulated:
     pauses: Sequence[Pause] = ()
     late: Mapping[int, float] = field(default_factory=dict)
     tries: Mapping[str, int] = field(default_factory=dict)
+    joins: Mapping[int, float] = field(default_factory=dict)
+    leaves: Mapping[int, float] = field(default_factory=dict)
     hosts: Callable[[int], str] = lambda number: "10.0.0.1"
     submitted: float = 0.0
     makespan: float = 0.0
@@ -109,12 +117,18 @@ class Simulated:
         self._heap: list[tuple[float, int, Callable[[float], None]]] = []
         self._count = 0
         for worker in self._crew:
-            self._see(worker, -1.0)
+            worker.is_alive = worker.number not in self.joins
+            if worker.is_alive:
+                self._see(worker, -1.0)
         self._run()
 
     def _run(self) -> None:
         for task in self.tasks:
             self._go(self.submitted, task.key, "waiting")
+        for number, time in self.joins.items():
+            self._later(time, lambda now, number=number: self._restart(self._crew[number], now))
+        for number, time in self.leaves.items():
+            self._later(time, lambda now, number=number: self._leave(self._crew[number], now))
         for death in self.deaths:
             self._later(death.at, lambda now, death=death: self._die(death, now))
         for pause in self.pauses:
@@ -148,7 +162,7 @@ class Simulated:
                 self._go(now, key, "queued")
                 self._queue.append(key)
         for worker in sorted(self._crew, key=lambda one: -one.free):
-            while worker.is_alive and not worker.is_paused and worker.free and self._queue:
+            while worker.takes_tasks and worker.free and self._queue:
                 worker.free -= 1
                 key = self._queue.popleft()
                 self._scheduler_free = max(self._scheduler_free, now) + self.overhead
@@ -195,6 +209,8 @@ class Simulated:
             )  # fmt: skip
             worker.free += 1
             self._running.pop(key)
+            if worker.is_leaving and worker.free == self.threads:
+                self.gone.append(WorkerGone(worker.address, START + now + 0.01, "retired"))
             if failed:
                 self._failed[key] = self._failed.get(key, 0) + 1
                 self.error(now, key, worker.address, "retried")
@@ -219,6 +235,11 @@ class Simulated:
             self._go(now, key, "released")
             self._go(now, key, "waiting")
         self._later(now + death.restarts_after, lambda then: self._restart(worker, then))
+
+    def _leave(self, worker: Worker, now: float) -> None:
+        worker.is_leaving = True
+        if worker.free == self.threads:
+            self.gone.append(WorkerGone(worker.address, START + now, "retired"))
 
     def _turning(self, worker: Worker, status: str) -> Callable[[float], None]:
         def turn(now: float) -> None:

@@ -1,0 +1,208 @@
+"""Workers that came late, or left in order, while tasks waited for threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration
+from observatory.store.queries.windows.findings import WorkerEnd
+from observatory.why.findings.evidence import DIED, Evidence, counted, facts, listed
+from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added_at, joined
+from observatory.why.records import Worker
+from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Stays, stays
+
+LEAST_STAY, LEAST_STAY_SHARE = 5_000_000, 0.05
+"""microseconds, or share of the window, for which the most threads were there: not as of a replacement"""
+MOST_PREFIXES, MOST_ARRIVALS = 3, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Threads that the window had at another time, at most as many as tasks waited for any."""
+
+    edges: Integers
+    late: Numbers
+    """from each edge to the next: those whose workers came later"""
+    left: Numbers
+
+    @property
+    def all(self) -> Numbers:
+        return self.late + self.left
+
+    def seconds(self, values: Numbers) -> float:
+        return float((values * np.diff(self.edges)).sum()) / 1e6
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for all workers that were missing."""
+    workers = evidence.records.workers
+    if not workers or not evidence.has_agent:
+        return
+    threads = _most_threads(evidence, [_life(evidence, one) for one in workers], workers)
+    known = stays(evidence.records)
+    at_scheduler = known.where(np.isin(known.state, (NO_WORKER, QUEUED)))
+    missing = _missing(evidence, threads, at_scheduler)
+    seconds = missing.seconds(missing.all)
+    cost = Cost(seconds, seconds / threads)
+    if not evidence.is_worth(cost):
+        return
+    is_late = missing.seconds(missing.late) >= missing.seconds(missing.left)
+    who, what, when = _arrivals(evidence) if is_late else _departures(evidence)
+    names = _waited(evidence, at_scheduler, missing)
+    waited = f"Tasks{f' of {listed(names)}' if names else ''} waited for them"
+    work = f"threads that weren't there could have computed for {format_duration(seconds)}"
+    yield Finding(
+        f"{what} {waited}: {work}.",
+        cost,
+        facts(
+            ("threads at most", f"{threads:,}"),
+            ("workers wanted by adaptive scaling", _wanted(evidence)),
+            *when,
+        ),
+        tuple(
+            evidence.moment(f"{evidence.worker(one.id)} {'joins' if is_late else 'left'}", time)
+            for one in who[:5]
+            if (time := one.started if is_late else one.ended) is not None
+        ),
+        workers=tuple(one.id for one in who),
+        advice="" if is_late else LEFT_ADVICE,
+    )
+
+
+def _life(evidence: Evidence, worker: Worker) -> tuple[int, int]:
+    """When a worker was there, or should have been: after a death, or until the next one of its name.
+
+    What deaths cost is a finding of its own, and a restart is no departure.
+    """
+    end = evidence.ends.get(worker.id)
+    if not worker.has_ended or end is None or end.ended is None:
+        return worker.start, worker.stop
+    later = [
+        round(one.started * 1e6)
+        for one in evidence.ends.values()
+        if one.id != end.id
+        and one.started >= end.ended
+        and (one.name == end.name or one.address == end.address)
+    ]
+    if later:
+        return worker.start, max(worker.stop, min(later))
+    return worker.start, evidence.stop if end.reason in DIED else worker.stop
+
+
+def _there(lives: Sequence[tuple[int, int]], workers: Sequence[Worker], edges: Integers) -> Numbers:
+    """Number of threads, from each edge to the next."""
+    return added_at(
+        edges,
+        [
+            Steps(np.array(life, np.int64), np.array([float(worker.threads)]))
+            for life, worker in zip(lives, workers, strict=True)
+            if life[0] < life[1]
+        ],
+    ).values
+
+
+def _most_threads(evidence: Evidence, lives: Sequence[tuple[int, int]], workers: Sequence[Worker]) -> int:
+    """How many there were at most for a while."""
+    edges = np.unique(
+        np.array([evidence.start, evidence.stop, *(at for life in lives for at in life)], np.int64)
+    )
+    there = _there(lives, workers, edges)
+    least = min(LEAST_STAY, LEAST_STAY_SHARE * (evidence.stop - evidence.start))
+    lengths = np.diff(edges)
+    enough = [count for count in np.unique(there).tolist() if lengths[there >= count].sum() >= least]
+    return max(1, round(max(enough, default=1)))
+
+
+def _missing(evidence: Evidence, threads: int, at_scheduler: Stays) -> Missing:
+    workers = evidence.records.workers
+    lives = [_life(evidence, one) for one in workers]
+    waiting = joined([at_scheduler.times, evidence.sent.waits]).clipped(evidence.start, evidence.stop)
+    edges = np.unique(
+        np.concatenate(
+            [waiting.start, waiting.stop, np.array([at for life in lives for at in life], np.int64)]
+        )
+    )
+    lacking = np.maximum(0, threads - _there(lives, workers, edges))
+    missing = np.minimum(lacking, waiting.counts(edges))
+    before = _there([(evidence.start, life[0]) for life in lives], workers, edges)
+    late = np.minimum(missing, before)
+    return Missing(edges, late, missing - late)
+
+
+def _waited(evidence: Evidence, at_scheduler: Stays, missing: Missing) -> list[str]:
+    """The prefixes whose tasks waited longest meanwhile."""
+    lacking = Steps(missing.edges, (missing.all > 0).astype(np.float64))
+    prefix = np.concatenate([at_scheduler.prefix, evidence.sent.prefix])
+    seconds = lacking.integrals(joined([at_scheduler.times, evidence.sent.waits]))
+    ids, place = np.unique(prefix, return_inverse=True)
+    sums = np.bincount(place, seconds, len(ids))
+    order = np.argsort(-sums, kind="stable")[:MOST_PREFIXES]
+    return [evidence.prefix(int(ids[at])) for at in order if sums[at] > 0]
+
+
+Story = tuple[list[WorkerEnd], str, list[tuple[str, str]]]
+"""the workers, a sentence about them, and facts"""
+
+
+def _arrivals(evidence: Evidence) -> Story:
+    """How long it took until each worker was there, since there was something to do."""
+    since = _begun(evidence)
+    order = sorted(evidence.ends.values(), key=lambda one: one.started)
+    late = [one for one in order if one.started > since] or order[-1:]
+    after = {one.id: format_duration(max(0.0, one.started - since)) for one in order}
+    there = len(order) - len(late)
+    if there:
+        verb = "was" if there == 1 else "were"
+        first = f"{there:,} of {counted(len(order), 'worker')} {verb} there when tasks came"
+    else:
+        first = f"There was no worker when tasks came, and the first one after {after[late[0].id]}"
+    last = f"the last of {len(order):,} after {after[late[-1].id]}" if len(order) > 1 else ""
+    numbers = np.unique(np.linspace(there, len(order) - 1, MOST_ARRIVALS).astype(int)).tolist()
+    times = [(f"worker {number + 1:,} there after", after[order[number].id]) for number in numbers]
+    return late, f"{', '.join(part for part in (first, last) if part)}.", times
+
+
+def _departures(evidence: Evidence) -> Story:
+    ids = {one.id for one in evidence.records.workers if _life(evidence, one)[1] < evidence.stop}
+    left = sorted((evidence.ends[id] for id in ids & evidence.ends.keys()), key=lambda one: one.ended or 0)
+    names = f": {listed([evidence.worker(one.id) for one in left])}" if left else ""
+    times = [
+        (evidence.worker(one.id), f"after {format_duration(max(0.0, (one.ended or 0) - _begun(evidence)))}")
+        for one in left[:MOST_ARRIVALS]
+    ]
+    return left, f"{counted(len(left), 'worker')} left in order before the work was done{names}.", times
+
+
+def _begun(evidence: Evidence) -> float:
+    """Since when there has been something to do, in seconds."""
+    times: Intervals = evidence.unfinished
+    return (int(times.start[0]) if len(times) else evidence.start) / 1e6
+
+
+def _wanted(evidence: Evidence) -> str | None:
+    targets = [
+        target
+        for event in evidence.events("adaptive-target")
+        if isinstance(event.detail, dict) and isinstance(target := event.detail.get("target"), int)
+    ]
+    return f"{max(targets):,} at most" if targets else None
+
+
+LEFT_ADVICE = (
+    "Keep workers while tasks wait: a higher `minimum` or `wait_count` of `cluster.adapt`, a longer "
+    "`--lifetime`, and `client.retire_workers` once the work is done."
+)
+KIND = FindingKind(
+    title="workers that came late or left",
+    advice="Ask for workers before they are needed, and keep a `minimum` of them: "
+    "`cluster.adapt(minimum=…)`, `cluster.scale(…)` while data is prepared. Smaller and shorter jobs wait "
+    "less in the queue of a batch system, and workers start sooner from an image that is there with what "
+    "they import.",
+    documentation="https://docs.dask.org/en/stable/adaptive.html",
+    find=find,
+    explained_by=("adaptive",),
+)

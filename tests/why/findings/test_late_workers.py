@@ -1,0 +1,65 @@
+"""Workers that were not there while tasks waited for threads."""
+
+from __future__ import annotations
+
+import pytest
+
+from observatory.wire.records import Event
+from tests.support.recorded_cluster import START
+from tests.why.findings.simulated import Death, Simulated, futures, map_reduce
+from tests.why.findings.test_kinds import assert_saves, first
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_workers_that_all_come_late_cost_the_time_until_then() -> None:
+    tasks = futures(64, 0.5)
+    seeded = Simulated(tasks, joins=dict.fromkeys(range(4), 6.0))
+    finding = first(seeded.findings(), "late-workers")
+    assert_saves(finding, seeded, Simulated(tasks))
+    assert finding["sentence"].startswith(
+        "There was no worker when tasks came, and the first one after 6.00 s, the last of 4 after 6.00 s. "
+        "Tasks of work waited for them"
+    )
+    assert finding["moments"][0]["time"] == pytest.approx(START + 6)
+
+
+def test_workers_that_come_one_by_one_are_told_with_the_time_of_each() -> None:
+    tasks = futures(80, 0.5)
+    seeded = Simulated(tasks, joins={1: 2.0, 2: 4.0, 3: 6.0})
+    seeded.events += [Event(START + 0.1, "adaptive-target", "", {"target": 40})]
+    finding = first(seeded.findings(), "late-workers")
+    assert_saves(finding, seeded, Simulated(tasks))
+    assert "1 of 4 workers was there when tasks came, the last of 4 after 6.00 s." in finding["sentence"]
+    told = {fact["label"]: fact["value"] for fact in finding["facts"]}
+    assert told["worker 2 there after"] == "2.00 s"
+    assert told["worker 4 there after"] == "6.00 s"
+    assert told["workers wanted by adaptive scaling"] == "40 at most"
+
+
+def test_workers_that_leave_while_tasks_wait_are_missed() -> None:
+    tasks = futures(160, 0.5)
+    seeded = Simulated(tasks, leaves={2: 3.0, 3: 3.0})
+    finding = first(seeded.findings(), "late-workers")
+    assert_saves(finding, seeded, Simulated(tasks))
+    assert finding["sentence"].startswith("2 workers left in order before the work was done: w")
+    assert "`minimum`" in finding["advice"]
+
+
+def test_workers_that_leave_or_come_when_nothing_waits_are_not_missed() -> None:
+    """As adaptive scaling takes them away during the last tasks."""
+    assert Simulated(map_reduce(64, 0.5), leaves={3: 6.2}).findings() == []
+    found = Simulated(futures(6, 6.0), joins={3: 1.0}).findings()
+    assert [one["kind"] for one in found] == ["few-tasks"]
+
+
+def test_a_worker_that_is_replaced_before_it_leaves_is_not_missed() -> None:
+    """As where jobs of a batch system end: for a moment there is one more."""
+    tasks = futures(320, 0.5)
+    assert Simulated(tasks, workers=5, joins={4: 10.0}, leaves={0: 10.2}).findings() == []
+
+
+def test_what_a_death_costs_is_not_counted_once_more() -> None:
+    tasks = map_reduce(64, 1.0)
+    seeded = Simulated(tasks, deaths=[Death(2, 10.4, restarts_after=6)])
+    assert [one["kind"] for one in seeded.findings()] == ["worker-died"]
