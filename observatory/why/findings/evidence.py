@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -20,14 +20,16 @@ from observatory.store.queries.windows import findings as store
 from observatory.store.queries.windows.other_work import OtherWork
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.why.clients import Clients
+from observatory.why.critical_path.predecessors import Predecessors, needed_computations
 from observatory.why.findings.computations import Computations
 from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
 from observatory.why.findings.first_uses import FirstUse, first_uses
 from observatory.why.findings.samples import Samples, samples_of
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
+from observatory.why.findings.stragglers import are_stragglers
 from observatory.why.findings.waits import Waits
-from observatory.why.intervals import Integers, Intervals, Numbers
-from observatory.why.reading import read_clients, read_records
+from observatory.why.intervals import Flags, Integers, Intervals, Numbers
+from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Records
 from observatory.why.thread_times.assignments import Assignments, stays, unfinished
 from observatory.why.thread_times.kinds import ThreadKind
@@ -110,6 +112,18 @@ class Evidence:
     @cached_property
     def slow_workers(self) -> list[SlowWorker]:
         return slow_workers(self.computations, self.hosts)
+
+    @cached_property
+    def stragglers(self) -> Flags:
+        """Whether each computation is one."""
+        return are_stragglers(self.computations, self.slow_workers, self.first_uses)
+
+    def needed_by(self, prefix: int) -> Predecessors:
+        """The computations whose results those of a prefix needed; of other prefixes none."""
+        spans, records = self.computations.spans, self.records
+        of_prefix = replace(records, spans=spans.where(spans.prefix == prefix))
+        graph = read_graph(self.connection, self._cluster, of_prefix)
+        return needed_computations(spans, graph, records.clock_errors_of(spans.worker))
 
     @cached_property
     def ends(self) -> dict[int, store.WorkerEnd]:

@@ -1,4 +1,4 @@
-"""First tasks of a prefix on each worker that took longer than those after them."""
+"""First tasks of a prefix on each worker, or each thread of one, that took longer than those after them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ RATIO, LEAST_EXCESS = 2.0, 0.5
 """times, and seconds above, what later tasks of the prefix usually take"""
 FEWEST_LATER = 4
 """tasks that tell what is usual"""
-FEWEST_WORKERS, LEAST_SHARE = 2, 0.75
-"""number and share of the workers on which the first tasks took longer"""
+FEWEST_PLACES, LEAST_SHARE = 2, 0.75
+"""number and share of the workers, or threads, on which the first tasks took longer"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +34,28 @@ def first_uses(computations: Computations) -> list[FirstUse]:
 
 
 def _of_prefix(computations: Computations, prefix: int) -> FirstUse | None:
-    spans, durations = computations.spans, computations.durations
+    spans = computations.spans
     rows = np.flatnonzero((spans.prefix == prefix) & computations.finished)
-    workers, place = np.unique(spans.worker[rows], return_inverse=True)
-    if len(workers) < FEWEST_WORKERS:
-        return None
     # those that began before the first one there had ended: it may have kept them waiting
-    ended = np.full(len(workers), np.iinfo(np.int64).max)
+    return _of_places(computations, prefix, rows, spans.worker[rows]) or _of_places(
+        computations, prefix, rows, spans.lane[rows]
+    )
+
+
+def _of_places(computations: Computations, prefix: int, rows: Integers, places: Integers) -> FirstUse | None:
+    """`places`: the worker or the thread of each row."""
+    spans, durations = computations.spans, computations.durations
+    found, place = np.unique(places, return_inverse=True)
+    if len(found) < FEWEST_PLACES:
+        return None
+    ended = np.full(len(found), np.iinfo(np.int64).max)
     np.minimum.at(ended, place, spans.times.stop[rows])
     is_first = spans.times.start[rows] < ended[place]
     if np.count_nonzero(~is_first) < FEWEST_LATER:
         return None
     usual = float(np.median(durations[rows[~is_first]]))
     is_long = is_first & (durations[rows] >= max(RATIO * usual, usual + LEAST_EXCESS))
-    on = np.unique(spans.worker[rows[is_long]])
-    if len(on) < max(FEWEST_WORKERS, LEAST_SHARE * len(workers)):
+    if len(np.unique(places[is_long])) < max(FEWEST_PLACES, LEAST_SHARE * len(found)):
         return None
-    return FirstUse(prefix, rows[is_long], tuple(on.tolist()), usual)
+    workers = np.unique(spans.worker[rows[is_long]])
+    return FirstUse(prefix, rows[is_long], tuple(workers.tolist()), usual)

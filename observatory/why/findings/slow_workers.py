@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.findings.computations import Computations
-from observatory.why.intervals import Integers, Numbers
+from observatory.why.findings.computations import FEWEST, Computations
+from observatory.why.intervals import Flags, Integers, Numbers
 
 RATIO = 1.5
-"""how much longer the tasks of a slow worker take, as a median over its tasks"""
-FEWEST_TASKS = 5
+"""how much longer the tasks of a slow worker take, as a median over its tasks weighted by their time"""
+LEAST_RATIO = 1.2
+"""lower end of the confidence interval"""
+FEWEST_TASKS = 3
 """of a worker that is compared"""
+SHORTEST = 0.05
+"""seconds that tasks usually take which tell how fast a worker is"""
+LEAST_DEVIATION = 0.05
+"""of a logarithm of durations: what equal tasks differ by"""
+QUANTILE = 2.576
+"""of the normal distribution: its interval is the true value in 99 % of cases"""
 NEARLY = 0.8
 MOST = 32
 """workers that are compared with the others: the slowest, relative to the medians of all workers"""
@@ -30,6 +38,8 @@ class SlowWorker:
     usual: Numbers
     """seconds that each row takes on other workers"""
     ratio: float
+    interval: tuple[float, float]
+    """in which the ratio is by 99 %"""
 
 
 def slow_workers(computations: Computations, hosts: Mapping[int, str]) -> list[SlowWorker]:
@@ -75,10 +85,56 @@ def _compared(computations: Computations, ids: tuple[int, ...], host: str) -> Sl
         return None
     rows = np.concatenate([rows for rows, _ in parts])
     usual = np.concatenate([np.full(len(rows), seconds) for rows, seconds in parts])
-    ratio = float(np.median(computations.durations[rows] / usual))
+    ratio = _weighted_median(computations.durations[rows] / usual, usual)
     if len(rows) < FEWEST_TASKS or ratio < RATIO:
         return None
-    return SlowWorker(ids, host, rows, usual, ratio)
+    interval = _interval(computations, is_there, rows, usual)
+    return SlowWorker(ids, host, rows, usual, ratio, interval) if interval[0] >= LEAST_RATIO else None
+
+
+def _weighted_median(values: Numbers, weights: Numbers) -> float:
+    order = np.argsort(values, kind="stable")
+    passed = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(passed, passed[-1] / 2)])
+
+
+def _interval(
+    computations: Computations, is_there: Flags, rows: Integers, usual: Numbers
+) -> tuple[float, float]:
+    """The confidence interval of the ratio: Welch's, of logarithms of durations weighted by time.
+
+    One large partition widens it, so that it makes no worker slow.
+    """
+    durations, spans = computations.durations, computations.spans
+    prefixes, first = np.unique(spans.prefix[rows], return_index=True)
+    medians = dict(zip(prefixes.tolist(), usual[first].tolist(), strict=True))
+    others = np.flatnonzero(np.isin(spans.prefix, prefixes) & computations.finished & ~is_there)
+    elsewhere = np.array([medians[id] for id in spans.prefix[others].tolist()])
+    mean, variance, count = _mean(durations[rows], usual)
+    other_mean, other_variance, other_count = _mean(durations[others], elsewhere)
+    parts = variance / count, other_variance / other_count
+    freedom = sum(parts) ** 2 / (
+        parts[0] ** 2 / max(count - 1, 1.0) + parts[1] ** 2 / max(other_count - 1, 1.0)
+    )
+    half = _student(freedom) * float(np.sqrt(sum(parts)))
+    between = mean - other_mean
+    return float(np.exp(between - half)), float(np.exp(between + half))
+
+
+def _mean(durations: Numbers, usual: Numbers) -> tuple[float, float, float]:
+    """Mean and variance of the logarithms of durations, as usual ones, and as how many tasks they count."""
+    logarithms = np.log(np.maximum(durations, 1e-6) / usual)
+    weights = usual / usual.sum()
+    mean = float((weights * logarithms).sum())
+    count = float(1 / (weights**2).sum())
+    variance = float((weights * (logarithms - mean) ** 2).sum()) * count / max(count - 1, 1.0)
+    return mean, max(variance, LEAST_DEVIATION**2), count
+
+
+def _student(freedom: float) -> float:
+    """The quantile of Student's distribution, by its expansion (Abramowitz and Stegun, 26.7.5)."""
+    z = QUANTILE
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def _prefixes(computations: Computations, is_there: np.ndarray) -> Iterator[tuple[Integers, float]]:
@@ -87,5 +143,5 @@ def _prefixes(computations: Computations, is_there: np.ndarray) -> Iterator[tupl
     for prefix in np.unique(spans.prefix[is_there]).tolist():
         of_prefix = (spans.prefix == prefix) & finished
         elsewhere = computations.durations[of_prefix & ~is_there]
-        if len(elsewhere) >= FEWEST_TASKS and np.median(elsewhere) > 0:
+        if len(elsewhere) >= FEWEST and np.median(elsewhere) >= SHORTEST:
             yield np.flatnonzero(of_prefix & is_there), float(np.median(elsewhere))

@@ -293,7 +293,12 @@ class Simulated:
     def record(self) -> Cluster:
         """Store everything."""
         cluster = make_cluster(START - 1, f"Scheduler-{id(self)}")
-        rows = {"transition": self.transitions, "transfer": self.transfers, "error": self.errors}
+        rows = {
+            "transition": self.transitions,
+            "transfer": self.transfers,
+            "error": self.errors,
+            "dependency": [(START, "", task.key, need) for task in self.tasks for need in task.needs],
+        }
         with Writer() as writer:
             writer.write(
                 Batch.of(

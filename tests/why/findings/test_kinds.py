@@ -41,15 +41,6 @@ def test_a_task_that_all_others_wait_for_is_a_straggler() -> None:
     assert finding["moments"][0]["time"] == finding["tasks"][0]["start"]
 
 
-def test_a_partition_with_more_data_than_others_is_skewed() -> None:
-    tasks = map_reduce()
-    seeded = Simulated(changed(tasks, "load-63", seconds=6, nbytes=50_000))
-    finding = first(seeded.findings(), "stragglers")
-    assert_saves(finding, seeded, Simulated(tasks))
-    assert "Their results are large, too: up to 48.8 KiB instead of" in finding["sentence"]
-    assert "Repartition" in finding["advice"]
-
-
 def test_a_worker_that_died_costs_what_was_lost_and_computed_again() -> None:
     tasks = map_reduce(64, 1.0)
     seeded = Simulated(tasks, deaths=[Death(2, 10.4, restarts_after=4)])

@@ -42,8 +42,9 @@ def one_slow_task(client: Client, has_cause: bool) -> None:
 
 @seeded("stragglers", is_judged=True)
 def one_skewed_partition(client: Client, has_cause: bool) -> None:
-    """A partition has twelve times as many rows."""
-    rows = [list(range(24 if has_cause and place == 5 else 2)) for place in range(24)]
+    """A partition has twelve times as many rows as the others; or all rows are in equal parts."""
+    counts = [24 if place == 5 else 2 for place in range(24)] if has_cause else [3] * 22 + [2] * 2
+    rows = [list(range(count)) for count in counts]
     parts = [dask.delayed(sleep_for_each)(part, 0.3) for part in rows]
     client.compute(dask.delayed(add)(*parts)).result(120)
 

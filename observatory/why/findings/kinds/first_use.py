@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.why.findings.evidence import Evidence, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.first_uses import FirstUse
 from observatory.why.intervals import Intervals
@@ -28,7 +28,7 @@ def _finding(evidence: Evidence, use: FirstUse) -> Finding:
     seconds = found.durations[use.rows] - use.usual + waited
     typical = float(np.median(found.durations[use.rows]))
     return Finding(
-        f"The first tasks of {evidence.prefix(use.prefix)} on each of {counted(len(use.workers), 'worker')} "
+        f"The first tasks of {evidence.prefix(use.prefix)} on {_workers(use)} "
         f"took {format_duration(typical)}, later ones {format_duration(use.usual)}: something is set up when "
         f"it is used first.",
         evidence.cost(float(seconds.sum())),
@@ -42,6 +42,10 @@ def _finding(evidence: Evidence, use: FirstUse) -> Finding:
         use.workers,
         (use.prefix,),
     )
+
+
+def _workers(use: FirstUse) -> str:
+    return f"each of {len(use.workers):,} workers" if len(use.workers) > 1 else "each thread of the worker"
 
 
 KIND = FindingKind(

@@ -23,12 +23,14 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _finding(evidence: Evidence, slow: SlowWorker) -> Finding:
     found = evidence.computations
-    times = found.spans.times.where(slow.rows)
-    excess = found.durations[slow.rows] - slow.usual
+    are_own = ~evidence.stragglers[slow.rows]
+    rows = slow.rows[are_own]
+    times = found.spans.times.where(rows)
+    excess = found.durations[rows] - slow.usual[are_own]
     # of a task that is slower than usual, idle threads wait for the part that it is slower by
     late = Intervals(times.stop - np.maximum(0, np.round(excess * 1e6)).astype(np.int64), times.stop)
     waited = evidence.waits.waited_for(late)
-    order = slow.rows[np.argsort(-excess, kind="stable")][:10]
+    order = rows[np.argsort(-excess, kind="stable")][:10]
     if slow.host:
         who = f"The {len(slow.workers)} workers of {evidence.host(slow.host)} are slower than others: their"
     else:
@@ -38,6 +40,7 @@ def _finding(evidence: Evidence, slow: SlowWorker) -> Finding:
         evidence.cost(float(np.maximum(0, excess + waited).sum())),
         facts(
             ("workers", listed([evidence.worker(id) for id in slow.workers])),
+            ("confidence interval (99 %)", " – ".join(f"{format_count(end)}×" for end in slow.interval)),
             ("tasks that were compared", f"{len(slow.rows):,}"),
             ("they took longer by", format_duration(float(excess.sum()))),
             ("idle threads waited", format_duration(float(waited.sum()))),

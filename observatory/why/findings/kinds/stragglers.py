@@ -2,87 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from observatory.clusters.formatting import format_bytes, format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts
-from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.finding import Finding, FindingKind, FoundTask
 from observatory.why.intervals import Integers, Intervals
 
-RATIO = 2.0
-"""times the median of the prefix"""
-LEAST_EXCESS = 1.0
-"""seconds above the median"""
 SKEWED = 3.0
-"""times the median size of results, from which a partition is skewed"""
+"""times the median size of results, or of what tasks need, from which a partition is skewed"""
 LISTED = 10
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each prefix with tasks that took much longer than the others."""
-    found = evidence.computations
-    usual = np.nan_to_num(found.usual, nan=np.inf)
-    on_slow = np.zeros(len(found.spans), np.bool_)
-    for slow in evidence.slow_workers:
-        on_slow |= np.isin(found.spans.worker, slow.workers)
-    is_first_use = np.zeros(len(found.spans), np.bool_)
-    for use in evidence.first_uses:
-        is_first_use[use.rows] = True
-    is_long = (
-        found.finished
-        & ~on_slow
-        & ~is_first_use
-        & (found.durations >= np.maximum(RATIO * usual, usual + LEAST_EXCESS))
-        & (found.durations > np.nan_to_num(found.longest_usual, nan=np.inf))
-    )
-    for prefix in np.unique(found.spans.prefix[is_long]).tolist():
-        rows = np.flatnonzero(is_long & (found.spans.prefix == prefix))
-        finding = _finding(evidence, prefix, rows)
-        if evidence.is_worth(finding.cost):
+    prefixes = evidence.computations.spans.prefix
+    for prefix in np.unique(prefixes[evidence.stragglers]).tolist():
+        finding = _finding(evidence, prefix, np.flatnonzero(evidence.stragglers & (prefixes == prefix)))
+        if finding is not None:
             yield finding
 
 
-def _finding(evidence: Evidence, prefix: int, rows: Integers) -> Finding:
+def _finding(evidence: Evidence, prefix: int, rows: Integers) -> Finding | None:
     found = evidence.computations
     usual = float(found.usual[rows[0]])
     times = found.spans.times.where(rows)
-    excess = Intervals(times.start + round(usual * 1e6), times.stop)
-    waited = evidence.waits.waited_for(excess)
-    seconds = found.durations[rows] - usual + waited
-    order = rows[np.argsort(-seconds, kind="stable")][:LISTED]
+    waited = evidence.waits.waited_for(Intervals(times.start + round(usual * 1e6), times.stop))
+    excess = found.durations[rows] - usual
+    if not evidence.is_worth(evidence.cost(float((excess + waited).sum()))):
+        return None
+    order = rows[np.argsort(-(excess + waited), kind="stable")][:LISTED]
     tasks = evidence.sized_tasks(order)
-    longest = float(found.durations[rows].max())
-    sizes = sorted((nbytes for _, nbytes in tasks), reverse=True)
-    usual_size = evidence.usual_size(prefix)
-    is_skewed = usual_size > 0 and float(np.median(sizes)) >= SKEWED * usual_size if sizes else False
-    name = evidence.prefix(prefix)
-    text = format_duration(longest)
-    count = counted(len(rows), "task")
-    which = f"{count} of {name} took{'' if len(rows) == 1 else ' up to'}"
+    skew = _skew(evidence, prefix, order, [nbytes for _, nbytes in tasks])
+    # what is in a large partition has to be computed in any case
+    cost = evidence.cost(float((waited if skew else excess + waited).sum()))
+    if not evidence.is_worth(cost):
+        return None
+    name, longest = evidence.prefix(prefix), format_duration(float(found.durations[rows].max()))
     idle = format_duration(float(waited.sum()))
-    skew = ""
-    if is_skewed:
-        largest = f"up to {format_bytes(sizes[0])} instead of {format_bytes(usual_size)}"
-        skew = f" Their results are large, too: {largest}."
+    which = f"{counted(len(rows), 'task')} of {name} took{'' if len(rows) == 1 else ' up to'}"
+    what = f" {_named(tasks)} skewed: {skew}." if skew else ""
     return Finding(
-        f"{which} {text}, {format_duration(usual)} is usual. Idle threads waited {idle} for it.{skew}",
-        evidence.cost(float(seconds.sum())),
+        f"{which} {longest}, {format_duration(usual)} is usual. Idle threads waited {idle} for it.{what}",
+        cost,
         facts(
             ("tasks of the prefix", f"{found.counts[prefix]:,}"),
             ("median duration", format_duration(usual)),
-            ("longest", text),
+            ("longest", longest),
+            ("they took longer by", format_duration(float(excess.sum()))),
             ("idle threads waited", idle),
-            ("median size of results", format_bytes(usual_size)),
-            ("largest of these", format_bytes(sizes[0]) if sizes else None),
         ),
         tuple(evidence.moment(f"{task.key} begins", task.start) for task, _ in tasks[:1]),
         tuple(task for task, _ in tasks),
         tuple(np.unique(found.spans.worker[rows]).tolist()),
         (prefix,),
-        SKEW_ADVICE if is_skewed else "",
+        SKEW_ADVICE if skew else "",
     )
+
+
+def _named(tasks: Sequence[tuple[FoundTask, int]]) -> str:
+    keys = [task.key for task, _ in tasks]
+    return f"The partition of {keys[0]} is" if len(keys) == 1 else f"The partitions of {listed(keys)} are"
+
+
+def _skew(evidence: Evidence, prefix: int, rows: Integers, sizes: Sequence[int]) -> str:
+    """What shows that there is more in the partitions of these tasks than in others; empty: nothing."""
+    usual = evidence.usual_size(prefix)
+    if usual > 0 and float(np.median(sizes)) >= SKEWED * usual:
+        return f"results of up to {format_bytes(max(sizes))} instead of {format_bytes(usual)}"
+    needed = evidence.needed_by(prefix)
+    taken = np.bincount(needed.needing, evidence.computations.spans.nbytes[needed.places], len(needed.counts))
+    of_prefix = (evidence.computations.spans.prefix == prefix) & (needed.counts > 0)
+    usual = float(np.median(taken[of_prefix])) if of_prefix.any() else 0.0
+    if usual > 0 and float(np.median(taken[rows])) >= SKEWED * usual:
+        large = f"up to {format_bytes(float(taken[rows].max()))} instead of {format_bytes(usual)}"
+        return f"inputs of {large}"
+    after_long = [bool(evidence.stragglers[needed.of(row)].any()) for row in rows.tolist()]
+    return "the tasks before took long, too" if np.mean(after_long) > 0.5 else ""
 
 
 SKEW_ADVICE = "Repartition the data so that partitions are of equal size, or choose another key to split by."

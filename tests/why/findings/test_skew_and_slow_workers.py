@@ -1,0 +1,109 @@
+"""Long tasks: because of what is in them, or of where they ran."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import attrgetter
+
+import pytest
+
+from tests.why.findings.simulated import Simulated, Task, futures, map_reduce
+from tests.why.findings.test_kinds import assert_saves, changed, first
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def spread(tasks: list[Task], prefix: str) -> list[Task]:
+    """The same work, in equal parts."""
+    of_prefix = [task.seconds for task in tasks if task.prefix == prefix]
+    seconds = sum(of_prefix) / len(of_prefix)
+    return [replace(task, seconds=seconds) if task.prefix == prefix else task for task in tasks]
+
+
+def test_a_partition_with_more_data_is_named_and_its_own_work_is_not_counted_as_saved() -> None:
+    tasks = changed(map_reduce(), "load-63", seconds=12, nbytes=50_000)
+    seeded = Simulated(tasks)
+    finding = first(seeded.findings(), "stragglers")
+    assert_saves(finding, seeded, Simulated(spread(tasks, "load")))
+    skewed = "The partition of load-63 is skewed: results of up to 48.8 KiB instead of 1000 B."
+    assert finding["sentence"].endswith(skewed)
+    assert "Repartition" in finding["advice"]
+
+
+def test_a_partition_that_is_large_where_it_is_read_is_skewed() -> None:
+    """As of a groupby of one frequent key: the result of the long task is as small as the others'."""
+    loads = [Task(f"load-{place}", 0.3, nbytes=90_000 if place == 30 else 3_000) for place in range(32)]
+    sums = [Task(f"agg-{place}", 9.0 if place == 30 else 0.3, (f"load-{place}",)) for place in range(32)]
+    finding = first(Simulated([*loads, *sums]).findings(), "stragglers")
+    assert (
+        "The partition of agg-30 is skewed: inputs of up to 87.9 KiB instead of 2.93 KiB."
+        in finding["sentence"]
+    )
+    # its nine seconds have to be computed; the idle threads are what equal parts would save
+    assert finding["thread_seconds"] == pytest.approx(7 * 8.7, rel=0.3)
+
+
+def test_a_partition_that_takes_long_in_each_stage_is_skewed_whatever_its_size() -> None:
+    reads = [Task(f"read-{place}", 6.0 if place == 31 else 0.4) for place in range(32)]
+    fits = [Task(f"fit-{place}", 6.0 if place == 31 else 0.4, (f"read-{place}",)) for place in range(32)]
+    found = Simulated([*reads, *fits]).findings()
+    assert any(
+        "The partition of fit-31 is skewed: the tasks before took long, too." in one["sentence"]
+        for one in found
+    )
+
+
+def test_a_large_partition_that_begins_first_and_delays_nothing_costs_nothing() -> None:
+    tasks = changed(futures(160, 0.5), "work-0", seconds=8.0, nbytes=50_000)
+    assert Simulated(tasks).findings() == []
+
+
+def test_a_worker_is_not_slow_because_of_one_partition() -> None:
+    """Where it had few other tasks."""
+    tasks = changed(futures(40, 0.5), "work-39", seconds=14.9)
+    found = Simulated(tasks).findings()
+    assert [one["kind"] for one in found] == ["stragglers"]
+
+
+def test_tasks_of_a_few_milliseconds_do_not_tell_that_a_worker_is_slow() -> None:
+    seeded = Simulated(futures(2_000, 0.03), slowness={1: 6.0}, overhead=0.0001)
+    assert "slow-worker" not in [one["kind"] for one in seeded.findings()]
+
+
+def test_a_worker_is_slow_by_few_long_tasks_if_they_all_take_longer() -> None:
+    tasks = futures(24, 4.0)
+    seeded = Simulated(tasks, slowness={1: 2.5})
+    finding = first(seeded.findings(), "slow-worker")
+    assert finding["sentence"].endswith("take 2.5 times as long as the same tasks elsewhere.")
+    [interval] = [one["value"] for one in finding["facts"] if one["label"].startswith("confidence")]
+    assert interval == "2.2× – 2.8×"
+
+
+def test_tasks_that_vary_much_make_no_worker_slow() -> None:
+    lengths = [0.2, 0.3, 3.0, 0.4, 0.2, 2.0, 0.5]
+    tasks = [Task(f"work-{place}", lengths[place * 5 % 7]) for place in range(42)]
+    assert "slow-worker" not in [one["kind"] for one in Simulated(tasks).findings()]
+
+
+def test_a_long_partition_on_a_slow_worker_is_told_as_well_and_counted_once() -> None:
+    tasks = futures(200, 0.5)
+    seeded = Simulated(tasks, slowness={1: 3.0})
+    last = max(
+        (span for span in seeded.spans if span.worker == "tcp://10.0.0.1:4000"), key=attrgetter("start")
+    )
+    seeded = Simulated(changed(tasks, last.key, seconds=7.0), slowness={1: 3.0})
+    found = seeded.findings()
+    assert [one["kind"] for one in found] == ["stragglers", "slow-worker"]
+    assert found[0]["thread_seconds"] + found[1]["thread_seconds"] <= 8 * seeded.makespan
+
+
+def test_first_tasks_of_each_thread_of_one_worker_are_first_uses() -> None:
+    tasks = futures(40, 0.4)
+    seeded = Simulated(
+        [replace(task, seconds=3.0 if place < 4 else 0.4) for place, task in enumerate(tasks)],
+        workers=1, threads=4,
+    )  # fmt: skip
+    [finding] = seeded.findings()
+    assert finding["kind"] == "first-use"
+    assert_saves(finding, seeded, Simulated(tasks, workers=1, threads=4))
+    assert "on each thread of the worker took 3.00 s, later ones 400 ms" in finding["sentence"]
