@@ -28,8 +28,8 @@ class Hindrances:
         self._kinds = [
             (ThreadKind.OTHER_RUNS, _full_of_others(records)),
             (ThreadKind.SCHEDULER, _union(could)),
-            (ThreadKind.LOST, _union(list(lost.values()))),
             (ThreadKind.PAUSED, _union(list(paused.values()))),
+            (ThreadKind.LOST, _union(list(lost.values()))),
         ]
 
     def parts(self, start: int, stop: int) -> Iterator[Wait]:

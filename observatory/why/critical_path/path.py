@@ -171,7 +171,10 @@ class CriticalPath:
         if failed != NONE and self._heard[failed] >= sent:
             return self._at_scheduler(place, failed, sent, time)
         has_died = on in self._workers and self._workers[on].has_ended
-        self._add(ThreadKind.LOST if has_died else ThreadKind.READY, sent, time, place)
+        for kind, begin, end in self._waits.split(on, sent, time) if has_died else ():
+            self._add(kind if kind is ThreadKind.PAUSED else ThreadKind.LOST, begin, end, place)
+        if not has_died:
+            self._add(ThreadKind.READY, sent, time, place)
         return NONE, min(sent, time)
 
     def _attempt_before(self, task: int, on: int, time: int) -> int:

@@ -24,6 +24,7 @@ from observatory.why.critical_path.predecessors import Predecessors, needed_comp
 from observatory.why.findings.computations import Computations
 from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
 from observatory.why.findings.first_uses import FirstUse, first_uses
+from observatory.why.findings.growths import Growth, growths
 from observatory.why.findings.samples import Samples, samples_of
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
 from observatory.why.findings.stragglers import are_stragglers
@@ -124,6 +125,23 @@ class Evidence:
         of_prefix = replace(records, spans=spans.where(spans.prefix == prefix))
         graph = read_graph(self.connection, self._cluster, of_prefix)
         return needed_computations(spans, graph, records.clock_errors_of(spans.worker))
+
+    @cached_property
+    def growths(self) -> list[Growth]:
+        """Workers whose unmanaged memory grew and did not come back, the greatest growth first."""
+        limits = {id: worker.memory_limit for id, worker in self.ends.items()}
+        spans = self.computations.spans
+        ended = {id: spans.times.stop[spans.worker == id] for id in np.unique(spans.worker).tolist()}
+        return growths(self.samples("observatory_worker_memory_bytes", "unmanaged"), limits, ended)
+
+    @property
+    def whole(self) -> Intervals:
+        return Intervals(np.array([self.start]), np.array([self.stop]))
+
+    def own_seconds(self, worker: int, kind: ThreadKind) -> float:
+        """Time of a kind of a worker's own threads."""
+        known = self.time.workers.get(worker)
+        return known.seconds[kind] if known is not None else 0.0
 
     @cached_property
     def ends(self) -> dict[int, store.WorkerEnd]:

@@ -129,10 +129,10 @@ class Accountant:
         yield _acting(ThreadKind.FAILED, computing, computing.is_error)
         others = self._records.others
         yield Demand(ThreadKind.OTHER_RUNS, others.times.where(others.worker == worker.id)), None
-        yield _waiting(ThreadKind.LOST, sent.where(sent.is_lost))
-        yield Demand(ThreadKind.STARTING, worker.startup, takes_all=True), None
         pauses = self._records.pauses
         yield Demand(ThreadKind.PAUSED, pauses.times.where(pauses.worker == worker.id), takes_all=True), None
+        yield _waiting(ThreadKind.LOST, sent.where(sent.is_lost))
+        yield Demand(ThreadKind.STARTING, worker.startup, takes_all=True), None
         spans = self._records.spans.where(self._rows_of_spans(worker.id))
         for kind, actions in ACTIONS.items():
             yield _acting(kind, spans, np.isin(spans.action, actions))

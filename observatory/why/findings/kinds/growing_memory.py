@@ -1,79 +1,52 @@
-"""Unmanaged memory of workers that grew throughout, as where code leaks it."""
+"""Unmanaged memory of workers that grew, as where code leaks it, and what it led to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
 
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
-from observatory.why.findings.finding import Cost, Finding, FindingKind
-from observatory.why.findings.samples import Samples
+from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.thread_times.kinds import ThreadKind
 
-MEMORY = "observatory_worker_memory_bytes"
-LEAST_SHARE = 0.3
-"""of the worker's memory limit, by which it grew"""
-LEAST_SECONDS, FEWEST = 60.0, 20
-"""of a worker's samples: the time that they span, and their number"""
-LEAST_FIT = 0.8
-"""square of the correlation of memory and time"""
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    worker: int
-    nbytes: float
-    rate: float
-    """bytes a second"""
-    first: float
-    """seconds"""
-    full_after: float
-    """seconds from the end of the window until the limit is reached"""
+FULL = (ThreadKind.PAUSED, ThreadKind.DISK)
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all workers. It costs nothing until a worker spills, pauses or dies."""
-    samples = evidence.samples(MEMORY, "unmanaged")
-    ids = np.unique(samples.worker).tolist()
-    grown = [one for id in ids if (one := _growth(evidence, samples, id)) is not None]
+    grown = evidence.growths
     if not grown:
         return
-    grown.sort(key=lambda one: -one.nbytes)
-    most = grown[0]
-    soonest = min(one.full_after for one in grown)
+    most, longest = grown[0], max(one.last - one.first for one in grown)
+    whole = {one.worker: evidence.whole for one in grown}
+    seconds = sum(evidence.waits.of_kind_during(kind, whole) for kind in FULL)
+    paused = sum(evidence.own_seconds(one.worker, ThreadKind.PAUSED) for one in grown)
+    if paused > 0:
+        then = f"Then threads were paused for {format_duration(paused)}."
+    elif growing := [one for one in grown if evidence.stop / 1e6 - one.last < one.last - one.first]:
+        soonest = min(one.full_after for one in growing)
+        then = f"At this rate the first one is full after another {format_duration(soonest)}."
+    else:
+        then = "It stayed there."
     yield Finding(
         f"Unmanaged memory grew steadily on {counted(len(grown), 'worker')} "
-        f"({listed([evidence.worker(one.worker) for one in grown])}), by up to {format_bytes(most.nbytes)}. "
-        f"At this rate the first one is full after another {format_duration(soonest)}.",
-        Cost(),
+        f"({listed([evidence.worker(one.worker) for one in grown])}), by up to {format_bytes(most.nbytes)} "
+        f"in {format_duration(longest)}, and did not come back. {then}",
+        evidence.cost(seconds),
         facts(
             *(
-                (evidence.worker(one.worker), f"{format_bytes(one.nbytes)}, {format_bytes(one.rate)}/s")
+                (
+                    evidence.worker(one.worker),
+                    f"{format_bytes(one.nbytes)} more, {format_bytes(one.rate)}/s, to "
+                    f"{format_bytes(one.reached)} of {format_bytes(one.limit)}",
+                )
                 for one in grown[:10]
-            )
+            ),
+            ("paused", format_duration(paused) if paused else None),
         ),
-        (evidence.moment("the growth begins", most.first),),
+        (evidence.moment("the growth begins", most.first), evidence.moment("it ends", most.last)),
         workers=tuple(one.worker for one in grown),
     )
-
-
-def _growth(evidence: Evidence, samples: Samples, worker: int) -> Growth | None:
-    rows = np.flatnonzero(samples.worker == worker)
-    known = evidence.ends.get(worker)
-    if known is None or not known.memory_limit or len(rows) < FEWEST:
-        return None
-    times, values = samples.times.stop[rows] / 1e6, samples.value[rows]
-    seconds = float(times[-1] - times[0])
-    if seconds < LEAST_SECONDS or not values.std():
-        return None
-    fit = float(np.corrcoef(times, values)[0, 1])
-    rate = float(np.polyfit(times - times[0], values, 1)[0])
-    if rate * seconds < LEAST_SHARE * known.memory_limit or fit < 0 or fit**2 < LEAST_FIT:
-        return None
-    left = max(0.0, known.memory_limit - float(values[-1]))
-    return Growth(worker, rate * seconds, rate, float(times[0]), left / rate)
 
 
 KIND = FindingKind(

@@ -15,15 +15,20 @@ MEMORY = "observatory_worker_memory_bytes"
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for all workers whose memory was nearly full."""
+    """One finding for all workers whose memory was nearly full, but not by a growth (growing_memory.py)."""
     waits, time = evidence.waits, evidence.time
-    paused, disk = waits.of_kind(ThreadKind.PAUSED), waits.of_kind(ThreadKind.DISK)
+    grown = {one.worker: evidence.whole for one in evidence.growths}
+    paused, disk = (
+        waits.of_kind(kind) - waits.of_kind_during(kind, grown)
+        for kind in (ThreadKind.PAUSED, ThreadKind.DISK)
+    )
     cost = evidence.cost(paused + disk)
     if not evidence.is_worth(cost):
         return
     own = {
         id: worker.seconds[ThreadKind.PAUSED] + worker.seconds[ThreadKind.DISK]
         for id, worker in time.workers.items()
+        if id not in grown
     }
     workers = sorted((id for id in own if own[id] > 0), key=lambda id: -own[id])
     spilled = evidence.samples(MEMORY, "spilled", "max")
