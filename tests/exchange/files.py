@@ -13,6 +13,8 @@ from observatory.runs.models import Run
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import time_series
 
+KEY = "replace(key_rest, U&'\\0001', task_group.name)"
+"""a row's key as text, in a query that joins task_group"""
 TABLES = [*DIMENSIONS, *(table.name for table in time_series())]
 
 

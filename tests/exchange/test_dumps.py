@@ -25,7 +25,7 @@ from observatory.exchange.imports.refusal import AlreadyHere
 from observatory.exchange.models import Job
 from observatory.runs.models import Run
 from observatory.wire.records import TASK_STATES
-from tests.exchange.files import Store
+from tests.exchange.files import KEY, Store
 from tests.support.projects import World
 
 
@@ -296,7 +296,6 @@ def test_records_that_are_left_out_are_counted_in_the_imports_result(
     assert report in world.client("editor").get(reverse("job", args=[job.pk])).content.decode()
 
 
-KEY = "replace(key_rest, U&'\\0001', task_group.name)"
 NEEDED = "replace(depends_on_rest, U&'\\0001', needed.name)"
 
 

@@ -43,11 +43,12 @@ AFTER = 1.0
 
 
 class AgentRows:
-    """Rows by kind."""
+    """Rows by kind, and sentences on what the file doesn't tell."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self.rows: dict[str, list[tuple[Any, ...]]] = {}
+        self.remarks: list[str] = []
 
     def add(self, kind: str, *row: Any) -> None:
         """In the order of the kind's fields. Raises Refused if there are too many rows."""
@@ -75,7 +76,7 @@ def store(
 ) -> Run:
     """Makes the cluster and its run, and stores the rows. Raises Refused, and psycopg.Error.
 
-    Calls `report` with a sentence if rows were left out.
+    Calls `report` with sentences on what the file doesn't tell, and on rows that were left out.
     """
     head = Head(
         agent=uuid.uuid4().hex,
@@ -102,8 +103,9 @@ def store(
             batch, refused = batch_of(made.cluster_id, head, blocks)
             _check_days(batch)
             refused += writer.write(batch).refused
-        if refused:
-            report(_left_out(rows, batch, refused))
+        sentences = [*rows.remarks, *([_left_out(rows, batch, refused)] if refused else [])]
+        if sentences:
+            report(" ".join(sentences))
         return made
     except BatchError as error:
         raise Refused(f"{error}.") from None

@@ -15,7 +15,7 @@ from django.db import Error as DatabaseError
 
 from observatory.exchange.bundles.bundle import Bundle
 from observatory.exchange.formats.base import Progress
-from observatory.exchange.imports import agent_rows, task_streams
+from observatory.exchange.imports import agent_rows, performance_reports, task_streams
 from observatory.exchange.imports import cluster_dump_records as dump_records
 from observatory.exchange.imports import cluster_dumps as dumps
 from observatory.exchange.imports.agent_rows import Report
@@ -40,9 +40,10 @@ MSGPACK = re.compile(rb"(?:[\x81-\x8f]|\xde..|\xdf....)[\xa0-\xbf\xd9-\xdb]", re
 """a map whose first key is a text"""
 YAML = re.compile(rb"(?:#[^\n]*\n|---[^\n]*\n|\s)*(?:scheduler|versions|workers):\s")
 LIST = re.compile(rb"\s*\[")
+PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|!--)", re.IGNORECASE)
 KNOWN = (
     "a bundle of an Observatory, a cluster dump of Dask (msgpack or YAML), "
-    "or a list of get_task_stream as JSON"
+    "a page of performance_report, or a list of get_task_stream as JSON"
 )
 
 Read = Callable[[Path], "tuple[agent_rows.AgentRows, RunFacts, ClusterFacts]"]
@@ -53,7 +54,7 @@ def import_file(
 ) -> Run:
     """Imports a file and returns its run. After an error nothing of it is stored.
 
-    Calls `report` with a sentence if records of the file were left out.
+    Calls `report` with sentences on what the file doesn't tell, and on records that were left out.
     Raises Refused with the reason, AlreadyHere, Cancelled, and psycopg.Error.
     """
     size = path.stat().st_size
@@ -133,5 +134,6 @@ def _allowance(path: Path) -> Allowance:
 READERS: tuple[tuple[re.Pattern[bytes], Read], ...] = (
     (MSGPACK, lambda path: dump_records.records_of(dumps.read_msgpack(path), _allowance(path))),
     (YAML, lambda path: dump_records.records_of(dumps.read_yaml(path), _allowance(path))),
+    (PAGE, lambda path: performance_reports.records_of(path, _allowance(path))),
     (LIST, lambda path: task_streams.records_of(task_streams.read_list(path), _allowance(path))),
 )

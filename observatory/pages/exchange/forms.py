@@ -13,7 +13,7 @@ from observatory.runs.models import LONGEST_NAME
 
 HELP = (
     "A bundle from Observatory, a cluster dump from Dask (.msgpack.gz or .yaml), "
-    "or the result of get_task_stream as JSON."
+    "a page of performance_report (.html), or the result of get_task_stream as JSON."
 )
 
 

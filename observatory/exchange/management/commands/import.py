@@ -15,8 +15,8 @@ from observatory.exchange.imports.refusal import AlreadyHere, Refused
 
 class Command(BaseCommand):
     help = (
-        "Imports a bundle of an Observatory, a cluster dump of Dask (msgpack or YAML) or a list of "
-        "get_task_stream as JSON, and prints the address of the run that it became."
+        "Imports a bundle of an Observatory, a cluster dump of Dask (msgpack or YAML), a page of "
+        "performance_report or a list of get_task_stream as JSON, and prints the address of the run."
     )
     requires_system_checks = ()
 
