@@ -30,9 +30,10 @@ from benchmarks.explaining.verdicts import Verdict, results_of, verdict  # noqa:
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.measuring.server import evaluated, new_observatory  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
-from tests.why.scenarios import graphs, seeded  # noqa: E402, F401 (registers them)
+from tests.why.scenarios import graphs, seeded, waiting  # noqa: E402, F401 (registers them)
 from tests.why.scenarios.healthy import HEALTHY  # noqa: E402
 from tests.why.scenarios.scenario import SEEDED, Scenario  # noqa: E402
+from tests.why.scenarios.tasks import AsIfTheyComputed  # noqa: E402
 
 OPTIONS = {"n_workers": 2, "threads_per_worker": 2}
 """of the clusters, where a scenario has no others"""
@@ -79,9 +80,11 @@ def main() -> int:
         for one in seeded_ones:
             for has_cause in (True, False):
                 name = _name(one.name, has_cause)
-                took[name] = record(server, token, name, partial(_work, one, has_cause), one.options)
+                took[name] = record(
+                    server, token, name, partial(_work, one, has_cause), one.options, one.is_computing
+                )
         for name, work in healthy_ones.items():
-            took[name] = record(server, token, name, work, {})
+            took[name] = record(server, token, name, work, {}, True)
         answers = json.loads(evaluated(server, FINDINGS))
     verdicts = [
         verdict(
@@ -104,10 +107,19 @@ def main() -> int:
     return print_results("why", results, ("dask", "distributed"), scenarios=[vars(one) for one in verdicts])
 
 
-def record(server: Observatory, token: str, name: str, work: Callable[[Client], None], options: Any) -> float:
+def record(
+    server: Observatory,
+    token: str,
+    name: str,
+    work: Callable[[Client], None],
+    options: Any,
+    is_computing: bool,
+) -> float:
     """Run a workload on a cluster of its own as the run `name`; returns the seconds that it took."""
     with _cluster(options) as client:
         observatory.agent.register(client, url=server.url, token=token, name=name, flush_interval="1s")
+        if is_computing:
+            client.register_plugin(AsIfTheyComputed())
         client.gather(client.map(abs, range(100), key="warm"))
         time.sleep(1)
         start = time.monotonic()

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from observatory.wire.records import MetricType
+from observatory.wire.task_waits import TASK_WAITS
 
 GAUGE, COUNTER = MetricType.GAUGE, MetricType.COUNTER
 
@@ -105,6 +106,8 @@ _OBSERVATORY = (
     Metric("observatory_cluster_memory_bytes", "bytes", "Memory of all workers together.", MEMORY, layer="cluster-memory", kinds=("type",)),
     Metric("observatory_cluster_memory_limit_bytes", "bytes", "Memory limits of all workers together.", layer="cluster-memory"),
     Metric("observatory_worker_cpu_percent", "percent", "CPU use of a worker's process; 100 is one core.", layer="cpu", of_process=True),
+    Metric("observatory_worker_task_cpu_percent", "percent", "CPU that the threads of a worker's tasks used, or were ready to use while others had it; 100 is one core. On Linux.", source=Source.AGENT),
+    Metric("observatory_worker_task_waits", "", "Threads of a worker that have a task and don't run, by what they wait in. Conditions, queues and the GIL are locks too. On Linux.", {"in": TASK_WAITS}, source=Source.AGENT),
     Metric("observatory_worker_gil_contention_ratio", "ratio", "Share of time in which a worker's threads wait for the GIL.", layer="gil", source=Source.GILKNOCKER, of_process=True),
     Metric("observatory_worker_event_loop_interval_seconds", "seconds", "Mean time between two ticks of a worker's event loop; 0.02 when nothing blocks it.", layer="event-loop", of_process=True),
     Metric("observatory_worker_host_network_bytes_per_second", "bytes/s", "Network traffic of a worker's machine, all processes together.", READ_WRITE, layer="network", of_process=True),

@@ -24,6 +24,7 @@ from observatory.agent.scheduler.unrunnable import UnrunnableTasks
 from observatory.agent.worker.event_loop import METRIC as EVENT_LOOP_INTERVAL
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.profiles import Profiles
+from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
 from observatory.wire.custom_metrics import LABEL, CustomMetrics
 from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.event_kinds import METRICS_IGNORED, PREFIXES_SUMMED
@@ -315,6 +316,10 @@ def heartbeat(worker: Any, memory: Mapping[str, float]) -> Iterator[tuple[str, d
     for kind, nbytes in memory.items():
         yield "observatory_worker_memory_bytes", {"type": kind}, nbytes
     yield "observatory_worker_cpu_percent", {}, metrics.get("cpu")
+    threads = metrics.get(TASK_THREADS) or {}
+    yield "observatory_worker_task_cpu_percent", {}, threads.get("cpu")
+    for wait, count in (threads.get("waits") or {}).items():
+        yield "observatory_worker_task_waits", {"in": str(wait)}, count
     yield "observatory_worker_gil_contention_ratio", {}, metrics.get("gil_contention")
     interval = metrics.get(EVENT_LOOP_INTERVAL, metrics.get("event_loop_interval"))
     yield "observatory_worker_event_loop_interval_seconds", {}, interval

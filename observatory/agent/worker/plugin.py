@@ -24,6 +24,8 @@ from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.process import name_of_process
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.retirement import Retirement, add_route
+from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
+from observatory.agent.worker.task_threads import TaskThreads
 from observatory.agent.worker.transfers import Transfers
 from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
 from observatory.wire.event_kinds import NATIVE_PROFILE_REFUSED
@@ -67,6 +69,7 @@ class WorkerAgent(WorkerPlugin):
         worker.handlers[FLUSH] = self.message_sender.flush
         if hasattr(worker, "_tick_counter"):
             worker.metrics[METRIC] = EventLoopInterval(worker)
+        worker.metrics[TASK_THREADS] = TaskThreads(worker)
         worker.metrics[PROCESS_NAME] = name_of_process
         digest = self.settings.get("retire_digest")
         self.retirement = Retirement(worker, digest) if digest else None
@@ -82,6 +85,7 @@ class WorkerAgent(WorkerPlugin):
         handler.leave(self.listener)
         worker.handlers.pop(FLUSH, None)
         worker.metrics.pop(METRIC, None)
+        worker.metrics.pop(TASK_THREADS, None)
         worker.metrics.pop(PROCESS_NAME, None)
         if self.native_profiles is not None:
             await asyncio.to_thread(self.native_profiles.stop)

@@ -28,14 +28,16 @@ from observatory.why.findings.growths import Growth, growths
 from observatory.why.findings.samples import Samples, samples_of
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
 from observatory.why.findings.stragglers import are_stragglers
+from observatory.why.findings.waiting_tasks import WaitingTasks
 from observatory.why.findings.waits import Waits
-from observatory.why.intervals import Flags, Integers, Intervals, Numbers
+from observatory.why.intervals import Flags, Integers, Intervals, Numbers, joined
 from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Records
-from observatory.why.thread_times.assignments import Assignments, stays, unfinished
+from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Assignments, stays, unfinished
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 from observatory.wire.departures import DISAPPEARED, LOST
+from observatory.wire.task_waits import TASK_WAITS
 
 LEAST_SHARE = 0.03
 """of the time of threads in which there was something to do, that a finding costs"""
@@ -44,6 +46,8 @@ LEAST_SECONDS = 1.0
 MOST_EVENTS, MOST_FAILURES, MOST_SAMPLES = 10_000, 200, 100_000
 LONGEST_NAME = 120
 MOST_STACKS, MOST_PLACES = 100, 3
+TASK_CPU, TASK_WAITING = "observatory_worker_task_cpu_percent", "observatory_worker_task_waits"
+CONSTRAINED = ("observatory_worker_tasks", "constrained", "max", "state")
 IDLE = frozenset({"select", "poll", "epoll", "_run_once", "run_forever"})
 """functions of an event loop that waits"""
 DIED = (LOST, DISAPPEARED)
@@ -65,7 +69,7 @@ class Evidence:
     def __init__(self, connection: psycopg.Connection, scope: Scope, start: int, stop: int) -> None:
         self.connection, self.scope, self.start, self.stop = connection, scope, start, stop
         self._cluster = scope.cluster.pk
-        self._samples: dict[tuple[str, str, str], Samples] = {}
+        self._samples: dict[tuple[str, str, str, str], Samples] = {}
         self._events: dict[tuple[str, ...], list[store.Happening]] = {}
 
     @cached_property
@@ -144,6 +148,18 @@ class Evidence:
         return known.seconds[kind] if known is not None else 0.0
 
     @cached_property
+    def waiting_tasks(self) -> WaitingTasks:
+        waits = {wait: self.samples(TASK_WAITING, wait, label="in") for wait in TASK_WAITS}
+        return WaitingTasks(self.computations, self.samples(TASK_CPU), waits, self.in_line)
+
+    @cached_property
+    def in_line(self) -> Intervals:
+        """When each task could run and had no thread yet: at the scheduler, or on its worker."""
+        known = stays(self.records)
+        at_scheduler = known.where(np.isin(known.state, (NO_WORKER, QUEUED))).times
+        return joined([self.sent.waits, at_scheduler])
+
+    @cached_property
     def ends(self) -> dict[int, store.WorkerEnd]:
         """The workers that lived in the window, by id."""
         found = store.worker_ends(self.connection, self._cluster, self.start, self.stop)
@@ -192,8 +208,18 @@ class Evidence:
         """
         if not self.shows(Section.CODE):
             return []
-        found = store.loop_stacks(self.connection, self._cluster, workers, self.start, self.stop, MOST_STACKS)
-        innermost = (frames.rsplit("\n", 1)[-1].split("\t") for frames, _ in found)
+        window = self.start, self.stop
+        return self._places(store.loop_stacks(self.connection, self._cluster, workers, *window, MOST_STACKS))
+
+    def task_code(self, *prefixes: int) -> list[str]:
+        """The functions in which tasks of prefixes were seen most often. Empty where code isn't shown."""
+        if not self.shows(Section.CODE):
+            return []
+        window = self.start, self.stop
+        return self._places(store.task_stacks(self.connection, self._cluster, prefixes, *window, MOST_STACKS))
+
+    def _places(self, stacks: Sequence[tuple[str, int]]) -> list[str]:
+        innermost = (frames.rsplit("\n", 1)[-1].split("\t") for frames, _ in stacks)
         places = [
             self.text(f"{name} ({file}:{line})")
             for name, file, line in map(_three, innermost)
@@ -208,17 +234,19 @@ class Evidence:
             )
         return self._events[kinds]
 
-    def samples(self, metric: str, type: str = "", function: str = "mean") -> Samples:
-        """The mean or the maximum (`function`) of a metric in each bin of the window."""
-        wanted = (metric, type, function)
+    def samples(self, metric: str, value: str = "", function: str = "mean", label: str = "type") -> Samples:
+        """The mean or the maximum (`function`) of a metric in each bin of the window.
+
+        `value`: of the label, where only series with it are wanted.
+        """
+        wanted = (metric, value, function, label)
         if wanted not in self._samples:
             self._samples[wanted] = self._read_samples(*wanted)
         return self._samples[wanted]
 
-    def _read_samples(self, metric: str, type: str, function: str) -> Samples:
-        found = store.binned_series(
-            self.connection, self._cluster, metric, self.start, self.stop, type, function
-        )
+    def _read_samples(self, metric: str, value: str, function: str, label: str) -> Samples:
+        window = self.start, self.stop
+        found = store.binned_series(self.connection, self._cluster, metric, *window, value, function, label)
         width = (self.stop - self.start) / store.BINS
         worker, bin = (found[name].astype(np.int64) for name in ("worker", "bin"))
         return samples_of(worker, bin, found["value"], self.start, width)

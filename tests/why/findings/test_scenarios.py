@@ -22,9 +22,10 @@ from observatory.store.maintenance.retention import delete_cluster
 from tests.agent.fake_server import TOKEN, fake_server
 from tests.support.projects import World, world
 from tests.why.findings.simulated import found_in
-from tests.why.scenarios import seeded
+from tests.why.scenarios import seeded, waiting
 from tests.why.scenarios.healthy import equal_futures
 from tests.why.scenarios.scenario import SEEDED, Work
+from tests.why.scenarios.tasks import AsIfTheyComputed
 
 __all__ = ["world"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
@@ -33,7 +34,9 @@ Findings = list[dict[str, Any]]
 Record = Callable[[Work], Findings]
 
 
-def bodies_of(name: str, work: Callable[[DaskClient], None], options: Mapping[str, Any]) -> list[bytes]:
+def bodies_of(
+    name: str, work: Callable[[DaskClient], None], options: Mapping[str, Any], is_computing: bool = True
+) -> list[bytes]:
     """The batches of the agent of a cluster that did the work, which may fail."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
@@ -45,6 +48,8 @@ def bodies_of(name: str, work: Callable[[DaskClient], None], options: Mapping[st
     ):
         with DaskClient(cluster) as client:
             observatory.agent.register(client, url=received.url, token=TOKEN, name=name, flush_interval="1s")
+            if is_computing:
+                client.register_plugin(AsIfTheyComputed())
             with contextlib.suppress(Exception):
                 work(client)
         cluster.close()
@@ -52,10 +57,14 @@ def bodies_of(name: str, work: Callable[[DaskClient], None], options: Mapping[st
 
 
 def findings_of(
-    world: World, name: str, work: Callable[[DaskClient], None], options: Mapping[str, Any]
+    world: World,
+    name: str,
+    work: Callable[[DaskClient], None],
+    options: Mapping[str, Any],
+    is_computing: bool = True,
 ) -> Findings:
     _, secret = ingest_tokens.make(world.alpha, "tests", None)
-    for body in bodies_of(name, work, options):
+    for body in bodies_of(name, work, options, is_computing):
         headers = {"Authorization": f"Bearer {secret}"}
         answer = Client().post(
             "/api/v1/ingest", body, content_type="application/octet-stream", headers=headers
@@ -73,7 +82,8 @@ def record(world: World) -> Iterator[Record]:
     def run(work: Work) -> Findings:
         names.append(work.__name__)
         scenario = SEEDED[work.__name__]
-        return findings_of(world, scenario.name, partial(work, has_cause=True), scenario.options)
+        with_cause = partial(work, has_cause=True)
+        return findings_of(world, scenario.name, with_cause, scenario.options, scenario.is_computing)
 
     yield run
     _delete(names)
@@ -106,6 +116,28 @@ def test_a_task_that_kills_its_workers_is_guilty(record: Record) -> None:
 
 def test_thousands_of_tiny_tasks_are_too_small(record: Record) -> None:
     assert record(seeded.thousands_of_short_tasks)[0]["kind"] == "small-tasks"
+
+
+def test_a_slow_service_is_what_tasks_wait_for(record: Record) -> None:
+    [finding] = record(waiting.requests_of_a_slow_service)
+    assert finding["kind"] == "waiting-outside"
+    assert "they waited for the network or a pipe, most often in readinto" in finding["sentence"]
+    assert finding["thread_seconds"] == pytest.approx(80 * 0.4, rel=0.4)
+
+
+def test_a_lock_of_a_process_is_what_tasks_wait_for(record: Record) -> None:
+    finding = record(waiting.lock_of_a_process)[0]
+    assert finding["kind"] == "serialized"
+    # of four threads one has it
+    assert finding["thread_seconds"] == pytest.approx(3 * 40 * 0.25, rel=0.4)
+    assert "write_locked" in finding["sentence"]
+
+
+def test_a_resource_for_one_task_at_once_is_what_tasks_wait_for(record: Record) -> None:
+    finding = record(waiting.resource_for_one_task_at_once)[0]
+    assert finding["kind"] == "serialized"
+    assert "Tasks waited for a resource (database) of" in finding["sentence"]
+    assert finding["wall_seconds"] == pytest.approx(40 * 0.4 / 4, rel=0.4)
 
 
 def test_tasks_of_equal_length_have_no_finding(world: World) -> None:

@@ -24,6 +24,8 @@ class Scenario:
     """the detectors were not built on it"""
     has_cost: bool
     """False: the run isn't shorter without the cause"""
+    is_computing: bool
+    """its tasks stand for some that compute (tasks.AsIfTheyComputed); False: they wait as they do"""
     options: Mapping[str, Any] = field(default_factory=dict)
     """of the LocalCluster"""
 
@@ -32,13 +34,13 @@ SEEDED: dict[str, Scenario] = {}
 
 
 def seeded(
-    cause: str, *, is_judged: bool = False, has_cost: bool = True, **options: Any
+    cause: str, *, is_judged: bool = False, has_cost: bool = True, is_computing: bool = True, **options: Any
 ) -> Callable[[Work], Work]:
     """Registers a scenario under the name of its function."""
 
     def register(work: Work) -> Work:
         name = work.__name__
-        SEEDED[name] = Scenario(name, cause, work, is_judged, has_cost, options)
+        SEEDED[name] = Scenario(name, cause, work, is_judged, has_cost, is_computing, options)
         return work
 
     return register

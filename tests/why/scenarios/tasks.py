@@ -1,24 +1,34 @@
 """What the tasks of scenarios do. Workers import this, and nothing of Django.
 
-Tasks sleep instead of computing, so that a machine with few cores runs as many as there are threads.
+Tasks sleep instead of computing, so that a machine with few cores runs as many as there are threads; workers
+with the plugin `AsIfTheyComputed` say so.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import os
+import queue
+import threading
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from dask.sizeof import sizeof
 from distributed import get_worker
-from distributed.diagnostics.plugin import SchedulerPlugin
+from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
+from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
+
 LEAKED: list[np.ndarray] = []
+LOCK = threading.Lock()
+CONNECTIONS: queue.Queue[str] = queue.Queue()
+CONNECTIONS.put("the only one")
 
 
 class Slow:
@@ -46,6 +56,32 @@ class SlowTransitions(SchedulerPlugin):
     def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
         if finish == "processing":
             time.sleep(self.seconds)
+
+
+class AsIfTheyComputed(WorkerPlugin):
+    """Reports the CPU that the tasks of a worker would use if they computed instead of sleeping."""
+
+    def setup(self, worker: Any) -> None:
+        worker.metrics[TASK_THREADS] = lambda worker: {"cpu": 100.0 * worker.state.executing_count}
+
+
+def ask(number: int, url: str) -> int:
+    """Waits for a service."""
+    return len(urllib.request.urlopen(f"{url}/{number}").read())
+
+
+def write_locked(number: int, seconds: float, is_locked: bool) -> int:
+    with LOCK if is_locked else contextlib.nullcontext():
+        time.sleep(seconds)
+    return number
+
+
+def use_connection(number: int, seconds: float, is_only_one: bool) -> int:
+    connection = CONNECTIONS.get() if is_only_one else ""
+    time.sleep(seconds)
+    if connection:
+        CONNECTIONS.put(connection)
+    return number
 
 
 def sleep(seconds: float, *needed: Any) -> float:

@@ -21,7 +21,7 @@ BINS = 240
 """of a window, each with one value of a series"""
 BIN_TYPES = {"worker": "int32", "bin": "int32", "value": "float64"}
 ENDS: LiteralString = """
-    SELECT id, name, address, nthreads AS threads, memory_limit,
+    SELECT id, name, address, nthreads AS threads, memory_limit, resources,
         coalesce(nullif(host, ''), regexp_replace(address, '^\\w+://|:\\d+$', '', 'g')) AS host,
         extract(epoch FROM started)::float8 AS started, extract(epoch FROM ended)::float8 AS ended,
         end_reason AS reason
@@ -54,7 +54,7 @@ SERIES: LiteralString = f"""
                 extract(epoch FROM %(stop)s)::float8, {BINS}) - 1 AS bin
         FROM series JOIN sample ON series_id = series.id
         WHERE series.cluster_id = %(cluster)s AND metric = %(metric)s
-            AND (%(type)s = '' OR labels->>'type' = %(type)s)
+            AND (%(value)s = '' OR labels->>%(label)s = %(value)s)
             AND sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
         GROUP BY worker_id, bin) AS binned
     ORDER BY 1, 2"""
@@ -94,6 +94,13 @@ LOOPS: LiteralString = f"""
         GROUP BY stack_id ORDER BY samples DESC LIMIT %(limit)s) AS counted
     JOIN stack ON stack.id = stack_id ORDER BY samples DESC"""
 
+TASK_STACKS: LiteralString = f"""
+    SELECT frames, samples FROM (
+        SELECT stack_id, sum(count)::bigint AS samples FROM profile
+        WHERE {WITHIN} AND source = {SOURCES.index("task")} AND prefix_id = ANY(%(prefixes)s)
+        GROUP BY stack_id ORDER BY samples DESC LIMIT %(limit)s) AS counted
+    JOIN stack ON stack.id = stack_id ORDER BY samples DESC"""
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnd:
@@ -105,6 +112,7 @@ class WorkerEnd:
     threads: int
     memory_limit: int
     """bytes; 0: none"""
+    resources: dict[str, float]
     host: str
     started: float
     ended: float | None
@@ -190,15 +198,18 @@ def binned_series(
     metric: str,
     start: int,
     stop: int,
-    type: str = "",
+    value: str = "",
     function: str = "mean",
+    label: str = "type",
 ) -> dict[str, Array]:
     """Return the mean, or the maximum (`function`), of a metric in BINS bins of equal width: columns of
-    BIN_TYPES, by worker (0: none) and bin. Bins without samples are left out."""
+    BIN_TYPES, by worker (0: none) and bin. Bins without samples are left out. `value`: of a label, where only
+    series with it are wanted."""
     parameters = {
         **window_parameters(cluster, start, stop),
         "metric": metric,
-        "type": type,
+        "value": value,
+        "label": label,
         "function": function,
     }
     return fetch_columns(connection, SERIES, parameters, BIN_TYPES)
@@ -245,3 +256,11 @@ def loop_stacks(
     """Return the frames and the counts of samples of workers' event loops (0: the scheduler), most first."""
     parameters = {**window_parameters(cluster, start, stop), "workers": list(workers), "limit": limit}
     return connection.execute(LOOPS, parameters).fetchall()
+
+
+def task_stacks(
+    connection: psycopg.Connection, cluster: int, prefixes: Sequence[int], start: int, stop: int, limit: int
+) -> list[tuple[str, int]]:
+    """Return the frames and the counts of samples of tasks of some prefixes, most first."""
+    parameters = {**window_parameters(cluster, start, stop), "prefixes": list(prefixes), "limit": limit}
+    return connection.execute(TASK_STACKS, parameters).fetchall()

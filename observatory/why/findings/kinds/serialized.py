@@ -1,4 +1,4 @@
-"""Tasks that wait for one of Dask's locks or semaphores, so that they run one after the other."""
+"""Tasks that wait for one another: for a lock or semaphore, or for a resource of their worker."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.store.worker_tags import amount_text
+from observatory.why.findings.evidence import CONSTRAINED, Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.intervals import Numbers
+from observatory.why.findings.waiting_tasks import total
+from observatory.why.intervals import Intervals, Numbers, Steps
+from observatory.why.thread_times.gil import CONTENTION
+from observatory.why.thread_times.kinds import ThreadKind
+from observatory.wire.task_waits import FILE_LOCK, LOCK
 
 PENDING, MOST = "dask_semaphore_pending_leases", "dask_semaphore_max_leases"
 LABEL = "name"
@@ -17,16 +22,31 @@ LEAST_SHARE = 0.1
 """of the time of threads in which there was something to do"""
 LONGEST_STEP = 5.0
 """seconds for which a sample counts"""
+LEAST_HOLDING = 0.3
+"""threads with a task that don't wait, on average: one of them has what the others wait for"""
+LEAST_CONTENTION = 0.3
+"""share of the time in which threads wait for the GIL, which isn't told from other locks"""
+NAMES = {LOCK: "a lock, a condition or a queue of their process", FILE_LOCK: "the lock of a file"}
+RESOURCE_ADVICE = (
+    "Tell workers that they have more of it where that is true (`--resources`), let tasks require less, or "
+    "require it only for the step that needs it: other steps can be tasks of their own."
+)
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each lock or semaphore for which tasks waited."""
+    """One finding for each lock or semaphore of Dask, else one for locks of processes and of files each."""
+    leases = list(_leases(evidence))
+    yield from leases or _locks(evidence)
+    yield from _resources(evidence)
+
+
+def _leases(evidence: Evidence) -> Iterator[Finding]:
     pending, most = (evidence.labelled(metric, LABEL) for metric in (PENDING, MOST))
     for name, samples in pending.items():
         lengths = _lengths(samples.time)
         waited = float((samples.value * lengths).sum())
         cost = evidence.cost(waited)
-        if waited < LEAST_SHARE * evidence.waits.active or not evidence.is_worth(cost):
+        if not _is_much(evidence, waited):
             continue
         waiting = samples.value > 0
         leases = int(most[name].value.max()) if name in most else 1
@@ -45,13 +65,104 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+def _locks(evidence: Evidence) -> Iterator[Finding]:
+    waiting = evidence.waiting_tasks
+    for wait, name in NAMES.items():
+        locked = {
+            id: steps
+            for id, steps in waiting.locked(wait).items()
+            if waiting.beside(id, steps) >= LEAST_HOLDING and not (wait == LOCK and _is_gil(evidence, id))
+        }
+        waited = sum(map(total, locked.values()))
+        if not _is_much(evidence, waited):
+            continue
+        prefixes = list(waiting.by_prefix(locked))[:3]
+        code = evidence.task_code(*prefixes)
+        where = f" They were seen most often in {code[0]}." if code else ""
+        yield Finding(
+            f"Tasks of {listed([evidence.prefix(id) for id in prefixes])} waited "
+            f"{format_duration(waited)} for {name}, which another task had.{where}",
+            evidence.cost(waited),
+            facts(
+                *(
+                    (evidence.worker(id), _lock_text(evidence, id, steps))
+                    for id, steps in list(locked.items())[:5]
+                ),
+                ("code in which they were seen", ", ".join(code)),
+            ),
+            (evidence.moment("they wait from here on", min(map(_begin, locked.values()))),),
+            evidence.tasks(waiting.longest(locked)),
+            tuple(locked),
+            tuple(prefixes),
+        )
+
+
+def _resources(evidence: Evidence) -> Iterator[Finding]:
+    samples = evidence.samples(*CONSTRAINED)
+    times = {
+        id: samples.times.where((samples.worker == id) & (samples.value > 0)).union()
+        for id in np.unique(samples.worker[samples.value > 0]).tolist()
+    }
+    waited = {id: evidence.waits.of_kind_during(ThreadKind.READY, {id: times[id]}) for id in times}
+    if not _is_much(evidence, sum(waited.values())):
+        return
+    workers = sorted(waited, key=lambda id: -waited[id])
+    names = sorted({name for id in workers if id in evidence.ends for name in evidence.ends[id].resources})
+    named = f" ({', '.join(map(evidence.text, names))})" if names else ""
+    length = sum(float((some.stop - some.start).sum()) for some in times.values()) / 1e6
+    yield Finding(
+        f"Tasks waited for a resource{named} of {listed([evidence.worker(id) for id in workers])} that other "
+        f"tasks had, for {format_duration(length)}. Threads were idle for "
+        f"{format_duration(sum(waited.values()))} meanwhile.",
+        evidence.cost(sum(waited.values())),
+        facts(
+            *((evidence.worker(id), _resource_text(evidence, id)) for id in workers[:5]),
+            ("tasks that waited for it, at most", f"{samples.value.max():,.0f}"),
+        ),
+        (evidence.moment("they wait from here on", min(_since(some) for some in times.values())),),
+        workers=tuple(workers),
+        advice=RESOURCE_ADVICE,
+    )
+
+
+def _is_much(evidence: Evidence, seconds: float) -> bool:
+    return seconds >= LEAST_SHARE * evidence.waits.active and evidence.is_worth(evidence.cost(seconds))
+
+
+def _is_gil(evidence: Evidence, worker: int) -> bool:
+    """Whether Python's own lock can be what threads of a worker wait for."""
+    samples = evidence.samples(CONTENTION)
+    values = samples.value[samples.worker == worker]
+    return bool(len(values)) and float(values.mean()) >= LEAST_CONTENTION
+
+
 def _lengths(times: Numbers) -> Numbers:
     """For how many seconds each sample counts: until the next one."""
     return np.minimum(np.diff(times, append=times[-1:]), LONGEST_STEP)
 
 
+def _lock_text(evidence: Evidence, worker: int, steps: Steps) -> str:
+    lengths, waited = np.diff(steps.edges), steps.values
+    mean = float(np.average(waited[waited > 0], weights=lengths[waited > 0]))
+    return f"{mean:.1f} waited on average, {evidence.waiting_tasks.beside(worker, steps):.1f} did not"
+
+
+def _begin(steps: Steps) -> float:
+    return float(steps.edges[int(np.argmax(steps.values > 0))]) / 1e6
+
+
+def _since(times: Intervals) -> float:
+    return float(times.start[0]) / 1e6
+
+
+def _resource_text(evidence: Evidence, worker: int) -> str | None:
+    known = evidence.ends.get(worker)
+    amounts = known.resources.items() if known else ()
+    return ", ".join(f"{evidence.text(name)}: {amount_text(amount)}" for name, amount in amounts) or None
+
+
 KIND = FindingKind(
-    title="locks and semaphores that tasks wait for",
+    title="locks, semaphores and resources that tasks wait for",
     advice="Hold it for as short as possible: compute before it is acquired, and only write while it is "
     "held. Allow more leases where what it protects can take them, or send this work to one task of its own.",
     documentation="https://docs.dask.org/en/stable/futures.html#coordination-primitives",

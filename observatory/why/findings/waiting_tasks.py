@@ -1,0 +1,159 @@
+"""Tasks that keep a thread and use no CPU: they wait for each other, or for something outside of Dask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from observatory.why.findings.computations import Computations
+from observatory.why.findings.samples import Samples
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added, joined
+from observatory.wire.task_waits import FILE_LOCK, LOCK, TASK_WAITS
+
+MOST_OF_THREAD, MOST_OF_WORKER = 0.25, 0.6
+"""cores that a thread with a task, and all threads of a worker, used or wanted, up to which its tasks wait.
+
+Threads that want Python's lock don't wait for something outside: then one of them uses a core.
+"""
+LOCKS = (LOCK, FILE_LOCK)
+LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _OfWorker:
+    """All steps have the same edges."""
+
+    rows: Integers
+    """of computations"""
+    busy: Numbers
+    """threads that had a task"""
+    waiting: Steps
+    """those whose tasks used no CPU"""
+    waits: dict[str, Steps]
+    """those that were seen to wait, by what they waited in"""
+    used: float
+    """mean share of a core, by the time of threads that waited"""
+
+
+class WaitingTasks:
+    """In a window, all workers together. `line`: tasks that could run and had no thread.
+
+    `cpu`: that the threads of tasks of each worker used or wanted, in percent of a core. `waits`: the number
+    of threads that were seen to wait, by what they waited in, with bins of `cpu`.
+    """
+
+    def __init__(
+        self, computations: Computations, cpu: Samples, waits: Mapping[str, Samples], line: Intervals
+    ) -> None:
+        self._computations, self._line = computations, line
+        self._workers: dict[int, _OfWorker] = {}
+        for worker in np.unique(cpu.worker[cpu.worker > 0]).tolist():
+            rows = np.flatnonzero(computations.spans.worker == worker)
+            if len(rows):
+                self._workers[worker] = _of_worker(computations, worker, rows, cpu, waits)
+
+    @cached_property
+    def waiting(self) -> Steps:
+        """The number of threads whose tasks used no CPU."""
+        return added([one.waiting for one in self._workers.values()])
+
+    @cached_property
+    def needed(self) -> float:
+        """Seconds of threads whose tasks used no CPU, each while another task was in line."""
+        if len(self.waiting.edges) < 2:
+            return 0.0
+        edges = np.unique(np.concatenate([self.waiting.edges, self._line.start, self._line.stop]))
+        return total(Steps(edges, np.minimum(self.waiting.at(edges[:-1]), self._line.counts(edges))))
+
+    @property
+    def used(self) -> float:
+        """The share of a core that each of these tasks used or wanted, on average."""
+        weights = [total(one.waiting) for one in self._workers.values()]
+        used = [one.used for one in self._workers.values()]
+        return float(np.average(used, weights=weights)) if sum(weights) else 0.0
+
+    @property
+    def most_at_once(self) -> int:
+        """Tasks that computed or were in line."""
+        times = joined([self._computations.spans.times, self._line])
+        edges = np.unique(np.concatenate([times.start, times.stop]))
+        return int(times.counts(edges).max()) if len(edges) > 1 else 0
+
+    @property
+    def seconds_by_wait(self) -> dict[str, float]:
+        """Seconds of threads, by what they were seen to wait in; most first."""
+        found = {wait: sum(total(one.waits[wait]) for one in self._workers.values()) for wait in TASK_WAITS}
+        return {wait: found[wait] for wait in sorted(found, key=lambda wait: -found[wait]) if found[wait] > 0}
+
+    def locked(self, wait: str) -> dict[int, Steps]:
+        """How many threads of each worker waited in one of LOCKS for a thread that held it."""
+        found = {id: one.waits[wait] for id, one in self._workers.items()}
+        return {id: steps for id, steps in found.items() if total(steps) > 0}
+
+    def beside(self, worker: int, steps: Steps) -> float:
+        """How many threads of a worker had a task and weren't among `steps`, on average while any was."""
+        one = self._workers[worker]
+        lengths = np.diff(steps.edges)[steps.values > 0]
+        return float(np.average((one.busy - steps.values)[steps.values > 0], weights=lengths))
+
+    def by_prefix(self, steps: Mapping[int, Steps] | None = None) -> dict[int, float]:
+        """Seconds that tasks waited, or were among `steps` of their worker, by prefix; most first."""
+        prefixes, place = np.unique(self._computations.spans.prefix, return_inverse=True)
+        sums = np.bincount(place, self.of_rows(steps), len(prefixes)).tolist()
+        found = dict(zip(prefixes.tolist(), sums, strict=True))
+        return {id: found[id] for id in sorted(found, key=lambda id: -found[id]) if found[id] > 0}
+
+    def of_rows(self, steps: Mapping[int, Steps] | None = None) -> Numbers:
+        """Seconds that each computation waited, or was among `steps` of its worker."""
+        found = np.zeros(len(self._computations.spans))
+        for id, one in self._workers.items():
+            some = one.waiting if steps is None else steps.get(id)
+            if some is not None:
+                share = Steps(some.edges, some.values / np.maximum(one.busy, 1))
+                found[one.rows] = share.integrals(self._computations.spans.times.where(one.rows)) / 1e6
+        return found
+
+    def longest(self, steps: Mapping[int, Steps] | None = None) -> Integers:
+        """The computations that waited longest."""
+        return np.argsort(-self.of_rows(steps), kind="stable")[:LISTED]
+
+
+def _of_worker(
+    computations: Computations, worker: int, rows: Integers, cpu: Samples, waits: Mapping[str, Samples]
+) -> _OfWorker:
+    times = computations.spans.times.where(rows)
+    own = cpu.worker == worker
+    stops = cpu.times.stop[own]
+    edges = np.unique(np.concatenate([times.start, times.stop, stops]))
+    busy = times.counts(edges).astype(np.float64)
+    # a sample is of the time before it; the last one is of the rest as well
+    place = np.minimum(np.searchsorted(stops, edges[:-1], side="right"), len(stops) - 1)
+    cores = cpu.value[own][place] / 100
+    is_low = (busy > 0) & (cores <= MOST_OF_THREAD * busy) & (cores <= MOST_OF_WORKER)
+    # what failed, or repeats what had finished, costs its time whatever it waits for
+    is_wanted = (computations.finished & ~computations.repeated)[rows]
+    wanted = times.where(is_wanted).counts(edges) / np.maximum(busy, 1)
+    waiting = Steps(edges, np.where(is_low, np.maximum(busy - cores, 0) * wanted, 0.0))
+    lengths = np.where(is_low, np.diff(edges), 0)
+    weight = float((busy * lengths).sum())
+    seen = {
+        wait: Steps(edges, np.minimum(_at(waits[wait], worker, stops)[place], busy)) for wait in TASK_WAITS
+    }
+    return _OfWorker(rows, busy, waiting, seen, float((cores * lengths).sum()) / weight if weight else 0.0)
+
+
+def _at(samples: Samples, worker: int, stops: Integers) -> Numbers:
+    """The values of a worker at some times; 0 where it has none."""
+    own = samples.worker == worker
+    found = np.zeros(len(stops))
+    known = np.isin(stops, samples.times.stop[own])
+    found[known] = samples.value[own][np.isin(samples.times.stop[own], stops)]
+    return found
+
+
+def total(steps: Steps) -> float:
+    """Seconds of threads."""
+    return float((steps.values * np.diff(steps.edges)).sum()) / 1e6

@@ -1,0 +1,126 @@
+"""Tasks that keep threads without using the CPU: they wait for one another, or for something outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.recorded_cluster import START
+from tests.why.findings.simulated import Simulated, futures
+from tests.why.findings.test_kinds import assert_saves, first
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CPU, WAITS = "observatory_worker_task_cpu_percent", "observatory_worker_task_waits"
+
+
+def using(simulated: Simulated, cpu: float, **waits: float) -> Simulated:
+    """The threads of tasks of each worker use that much CPU, and so many wait in what `waits` name."""
+    for worker in range(simulated.workers):
+        simulated.sample(CPU, cpu, 0, simulated.makespan, worker=worker)
+        for name, count in waits.items():
+            simulated.sample(WAITS, count, 0, simulated.makespan, worker=worker, **{"in": name})
+    return simulated
+
+
+def test_tasks_that_wait_for_the_network_need_more_threads() -> None:
+    tasks = futures(160, 0.5)
+    seeded = using(Simulated(tasks), 3.0, connection=2)
+    finding = first(seeded.findings(), "waiting-outside")
+    assert_saves(finding, seeded, Simulated(tasks, threads=40))
+    assert "without using the CPU: they waited for the network or a pipe." in finding["sentence"]
+    assert finding["sentence"].endswith("160 threads would have had work, there were 8.")
+    assert {"label": "CPU that such a task used", "value": "1.5 % of a core"} in finding["facts"]
+
+
+def test_as_many_threads_would_do_as_use_the_cores_that_there_are() -> None:
+    finding = first(using(Simulated(futures(800, 0.5)), 20.0, sleep=2).findings(), "waiting-outside")
+    assert "a time that they had set (sleep)" in finding["sentence"]
+    assert "80 threads would have had work" in finding["sentence"]
+
+
+@pytest.mark.parametrize("cpu", [200.0, 100.0, 65.0])
+def test_tasks_that_use_or_want_the_cpu_wait_for_nothing(cpu: float) -> None:
+    assert using(Simulated(futures(160, 0.5)), cpu).findings() == []
+
+
+def test_tasks_that_wait_while_no_other_one_needs_a_thread_cost_nothing() -> None:
+    assert using(Simulated(futures(8, 10.0)), 2.0, connection=2).findings() == []
+
+
+def test_where_the_kernel_tells_nothing_of_threads_nothing_is_said() -> None:
+    seeded = Simulated(futures(160, 0.5))
+    for worker in range(4):
+        seeded.sample("observatory_worker_cpu_percent", 3.0, 0, seeded.makespan, worker=worker)
+    assert seeded.findings() == []
+
+
+def test_tasks_of_a_process_that_wait_for_its_lock_cost_what_they_wait() -> None:
+    # of four threads one has the lock: the others wait
+    tasks = futures(80, 2.0)
+    seeded = using(Simulated(tasks, workers=2, threads=4), 1.0, lock=3, sleep=1)
+    without = Simulated([replace(task, seconds=0.5) for task in tasks], workers=2, threads=4)
+    [finding] = seeded.findings()
+    assert finding["kind"] == "serialized"
+    assert_saves(finding, seeded, without)
+    assert (
+        "for a lock, a condition or a queue of their process, which another task had" in finding["sentence"]
+    )
+    assert finding["facts"][0]["value"] == "3.0 waited on average, 1.0 did not"
+    assert finding["moments"] == [{"label": "they wait from here on", "time": pytest.approx(START, abs=0.5)}]
+
+
+def test_a_lock_of_a_file_is_told_from_one_of_a_process() -> None:
+    finding = first(using(Simulated(futures(160, 0.5)), 1.0, **{"file-lock": 1.5}).findings(), "serialized")
+    assert "waited 1 min for the lock of a file, which another task had" in finding["sentence"]
+
+
+def test_tasks_that_all_wait_for_threads_of_their_own_are_not_serialized() -> None:
+    """Nobody has what they wait for: they started threads, or another pool, and wait for these."""
+    kinds = [one["kind"] for one in using(Simulated(futures(160, 0.5)), 1.0, lock=2).findings()]
+    assert kinds == ["waiting-outside"]
+
+
+def test_threads_that_wait_for_the_gil_are_not_serialized_by_another_lock() -> None:
+    seeded = using(Simulated(futures(160, 1.0)), 90.0, lock=1)
+    for worker in range(4):
+        seeded.sample("observatory_worker_gil_contention_ratio", 1.0, 0, seeded.makespan, worker=worker)
+    assert [one["kind"] for one in seeded.findings()] == ["gil"]
+
+
+def test_a_lock_of_dask_is_not_counted_once_more_as_a_lock_of_the_process() -> None:
+    seeded = using(Simulated(futures(160, 0.5)), 1.0, lock=1)
+    seeded.sample("dask_semaphore_pending_leases", 6, 0, seeded.makespan, name="database")
+    [finding] = seeded.findings()
+    assert "“database”" in finding["sentence"]
+
+
+def test_a_lock_that_is_held_for_a_moment_costs_nothing() -> None:
+    assert using(Simulated(futures(160, 0.5)), 150.0, lock=0.05).findings() == []
+
+
+def test_tasks_that_run_one_at_a_time_because_of_a_resource_are_told_its_name() -> None:
+    tasks = futures(24, 0.5)
+    seeded = Simulated(tasks, workers=1, threads=1)
+    # a worker of four threads, and a resource for one task
+    seeded.seen = [replace(one, nthreads=4, resources={"<db>": 1.0}) for one in seeded.seen]
+    sent = [
+        (START + 0.01, key, "queued", "processing", worker, "")
+        for _, key, _, to, worker, _ in seeded.transitions
+        if to == "processing"
+    ]
+    seeded.transitions = [row for row in seeded.transitions if row[3] != "processing"] + sent
+    seeded.sample("observatory_worker_tasks", 23, 0, seeded.makespan - 0.5, worker=0, state="constrained")
+    finding = first(seeded.findings(), "serialized")
+    assert finding["sentence"].startswith("Tasks waited for a resource (<db>) of w0 (tcp://10.0.0.0:4000)")
+    assert {"label": "w0 (tcp://10.0.0.0:4000)", "value": "<db>: 1"} in finding["facts"]
+    assert "--resources" in finding["advice"]
+    assert finding["wall_seconds"] == pytest.approx(12 * 3 / 4, rel=0.3)
+
+
+def test_tasks_that_wait_for_a_resource_while_all_threads_work_cost_nothing() -> None:
+    seeded = Simulated(futures(160, 0.5))
+    for worker in range(4):
+        seeded.sample("observatory_worker_tasks", 9, 0, seeded.makespan, worker=worker, state="constrained")
+    assert seeded.findings() == []
