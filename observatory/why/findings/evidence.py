@@ -26,6 +26,7 @@ from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
 from observatory.why.findings.first_uses import FirstUse, first_uses
 from observatory.why.findings.growths import Growth, growths
 from observatory.why.findings.samples import Samples, samples_of
+from observatory.why.findings.silences import Silence, silences, standing_still
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
 from observatory.why.findings.stragglers import are_stragglers
 from observatory.why.findings.waiting_tasks import WaitingTasks
@@ -121,7 +122,18 @@ class Evidence:
     @cached_property
     def stragglers(self) -> Flags:
         """Whether each computation is one."""
-        return are_stragglers(self.computations, self.slow_workers, self.first_uses)
+        found = are_stragglers(self.computations, self.slow_workers, self.first_uses)
+        for silence in self.silences:
+            rows, lost = standing_still(self.computations, silence)
+            excess = self.computations.durations[rows] - self.computations.usual[rows]
+            found[rows[lost > excess / 2]] = False
+        return found
+
+    @cached_property
+    def silences(self) -> list[Silence]:
+        """When workers were there, and the scheduler heard no heartbeat."""
+        seen = self.samples("observatory_worker_processing_tasks")
+        return silences(self.samples("observatory_worker_cpu_percent"), seen)
 
     def needed_by(self, prefix: int) -> Predecessors:
         """The computations whose results those of a prefix needed; of other prefixes none."""

@@ -17,6 +17,8 @@ from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Stays, s
 
 LEAST_STAY, LEAST_STAY_SHARE = 5_000_000, 0.05
 """microseconds, or share of the window, for which the most threads were there: not as of a replacement"""
+LEAST_LEFT = 0.2
+"""share of the time of threads in which there was something to do, that those who left on purpose cost"""
 MOST_PREFIXES, MOST_ARRIVALS = 3, 8
 
 
@@ -51,6 +53,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.is_worth(cost):
         return
     is_late = missing.seconds(missing.late) >= missing.seconds(missing.left)
+    if not is_late and seconds < LEAST_LEFT * evidence.waits.active:
+        return
     who, what, when = _arrivals(evidence) if is_late else _departures(evidence)
     names = _waited(evidence, at_scheduler, missing)
     waited = f"Tasks{f' of {listed(names)}' if names else ''} waited for them"

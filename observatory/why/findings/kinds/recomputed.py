@@ -14,8 +14,8 @@ from observatory.why.findings.finding import Finding, FindingKind
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all of them."""
     found = evidence.computations
-    dead = [worker.id for worker in evidence.deaths]
-    rows = np.flatnonzero(found.repeated & ~np.isin(found.worker_before, dead))
+    gone = [worker.id for worker in evidence.ends.values() if worker.ended is not None]
+    rows = np.flatnonzero(found.repeated & ~np.isin(found.worker_before, gone))
     waited = evidence.waits.waited_for(found.spans.times.where(rows))
     seconds = found.durations[rows]
     cost = evidence.cost(float((seconds + waited).sum()))

@@ -43,9 +43,11 @@ def _finding(evidence: Evidence, deaths: list[WorkerEnd]) -> Finding:
     what = f"{counted(len(deaths), 'worker')} died: {names}.{why}"
     work = f"{format_duration(lost)} of work was lost with {'it' if len(deaths) == 1 else 'them'}"
     rows = _longest(found.durations, again)
+    cost = evidence.waits.of_kind(ThreadKind.LOST) + recomputed
+    wall = min((cost + missing) / _threads(evidence, deaths), (evidence.stop - evidence.start) / 1e6)
     return Finding(
         f"{what} {work}, and {counted(len(again), 'task')} computed again.",
-        Cost(lost + recomputed, (lost + recomputed + missing) / _threads(evidence, deaths)),
+        Cost(cost, wall),
         facts(
             ("lost with them", format_duration(lost)),
             ("computed again", f"{counted(len(again), 'task')}, {format_duration(recomputed)}"),
@@ -101,6 +103,10 @@ def _cause(evidence: Evidence, worker: WorkerEnd) -> str | None:
         is_of_it = event.worker == worker.id and abs(event.time - (worker.ended or 0)) <= REPORTED
         if is_of_it and isinstance(event.detail, dict) and event.detail.get("reason") == "memory":
             return "Its nanny killed it because it used too much memory."
+    silent = [one for one in evidence.silences if one.worker == worker.id]
+    if silent and abs(silent[-1].stop / 1e6 - (worker.ended or 0)) <= REPORTED:
+        seconds = format_duration(silent[-1].seconds)
+        return f"It had been silent for {seconds}: the scheduler heard nothing of it."
     memory = _memory(evidence, worker)
     if memory is not None and worker.memory_limit and memory >= NEAR_LIMIT * worker.memory_limit:
         return f"It had used {format_percent(memory / worker.memory_limit)} of its memory."

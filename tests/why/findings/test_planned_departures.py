@@ -1,0 +1,36 @@
+"""What people do on purpose with workers is no cause: restarts, and workers that are retired."""
+
+from __future__ import annotations
+
+import pytest
+
+from observatory.wire.records import WorkerGone
+from tests.support.recorded_cluster import START
+from tests.why.findings.simulated import Death, Simulated, futures, map_reduce
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def planned(simulated: Simulated, reason: str) -> Simulated:
+    """What was lost left in order."""
+    simulated.gone[:] = [WorkerGone(one.address, one.time, reason) for one in simulated.gone]
+    return simulated
+
+
+@pytest.mark.parametrize("at", [4.4, 10.4])
+def test_a_worker_that_a_client_restarted_did_not_die_whatever_is_computed_again(at: float) -> None:
+    simulated = planned(Simulated(map_reduce(64, 1.0), deaths=[Death(2, at, restarts_after=2.5)]), "removed")
+    assert any(span.stop < START + at for span in simulated.spans)
+    assert [one["sentence"] for one in simulated.findings()] == []
+
+
+def test_all_workers_that_restart_at_once_between_two_computations_are_no_cause() -> None:
+    deaths = [Death(number, 4.2, restarts_after=2.0) for number in range(4)]
+    simulated = planned(Simulated(futures(64, 0.5)).then(futures(64, 0.5, "more")), "removed")
+    again = planned(Simulated(futures(64, 0.5), deaths=deaths), "removed")
+    assert simulated.findings() == []
+    assert "worker-died" not in [one["kind"] for one in again.findings()]
+
+
+def test_a_worker_that_is_retired_for_the_last_tasks_is_no_cause() -> None:
+    assert Simulated(futures(160, 0.5), leaves={3: 8.6}).findings() == []
