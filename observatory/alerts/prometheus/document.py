@@ -1,4 +1,4 @@
-"""Reads the rules of a Prometheus rule file as text. The file is untrusted."""
+"""Reads the rules of a rule file of Prometheus or Grafana as text. The file is untrusted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+
+from observatory.alerts.prometheus import grafana
 
 MAX_SIZE = 2**20
 MAX_DEPTH = 20
@@ -35,10 +37,15 @@ class WrittenRule:
     others: Mapping[str, str] = field(default_factory=dict)
     """further fields of the rule and its group"""
     is_recording: bool = False
+    refusal: str = ""
+    """why it has no expression of PromQL"""
 
 
 def read_document(text: str) -> list[WrittenRule]:
-    """Reads a Prometheus rule file, or a PrometheusRule of Kubernetes. Raises DocumentError."""
+    """Reads a rule file of Prometheus, a PrometheusRule of Kubernetes, or a provisioning file of Grafana.
+
+    Raises DocumentError.
+    """
     if len(text.encode(errors="replace")) > MAX_SIZE:
         raise DocumentError(f"The file is larger than {MAX_SIZE // 2**20} MiB.")
     try:
@@ -86,6 +93,9 @@ def _rules(group: Mapping[str, Any]) -> Iterator[WrittenRule]:
     for rule in group["rules"]:
         if not isinstance(rule, dict):
             raise DocumentError("A rule isn't an object with “alert” and “expr”.")
+        if grafana.is_of_grafana(rule):
+            yield _of_grafana(rule)
+            continue
         yield WrittenRule(
             name=_text(rule.get("alert") or rule.get("record")),
             expression=_text(rule.get("expr")),
@@ -96,6 +106,27 @@ def _rules(group: Mapping[str, Any]) -> Iterator[WrittenRule]:
             others=_others(group, rule),
             is_recording="record" in rule,
         )
+
+
+def _of_grafana(rule: Mapping[str, Any]) -> WrittenRule:
+    expression = refusal = ""
+    try:
+        expression = _text(grafana.expression_of(rule))
+    except grafana.NotPromQL as error:
+        refusal = f"{error}"
+    annotations = _texts(rule.get("annotations"))
+    return WrittenRule(
+        name=_text(rule.get("title")),
+        expression=expression,
+        hold=_text(rule.get("for")),
+        keep_firing=_text(rule.get("keepFiringFor")),
+        labels=_texts(rule.get("labels")),
+        annotations={name: grafana.promql_template(text) for name, text in annotations.items()},
+        others={
+            name: value for name, value in _texts(rule).items() if name not in grafana.OF_RULES and value
+        },
+        refusal=refusal,
+    )
 
 
 def _others(group: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, str]:

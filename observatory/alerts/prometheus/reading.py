@@ -1,4 +1,4 @@
-"""Reads a Prometheus rule file into rules, and lists what isn't supported."""
+"""Reads a rule file of Prometheus or Grafana into rules, and lists what isn't supported."""
 
 from __future__ import annotations
 
@@ -89,6 +89,8 @@ def _read(written: WrittenRule) -> ReadRule:
         raise Unsupported("", "is a recording rule; only alerting rules are supported")
     if not written.name or len(written.name) > 100 or not written.name.isprintable():
         raise Unsupported("", "the name isn't a line of at most 100 characters")
+    if written.refusal:
+        raise Unsupported("", written.refusal)
     if not written.expression:
         raise Unsupported("", "“expr” is missing")
     read = read_expression(written.expression)

@@ -12,7 +12,7 @@ from observatory.clusters.models import Project
 
 
 class Command(BaseCommand):
-    help = "Imports a Prometheus rule file and lists what isn't supported."
+    help = "Imports a rule file of Prometheus or Grafana and lists what isn't supported."
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
