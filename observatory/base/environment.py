@@ -23,6 +23,8 @@ PLAIN_PATH = re.compile(r"[\w/.+-]+", re.ASCII)
 """paths that need no escaping in a URL and as libpq's host"""
 PUBLIC_URL = re.compile(r"https?://[^\s/?#@]+(/[\w~-][\w.~-]*)*", re.ASCII)
 HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
+ARCHIVE_SCHEMES = ("file:///", "s3://", "gs://", "abfs://", "abfss://")
+"""of object stores that pyarrow reaches, and of folders"""
 SHORTEST_KEY = 32
 FEWEST_CHARACTERS_OF_KEY = 8
 SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
@@ -122,6 +124,17 @@ def data_dir() -> Path:
     else:
         default = Path(text("XDG_DATA_HOME", "~/.local/share")).expanduser() / "dask-observatory"
     return Path(text("OBSERVATORY_DATA_DIR", str(default))).resolve()
+
+
+def archive() -> str:
+    """OBSERVATORY_ARCHIVE: a folder, or the URL of one or of a place in an object store; "" without one."""
+    place = text("OBSERVATORY_ARCHIVE", "")
+    if not place or place.startswith(ARCHIVE_SCHEMES) or (place.startswith("/") and "://" not in place):
+        return place
+    raise ImproperlyConfigured(
+        f"OBSERVATORY_ARCHIVE is {place.split('?')[0].split('@')[-1]!r}: it must be a folder that begins "
+        f"with /, or a URL that begins with {', '.join(ARCHIVE_SCHEMES)}"
+    )
 
 
 def discovery_dir() -> Path | None:

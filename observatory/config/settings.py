@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from observatory.base.environment import (
     PACKAGE_DIR,
+    archive,
     boolean,
     choice,
     data_dir,
@@ -206,6 +207,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 10,
         "options": {"expires": 10},
     },
+    "archive-clusters": {
+        "task": "observatory.store.tasks.archive_clusters",
+        "schedule": 60,
+        "options": {"expires": 60},
+    },
     "make-partitions": {"task": "observatory.store.tasks.make_partitions", "schedule": 6 * 3600},
     "find-runs": {"task": "observatory.runs.tasks.find_runs", "schedule": 15, "options": {"expires": 15}},
     "count-usage": {
@@ -294,6 +300,7 @@ ADMIN_POLICY = {
     "style-src-attr": ["'unsafe-inline'"],
 }
 
+ARCHIVE = archive()
 DISCOVERY_DIR = discovery_dir()
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
 REQUEST_TIMEOUT = number("OBSERVATORY_REQUEST_TIMEOUT_SECONDS", 30)

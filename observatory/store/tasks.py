@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta
 
 from celery import shared_task
+from django.conf import settings
 
 from observatory.store.connection import connect
 from observatory.store.engines import choose
 from observatory.store.schema.time_series import time_series
+
+log = logging.getLogger(__name__)
 
 DAYS_AHEAD = 3
 
@@ -22,3 +26,21 @@ def make_partitions() -> None:
         engine = choose(connection)
         for table in time_series():
             engine.prepare(connection, table, days)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def archive_clusters() -> None:
+    """Archive clusters that ended, for a while: the next round goes on."""
+    if not settings.ARCHIVE:
+        return
+    # imports pyarrow: 28 MB and 0.3 s, which each process would spend
+    from observatory.store.archive.place import ArchiveError
+    from observatory.store.archive.round import archive_round
+
+    try:
+        done = archive_round()
+    except ArchiveError as error:
+        log.warning("nothing is archived, will try again: %s", error)
+        return
+    if done.files:
+        log.info("archived %d rows in %d files, %d bytes", done.rows, done.files, done.bytes)

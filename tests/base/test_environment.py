@@ -54,6 +54,28 @@ def test_the_frontend_of_an_installed_package_is_in_it(installed: None) -> None:
     assert environment.frontend_dir() == environment.PACKAGE_DIR / "frontend"
 
 
+@pytest.mark.parametrize(
+    "place",
+    ["", "/srv/archive", "file:///srv/archive", "s3://bucket/folder?region=x", "gs://b", "abfss://c@d/e"],
+)
+def test_the_archive_is_none_a_folder_or_in_an_object_store(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OBSERVATORY_ARCHIVE", place)
+    assert environment.archive() == place
+
+
+@pytest.mark.parametrize("place", ["archive", "~/archive", "ftp://host/x", "file://host/x", "/a://b"])
+def test_another_archive_is_refused_without_its_password(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OBSERVATORY_ARCHIVE", place)
+    with pytest.raises(ImproperlyConfigured, match="OBSERVATORY_ARCHIVE is '"):
+        environment.archive()
+    monkeypatch.setenv("OBSERVATORY_ARCHIVE", "ftp://user:secret@host/x?key=secret")
+    with pytest.raises(ImproperlyConfigured) as refusal:
+        environment.archive()
+    assert "secret" not in str(refusal.value)
+
+
 def test_the_folder_of_discoveries_is_none_or_an_absolute_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment.discovery_dir() is None
     monkeypatch.setenv("OBSERVATORY_DISCOVERY_DIR", "/srv/discovery")

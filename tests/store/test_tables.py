@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 import observatory.store.migrations
 from observatory.store.engines import choose
-from observatory.store.schema.dimensions import DIMENSIONS
+from observatory.store.schema.dimensions import CATALOGUE, DIMENSIONS
 from observatory.store.schema.time_series import table_of, time_series
 from observatory.wire.kind import Kind
 from observatory.wire.kinds import stored_kinds
@@ -20,7 +20,7 @@ MIGRATIONS = Path(observatory.store.migrations.__path__[0])
 EXPECTED = Path(__file__).with_name("tables.txt")
 Rows = Callable[..., list[tuple[Any, ...]]]
 
-NAMES = [*DIMENSIONS, *(table.name for table in time_series())]
+NAMES = [*DIMENSIONS, *CATALOGUE, *(table.name for table in time_series())]
 
 
 def _present(rows: Rows) -> list[str]:

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 import psycopg
 from psycopg import sql
 
+from observatory.store.archive.catalogue import look_again_at
 from observatory.store.maintenance.retained_windows import RetainedWindow, overlaps_any
 from observatory.store.schema.time_series import TimeSeries
 
@@ -67,7 +68,9 @@ class Plain:
             try:
                 with connection.transaction():
                     connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
-                    dropped += self._drop(connection, table, day, name, overlaps_any(table, windows))
+                    if self._drop(connection, table, day, name, overlaps_any(table, windows)):
+                        look_again_at(connection, table.name, _start(day), _start(day + timedelta(days=1)))
+                        dropped += 1
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
                 continue  # it is being read or written: the next run drops it
         self.forget()

@@ -9,6 +9,7 @@ from datetime import date, datetime
 import psycopg
 from psycopg import sql
 
+from observatory.store.archive.catalogue import look_again_at
 from observatory.store.maintenance.retained_windows import RetainedWindow, overlaps_any
 from observatory.store.schema.time_series import TimeSeries
 
@@ -74,7 +75,9 @@ class Timescale:
             # a span that started in this chunk may last into any later window
             windows = [window for window in kept if window.stop > start]
             with connection.transaction():
-                dropped += self._drop(connection, table, start, stop, overlaps_any(table, windows))
+                if self._drop(connection, table, start, stop, overlaps_any(table, windows)):
+                    look_again_at(connection, table.name, start, stop)
+                    dropped += 1
         return dropped
 
     def _drop(

@@ -16,6 +16,7 @@ TILES = 0x7469
 OWN_ALERT = 0x6F77
 FINDINGS = 0x6669
 DELETIONS = 0x6465
+ARCHIVE = 0x6172
 """classes of advisory locks; with a key each names one lock"""
 
 

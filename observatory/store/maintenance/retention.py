@@ -14,6 +14,8 @@ from time import monotonic
 import psycopg
 from psycopg import sql
 
+from observatory.store.archive import catalogue
+from observatory.store.archive.removal import remove_deleted
 from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose
 from observatory.store.maintenance.keyframes import keep_progress
@@ -105,6 +107,8 @@ def delete_cluster(
                 name: connection.execute(f"DELETE FROM {name} WHERE cluster_id = %s", [cluster_id]).rowcount
                 for name in DIMENSIONS
             }
+            catalogue.leave_cluster(connection, cluster_id)
+        remove_deleted(connection, cluster_id)
         return ClusterRows(records, rows["worker"], rows["tile"], size)
 
 
@@ -129,9 +133,12 @@ def _delete_before(
         stop, began = min(start + step, cutoff), monotonic()
         with connection.transaction():
             engine.allow_deletes(connection)
-            deleted += sum(
+            rows = sum(
                 _delete_between(connection, table, cluster, start, stop, retained) for table in time_series()
             )
+            if rows:
+                catalogue.look_again(connection, cluster)
+        deleted += rows
         start, step = stop, _next_step(step, monotonic() - began)
     return deleted
 

@@ -1,0 +1,73 @@
+"""Writes the tables of files and columns in docs/archive.md. A test checks that they are up to date."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/archive.md"
+RECORDS = re.compile(r"(<!-- records -->\n).*?(<!-- end -->)", re.DOTALL)
+OTHERS = re.compile(r"(<!-- others -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def current(page: str) -> str:
+    """The text of the page with its tables made anew."""
+    page = RECORDS.sub(lambda found: found[1] + records() + found[2], page)
+    return OTHERS.sub(lambda found: found[1] + others() + found[2], page)
+
+
+def records() -> str:
+    """The files of records, one kind a line."""
+    from observatory.store.archive.columns import file_columns
+    from observatory.store.archive.writing import order_of
+    from observatory.wire.kinds import stored_kinds
+
+    head = "| file | a row is | columns | sorted by |\n| --- | --- | --- | --- |\n"
+    rows = [
+        (
+            f"`{kind.name}`",
+            sentence(kind.meaning),
+            ", ".join(f"{column.name} {type_name(column.type)}".strip() for column in file_columns(kind)),
+            ", ".join(order_of(kind)),
+        )
+        for kind in stored_kinds()
+    ]
+    return head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def others() -> str:
+    from observatory.store.archive.tables import OTHER_TABLES
+
+    head = "| file | what is in it | columns |\n| --- | --- | --- |\n"
+    rows = [
+        (
+            f"`{table.name}`",
+            table.meaning,
+            ", ".join(f"{name} {type_name(type)}".strip() for name, type in table.columns.items()),
+        )
+        for table in OTHER_TABLES
+    ]
+    return head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def sentence(meaning: str) -> str:
+    return meaning[0].lower() + meaning[1:].rstrip(".")
+
+
+def type_name(type: object) -> str:
+    """Without a word for texts, which most columns are."""
+    text = str(type)
+    names = {"string": "", "double": "*double*", "timestamp[us, tz=UTC]": "*time*"}
+    return names.get(text, f"*{text.replace('list<item: ', 'list of ').rstrip('>')}*")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    os.environ["DJANGO_SETTINGS_MODULE"] = "observatory.config.settings"
+    import django
+
+    django.setup()
+    PAGE.write_text(current(PAGE.read_text()))

@@ -1,0 +1,207 @@
+"""Where the archive's files lie: in a folder, or in an object store by its URL."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from django.conf import settings
+from pyarrow import fs
+
+FORMAT = 1
+"""the version of the files that are written; docs/archive.md describes it"""
+MARK = "observatory-archive.json"
+"""a file that says that an archive is here: an empty folder may be one that is not mounted"""
+UNFINISHED = ".part"
+"""the end of the name of a file that is being written; readers of *.parquet don't see it"""
+CHUNK = 4 << 20
+"""bytes that are read at once"""
+REMEDIES = {
+    errno.ENOSPC: "its disk is full: free disk space, or shorten the projects' retention",
+    errno.EDQUOT: "its quota is used up: raise it, or shorten the projects' retention",
+    errno.EACCES: "Observatory's user may not write there: give it the right",
+    errno.EPERM: "Observatory's user may not write there: give it the right",
+    errno.EROFS: "it is read-only: mount it writable",
+    errno.ENOTDIR: "it is not a folder: correct OBSERVATORY_ARCHIVE",
+}
+
+
+class ArchiveError(Exception):
+    """The archive can't be used now. The message says why, and what to do."""
+
+
+class _Hashing:
+    """A file that is written, with the SHA-256 of its bytes."""
+
+    closed = False
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: Any) -> int:
+        self._stream.write(data)
+        self.digest.update(data)
+        self.size += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder of files. Paths are below it. Methods raise ArchiveError."""
+
+    name: str
+    """as the setting has it, without a password"""
+    filesystem: fs.FileSystem
+    root: str
+
+    def check(self, is_used: bool) -> None:
+        """Make the mark if it is missing, which it must not be where the archive `is_used`."""
+        with self._explained():
+            mark = self._full(MARK)
+            if self.filesystem.get_file_info(mark).type is fs.FileType.File:
+                return
+            if is_used:
+                raise ArchiveError(
+                    f"The archive at {self.name} has no {MARK}, and the catalogue lists files of it. Mount "
+                    "the folder, or correct OBSERVATORY_ARCHIVE. If the archive is lost, "
+                    "`dask-observatory archive run --again` writes it anew."
+                )
+            self.write(MARK, json.dumps({"format": FORMAT}).encode())
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a small file."""
+        with self.create(path) as file:
+            file.write(content)
+        self.finish(path)
+
+    @contextmanager
+    def create(self, path: str) -> Iterator[_Hashing]:
+        """A new file under a temporary name, which `finish` gives its own name."""
+        temporary = self._full(path + UNFINISHED)
+        with self._explained():
+            if self._is_local:
+                os.makedirs(os.path.dirname(temporary), mode=0o700, exist_ok=True)
+            with self.filesystem.open_output_stream(temporary, compression=None) as stream:
+                yield _Hashing(stream)
+            if self._is_local:
+                _synchronize(temporary)
+
+    def finish(self, path: str) -> None:
+        with self._explained():
+            self.filesystem.move(self._full(path + UNFINISHED), self._full(path))
+            if self._is_local:
+                _synchronize(os.path.dirname(self._full(path)))
+
+    def checksum(self, path: str) -> str:
+        """The SHA-256 of a file, which is read."""
+        digest = hashlib.sha256()
+        with (
+            self._explained(),
+            self.filesystem.open_input_stream(self._full(path), compression=None) as stream,
+        ):
+            while chunk := stream.read(CHUNK):
+                digest.update(chunk)
+        return digest.hexdigest()
+
+    def open(self, path: str) -> pa.NativeFile:
+        with self._explained():
+            return self.filesystem.open_input_file(self._full(path))
+
+    def remove(self, path: str) -> None:
+        """Remove a file, whether it was finished or not; nothing if there is none."""
+        with self._explained():
+            found = self.filesystem.get_file_info([self._full(path), self._full(path + UNFINISHED)])
+            for info in found:
+                if info.type is fs.FileType.File:
+                    self.filesystem.delete_file(info.path)
+
+    def files(self) -> list[str]:
+        """The paths of all files but the mark."""
+        with self._explained():
+            found = self.filesystem.get_file_info(fs.FileSelector(self.root, recursive=True))
+        below = (
+            info.path.removeprefix(self.root).lstrip("/") for info in found if info.type is fs.FileType.File
+        )
+        return sorted(path for path in below if path != MARK)
+
+    @property
+    def _is_local(self) -> bool:
+        return bool(self.filesystem.type_name == "local")
+
+    def _full(self, path: str) -> str:
+        return f"{self.root}/{path}"
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise ArchiveError(f"The archive at {self.name} can't be used: {_reason(error)}.") from error
+
+
+def place() -> Place | None:
+    """The place that OBSERVATORY_ARCHIVE names; None without one. Raises ArchiveError."""
+    url = settings.ARCHIVE
+    if not url:
+        return None
+    name = _without_password(url)
+    if "://" not in url:
+        return Place(name, fs.LocalFileSystem(), url.rstrip("/"))
+    try:
+        filesystem, root = fs.FileSystem.from_uri(url)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        first = str(error).splitlines()[0]
+        raise ArchiveError(f"OBSERVATORY_ARCHIVE, {name}, can't be used: {first}. Correct it.") from error
+    return Place(name, filesystem, root.rstrip("/"))
+
+
+def required_place() -> Place:
+    """As `place`; ArchiveError says how to get one."""
+    found = place()
+    if found is None:
+        raise ArchiveError(
+            "There is no archive: set OBSERVATORY_ARCHIVE to a folder or to the URL of a bucket "
+            "(docs/archive.md), for all processes."
+        )
+    return found
+
+
+def _reason(error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    if number in REMEDIES:
+        return REMEDIES[number]
+    if isinstance(error, FileNotFoundError):
+        return f"a file or folder is missing ({' '.join(str(error).split())})"
+    return f"{' '.join(str(error).split())}; see that it is reachable and OBSERVATORY_ARCHIVE is right"
+
+
+def _synchronize(path: str) -> None:
+    """Have the disk keep a file or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _without_password(url: str) -> str:
+    scheme, separator, rest = url.partition("://")
+    return f"{scheme}{separator}{rest.split('@')[-1].split('?')[0]}" if separator else url

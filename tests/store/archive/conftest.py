@@ -1,0 +1,99 @@
+"""A cluster that ended, with records of every kind on two days, and an archive in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.conf import LazySettings
+
+from observatory.clusters.models import Cluster
+from observatory.store.archive import catalogue
+from observatory.store.archive.place import Place, required_place
+from observatory.store.archive.verification import Fault, verify_files, verify_rows
+from observatory.store.connection import connect
+from observatory.store.maintenance.retention import delete_cluster
+from tests.exchange.everything import write_everything
+from tests.support.projects import World, world
+
+__all__ = ["world"]
+
+
+@pytest.fixture
+def connection(transactional_db: None) -> Iterator[psycopg.Connection]:
+    with connect() as connection:
+        yield connection
+        for (cluster,) in connection.execute("SELECT cluster_id FROM extent").fetchall():
+            delete_cluster(cluster)
+        connection.execute("DELETE FROM archive_piece")
+        connection.execute("DELETE FROM archived_cluster")
+
+
+@pytest.fixture
+def folder(settings: LazySettings, tmp_path: Path) -> Path:
+    """The archive's folder."""
+    settings.ARCHIVE = str(tmp_path / "archive")
+    (tmp_path / "archive").mkdir()
+    return tmp_path / "archive"
+
+
+@pytest.fixture
+def place(folder: Path) -> Place:
+    return required_place()
+
+
+@pytest.fixture
+def cluster(connection: psycopg.Connection, world: World) -> Cluster:
+    """With records of every kind."""
+    write_everything(world.ended.pk)
+    return world.ended
+
+
+class Archive:
+    """What is in the archive, as files and catalogue say."""
+
+    def __init__(self, connection: psycopg.Connection, folder: Path) -> None:
+        self._connection, self._folder = connection, folder
+
+    def table(self, kind: str, cluster: int) -> pa.Table:
+        """The rows of all files of a kind that the catalogue lists."""
+        pieces = [piece for piece in catalogue.pieces(self._connection, cluster) if piece.kind == kind]
+        return pa.concat_tables(
+            [pq.read_table(self._folder / piece.path, partitioning=None) for piece in pieces]
+        )
+
+    def paths(self, cluster: int) -> dict[str, list[str]]:
+        """By kind."""
+        found: dict[str, list[str]] = {}
+        for piece in catalogue.pieces(self._connection, cluster):
+            found.setdefault(piece.kind, []).append(piece.path)
+        return found
+
+    def files(self) -> list[str]:
+        """Those that are there, whatever the catalogue says."""
+        return sorted(
+            str(path.relative_to(self._folder)) for path in self._folder.rglob("*.parquet*") if path.is_file()
+        )
+
+    def rows(self, cluster: int) -> dict[tuple[str, datetime], int]:
+        """Numbers of rows by kind and start."""
+        pieces = catalogue.pieces(self._connection, cluster)
+        return {(piece.kind, piece.start): piece.rows for piece in pieces}
+
+    def faults(self, cluster: int) -> list[Any]:
+        of_files = verify_files(self._connection, required_place())
+        return [
+            *(each for each in of_files if isinstance(each, Fault)),
+            *verify_rows(self._connection, cluster),
+        ]
+
+
+@pytest.fixture
+def archive(connection: psycopg.Connection, folder: Path) -> Archive:
+    return Archive(connection, folder)
