@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
+import psycopg
 import redis
 from celery.exceptions import OperationalError as BrokerError
 from django.conf import settings
@@ -26,6 +27,7 @@ from observatory.clusters.models import Target
 from observatory.clusters.status import TAKEN_STREAMS
 from observatory.clusters.tokens import ingest_refusals
 from observatory.collect.quarantine.folder import files, folder
+from observatory.runtime.health import archive
 from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health.celery_ping import ping
 from observatory.store.connection import connect
@@ -245,6 +247,18 @@ def quarantine() -> CheckResult:
     )
 
 
+def archived() -> CheckResult:
+    """The archive, whether there is one or not."""
+    try:
+        found = archive.progress()
+        fault, remedy = archive.fault(found)
+    except psycopg.Error as error:
+        return CheckResult("archive", False, str(error).split("\n")[0], "see the database")
+    if fault:
+        return CheckResult("archive", False, fault, remedy)
+    return CheckResult("archive", True, archive.sentence(found) if settings.ARCHIVE else "none")
+
+
 def security() -> CheckResult:
     """Settings that are unsafe when others have access."""
     faults = []
@@ -290,3 +304,4 @@ def run_checks() -> Iterator[CheckResult]:
     yield from targets()
     yield from agents()
     yield from alerts()
+    yield archived()

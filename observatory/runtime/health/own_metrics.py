@@ -22,6 +22,7 @@ from observatory import __version__
 from observatory.alerts.evaluation import health
 from observatory.base import redis_server
 from observatory.collect.agents.metrics import ingested_rows
+from observatory.runtime.health import archive
 from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health.agent_metrics import agent_metrics
 from observatory.runtime.health.checks import quarantined_batches, ready
@@ -60,6 +61,7 @@ class Observatory(Collector):
         yield from component_metrics()
         yield from collector_metrics(living)
         yield from stored_metrics()
+        yield from archive_metrics()
         yield from alert_metrics()
         yield from agent_metrics()
 
@@ -123,6 +125,24 @@ def stored_metrics() -> Iterator[Metric]:
     except psycopg.Error:
         return
     yield family
+
+
+def archive_metrics() -> Iterator[Metric]:
+    """What is in the archive and what waits for it."""
+    try:
+        found = archive.progress()
+    except psycopg.Error:
+        return
+    clusters = GaugeMetricFamily("observatory_archive_clusters", "Clusters that ended.", labels=["state"])
+    clusters.add_metric(["archived"], found.archived)
+    clusters.add_metric(["waiting"], found.waiting)
+    yield clusters
+    yield GaugeMetricFamily("observatory_archive_files", "Files in the archive.", found.files)
+    yield GaugeMetricFamily("observatory_archive_rows", "Rows in the archive.", found.rows)
+    yield GaugeMetricFamily("observatory_archive_bytes", "Bytes in the archive.", found.bytes)
+    yield GaugeMetricFamily(
+        "observatory_archive_leftovers", "Files that are written now, or are to be removed.", found.leftovers
+    )
 
 
 def alert_metrics() -> Iterator[Metric]:
