@@ -881,6 +881,8 @@ export interface components {
         CardHistory: {
             /** Durations */
             durations: number[];
+            /** Verdict */
+            verdict: string;
             /** Is Known */
             is_known: boolean;
             /** Unusual */

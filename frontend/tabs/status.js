@@ -18,8 +18,7 @@ import { taskStream } from "../charts/task_stream/task_stream.js";
 
 /** @type {import("../types.js").Chart[]} in the order in which the page shows them */
 export const charts = [
-  taskStream,
-  heatMap,
+  { ...taskStream, fills: true },
   clusterMemory,
   workerMemory,
   selectedMemory,
@@ -28,12 +27,13 @@ export const charts = [
   eventLoop,
   states,
   clusterSize,
+  heatMap,
+  progress,
+  workersNow,
+  tasksNow,
   selectedTask,
   alertsList,
   notes,
-  progress,
-  tasksNow,
-  workersNow,
   stragglersList,
   stolenList,
   outliers,

@@ -48,8 +48,22 @@ export class Address {
       source.addEventListener("change", () => this.changed());
   }
 
-  /** @param {TabName} name */
+  /**
+   * Opens a tab as a new entry of the browser's history, so that Back leads to the one before.
+   * @param {TabName} name
+   */
   openTab(name) {
+    window.clearTimeout(this.#timer);
+    this.#write(); // the entry that is left
+    this.showTab(name);
+    history.pushState(null, "", location.pathname + this.query());
+  }
+
+  /**
+   * Shows a tab in the current entry of the history.
+   * @param {TabName} name
+   */
+  showTab(name) {
     this.tab = name;
     this.charts = undefined;
     this.changed();

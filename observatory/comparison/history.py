@@ -92,7 +92,7 @@ def history(runs: Iterable[Run], measure: Measure) -> list[Point]:
     points = [Point(run, measure.value(run), before) for run, before in zip_longest(found, found[1:])]
     known = [point for point in reversed(points) if point.value is not None and _has_ended(point.run)]
     for change in find_change_points([point.value for point in known if point.value is not None]):
-        tags = _changed_tags(known[change.at - 1].run.tags, known[change.at].run.tags)
+        tags = changed_tags(known[change.at - 1].run.tags, known[change.at].run.tags)
         known[change.at].change = MeasureChange(change, tags)
     return points
 
@@ -101,6 +101,7 @@ def _has_ended(run: Run) -> bool:
     return run.outcome in (Run.Outcome.FINISHED, Run.Outcome.ERRED)
 
 
-def _changed_tags(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def changed_tags(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, old value and new value of the tags that differ; "" for none."""
     pairs = [(name, str(before.get(name, "")), str(now.get(name, ""))) for name in sorted({*before, *now})]
     return [(name, was, value) for name, was, value in pairs if was != value]

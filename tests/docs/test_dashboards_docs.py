@@ -48,7 +48,8 @@ def test_charts_have_their_names_on_the_page() -> None:
 
 
 def test_each_answer_to_a_question_begins_with_a_place_at_most_three_clicks_away() -> None:
-    places = {tab.title for tab in TABS} | {"Search (`/`)", "the run's card", "Errors", "Compare", "Usage"}
+    of_run = {"the run's headline", "the run's card"}
+    places = {tab.title for tab in TABS} | of_run | {"Search (`/`)", "Errors", "Compare", "Usage"}
     questions = list(rows("Questions, and where their answers are"))
     assert len(questions) == len(QUESTIONS) == 23
     for question, answer, _ in questions:

@@ -46,6 +46,11 @@ class AlertsList {
   }
 
   /** @param {View} view */
+  isEmpty({ start, stop }) {
+    return !this.#context.alerts.between(start, stop).length;
+  }
+
+  /** @param {View} view */
   draw(view) {
     const { alerts } = this.#context;
     const found = alerts.between(view.start, view.stop);

@@ -43,6 +43,11 @@ class NotesList {
   }
 
   /** @param {View} view */
+  isEmpty({ start, stop }) {
+    return !this.#context.notes.between(start, stop).length;
+  }
+
+  /** @param {View} view */
   draw(view) {
     const { notes } = this.#context;
     const found = notes.between(view.start, view.stop);

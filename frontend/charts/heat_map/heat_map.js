@@ -124,7 +124,8 @@ class HeatMap {
     this.#stage.setAttribute("role", "slider");
     this.#stage.setAttribute("aria-orientation", "vertical");
     this.#stage.setAttribute("aria-label", "Selected worker of the heat map");
-    this.#stage.setAttribute("aria-valuemin", "0");
+    for (const name of ["aria-valuemin", "aria-valuemax", "aria-valuenow"])
+      this.#stage.setAttribute(name, "0");
     this.#stage.addEventListener("pointermove", (event) => this.#hover(event));
     this.#stage.addEventListener("pointerleave", () => {
       this.#mouse = null;

@@ -68,6 +68,10 @@ class SelectedTask {
     this.#element.replaceChildren();
   }
 
+  isEmpty() {
+    return this.#context.selection.key === null;
+  }
+
   draw() {
     const { lineage, selection } = this.#context;
     const key = selection.key ?? "";

@@ -1,5 +1,6 @@
 // Memory: of the cluster by kind, and of each worker with its limit.
 
+import { formatPercent } from "../../formatting.js";
 import { slotLabel } from "../../timeline/slots.js";
 import { memoryColors } from "../drawing/palette.js";
 import { seriesChart } from "./series_chart.js";
@@ -43,7 +44,8 @@ export const workerMemory = seriesChart({
   quantity: "worker-memory",
   layers: workerLayers("memory"),
   help:
-    "Memory of each worker's process, with the shares of its limit at which Dask pauses and terminates a worker. " +
+    "Memory of each worker's process, with the shares of its limit at which Dask begins to spill results (target: by what they " +
+    "are known to have, spill: by the memory of the process), pauses and terminates a worker. " +
     "From the workers' heartbeats (observatory_worker_memory_bytes).",
   unit: units.bytes,
   empty: EMPTY,
@@ -108,10 +110,19 @@ function thresholds(context, view) {
   );
   const [limit] = limits;
   if (limits.size !== 1 || !limit) return [];
-  const { pause, terminate } = context.info.thresholds;
+  const { thresholds } = context.info;
+  const lines = /** @type {const} */ ([
+    ["terminate", "danger"],
+    ["pause", "warning"],
+    ["spill", "muted"],
+    ["target", "muted"],
+  ]);
   return [
     { value: limit, label: "limit", color: "muted" },
-    { value: limit * terminate, label: `terminate ${terminate * 100} %`, color: "danger" },
-    { value: limit * pause, label: `pause ${pause * 100} %`, color: "warning" },
+    ...lines.flatMap(([name, color]) => {
+      const share = thresholds[name]; // 0: Dask doesn't do it
+      const label = `${name} ${formatPercent(share)}`;
+      return share ? [{ value: limit * share, label, color }] : [];
+    }),
   ];
 }

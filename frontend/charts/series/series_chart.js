@@ -92,6 +92,7 @@ class SeriesChart {
   #content = "";
   #areTangled = false;
   #highest = 1;
+  #hasSeries = false;
 
   /**
    * @param {HTMLElement} element
@@ -107,6 +108,7 @@ class SeriesChart {
       context.selection.set({ worker: chosen ? newest(chosen).id : null });
     });
     this.#surface = new Surface(element, definition.title);
+    this.#surface.canvas.style.height = `${HEIGHT}px`; // also before it is drawn
     this.#empty = document.createElement("p");
     this.#empty.className = "chart-empty";
     element.append(this.#empty);
@@ -115,6 +117,12 @@ class SeriesChart {
 
   destroy() {
     this.#element.replaceChildren();
+  }
+
+  /** @param {View} view */
+  isEmpty(view) {
+    if (view.tiles === this.#view?.tiles) return !this.#hasSeries;
+    return !this.#definition.lines(this.#context, view).length;
   }
 
   /** @param {View} view */
@@ -140,7 +148,8 @@ class SeriesChart {
   #paint(view) {
     const { layers, lines } = this.#definition;
     this.#lines = lines(this.#context, view);
-    this.#element.classList.toggle("has-no-series", !this.#lines.length);
+    this.#hasSeries = this.#lines.length > 0;
+    this.#element.classList.toggle("has-no-series", !this.#hasSeries);
     const wanted = new Map(this.#lines.flatMap((line) => line.series.map((series) => [series.id, series])));
     const names = typeof layers === "function" ? layers(this.#context) : layers;
     const tiles = names.flatMap((layer) => view.tiles[layer] ?? []);

@@ -55,6 +55,11 @@ class StolenList {
   }
 
   /** @param {View} view */
+  isEmpty({ start, stop }) {
+    return !this.#context.stolen.between(start, stop).length;
+  }
+
+  /** @param {View} view */
   draw({ start, stop }) {
     const { stolen, model } = this.#context;
     this.#found = stolen.between(start, stop);

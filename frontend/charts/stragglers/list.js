@@ -51,6 +51,11 @@ class StragglersList {
     this.#element.replaceChildren();
   }
 
+  isEmpty() {
+    const { list, areSummed } = this.#context.stragglers;
+    return !list.length && !areSummed;
+  }
+
   draw() {
     const { list, areSummed } = this.#context.stragglers;
     if (list === this.#shown && areSummed === this.#areSummed) return;

@@ -42,6 +42,7 @@ const LABEL_HEIGHT = 11;
 const FONT = "11px system-ui, sans-serif";
 const REACH = 5; // px around the mark of a worker's end
 const SHORTEST = 48; // px of the whole chart
+const [SHARE, FILLING_SHARE] = [0.5, 0.4]; // of the window's height
 const LONGEST_PAINTING = 50; // ms of the first one in a frame
 
 /** @type {Chart} */
@@ -87,6 +88,7 @@ class TaskStream {
   #shown = new Shown();
   #hasPainted = false;
   #isMarkedLater = false;
+  #fills = false;
 
   /**
    * @param {HTMLElement} element
@@ -213,10 +215,18 @@ class TaskStream {
     );
   }
 
+  /** @param {boolean} fills whether its rows are as high as its share of the window allows */
+  resize(fills) {
+    if (fills === this.#fills) return;
+    this.#fills = fills;
+    this.#arrange();
+  }
+
   /** @param {View} view */
   #layOut(view) {
-    const room = Math.max(160, window.innerHeight * 0.5);
-    const wishes = this.#controls.wishes(view, this.#tiles.all);
+    const fills = this.#fills;
+    const room = Math.max(160, window.innerHeight * (fills ? FILLING_SHARE : SHARE));
+    const wishes = { ...this.#controls.wishes(view, this.#tiles.all), fills };
     this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, wishes);
     this.#controls.update(this.#layout);
     this.#legend.draw();

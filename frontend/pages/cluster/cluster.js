@@ -106,8 +106,9 @@ function requestFirstRows(context, address, width) {
   const { timeline, tiles } = context;
   timeline.width = width;
   tiles.holdUntilDrawn();
-  if (!charts[address.tab].includes(taskStream) || !(address.charts?.includes(taskStream.name) ?? true))
-    return;
+  const { name } = taskStream;
+  const isOfTab = charts[address.tab].some((chart) => chart.name === name);
+  if (!isOfTab || !(address.charts?.includes(name) ?? true)) return;
   const { start, stop } = timeline;
   new LaneTiles(context).cover({ start, stop, width, tiles: {} }, [], false);
   tiles.sendDue();

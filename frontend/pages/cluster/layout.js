@@ -1,6 +1,7 @@
-// The layout of the page: header, the card that the server rendered for a run, overview, transport, time axis, timeline charts, side column, and charts above and below.
+// The layout of the page: header, the strip with the card that the server rendered for a run, overview, transport, time axis, timeline charts, side column, and charts above and below.
 
 import { element } from "../../element.js";
+import { keepOpen } from "./kept_open.js";
 
 /** @typedef {import("../../types.js").View} View */
 
@@ -24,8 +25,9 @@ export function buildLayout(main) {
   plots.append(playhead, hover);
   const above = element("div", "above");
   const below = element("div", "below");
-  const card = main.querySelectorAll(":scope > :is(.run-card, .run-card-fold)");
-  main.replaceChildren(loading, header, ...card, banners, top, above, columns, below);
+  const strips = /** @type {NodeListOf<HTMLDetailsElement>} */ (main.querySelectorAll(":scope > .run-strip"));
+  strips.forEach(keepOpen);
+  main.replaceChildren(loading, header, ...strips, banners, top, above, columns, below);
 
   /**
    * Draws the playhead and the instant under the mouse over all charts of the timeline.

@@ -1,6 +1,7 @@
 // The panels of the charts: a menu to choose them; only visible ones are drawn.
 
 import { chartMenu } from "../../charts/chart_menu/menu.js";
+import { DEFAULT_TAB } from "../../contract.js";
 import { element } from "../../element.js";
 import { formatTime } from "../../timeline/times.js";
 
@@ -32,6 +33,8 @@ export class Panels {
   #layers = new Set();
   /** @type {View|null} */
   #view = null;
+  /** of the view for which it was asked which charts are empty */
+  #revision = -1;
 
   /**
    * @param {{plots: HTMLElement, side: HTMLElement, above: HTMLElement, below: HTMLElement, header: HTMLElement}} places
@@ -55,6 +58,7 @@ export class Panels {
 
   /** Shows the charts of the open tab. */
   open() {
+    this.#revision = -1;
     this.#charts = this.#there();
     this.#fillMenu();
     this.#update();
@@ -67,7 +71,7 @@ export class Panels {
 
   /** The layers that the charts in sight draw. */
   layers() {
-    const inSight = [...this.#panels.values()].filter((panel) => panel.inSight);
+    const inSight = [...this.#panels.values()].filter(({ inSight, panel }) => inSight && !panel.hidden);
     const layers = new Set(inSight.flatMap((panel) => this.#layersOf(panel.chart)));
     for (const layer of this.#layers) if (!layers.has(layer)) this.#context.tiles.release("page", layer);
     this.#layers = layers;
@@ -99,10 +103,14 @@ export class Panels {
    */
   draw(view, { began, isOpening, isRest, isStateNew }) {
     this.#view = view;
+    const isRevised = view.revision !== this.#revision;
+    this.#revision = view.revision;
+    for (const panel of this.#panels.values())
+      if (isRevised || panel.panel.hidden) this.#hideIfEmpty(panel, view);
     let hasDrawn = false;
     // all that show the state are of one instant, in sight or not
     const due = [...this.#panels.values()].filter(
-      ({ failed, inSight, chart }) => !failed && (inSight || chart.showsState),
+      ({ failed, inSight, chart, panel }) => !failed && !panel.hidden && (inSight || chart.showsState),
     );
     const waiting = due.filter(({ waits }) => waits);
     for (const panel of isRest ? waiting : [...waiting, ...due.filter(({ waits }) => !waits)]) {
@@ -124,6 +132,7 @@ export class Panels {
     panel.drawn = true;
     try {
       panel.instance.draw(view);
+      this.#hideIfEmpty(panel, view);
       if (panel.chart.showsState) showInstant(panel, view);
       else if (panel.instance.summary !== undefined) setText(panel.instant, panel.instance.summary);
     } catch (error) {
@@ -150,6 +159,15 @@ export class Panels {
     );
   }
 
+  /**
+   * On the first tab, which sums up, what has nothing to show takes no room. On others it says why.
+   * @param {Panel} panel
+   * @param {View} view
+   */
+  #hideIfEmpty({ panel, instance }, view) {
+    panel.hidden = this.#address.tab === DEFAULT_TAB && (instance.isEmpty?.(view) ?? false);
+  }
+
   get #shown() {
     const known = this.#charts.map((chart) => chart.name);
     return this.#address.charts?.filter((name) => known.includes(name)) ?? known;
@@ -167,6 +185,7 @@ export class Panels {
     for (const chart of this.#charts) {
       if (!shown.includes(chart.name)) continue;
       const panel = this.#panels.get(chart.name) ?? this.#create(chart);
+      panel.instance.resize?.(chart.fills ?? false);
       const { plots, side, above, below } = this.#places;
       ({ timeline: plots, side, above, below })[chart.place].append(panel.panel);
     }

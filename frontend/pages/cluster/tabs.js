@@ -2,6 +2,7 @@
 // The server renders them as links, with the other pages of the cluster or run.
 
 import { DEFAULT_TAB } from "../../contract.js";
+import { tabOf } from "../../timeline/address.js";
 
 /** @typedef {import("../../contract.js").TabName} TabName */
 /** @typedef {import("../../timeline/address.js").Address} Address */
@@ -30,8 +31,9 @@ export class Tabs {
       }
     }
     // a link shares some tabs only
-    if (!this.#links.some((link) => nameOf(link) === address.tab)) address.openTab(DEFAULT_TAB);
+    if (!this.#has(address.tab)) address.showTab(DEFAULT_TAB);
     this.#mark();
+    window.addEventListener("popstate", () => this.#goBack());
   }
 
   /** @param {MouseEvent} event @param {TabName} name */
@@ -42,6 +44,20 @@ export class Tabs {
     this.#address.openTab(name);
     this.#mark();
     this.#onChange();
+  }
+
+  /** Back and forward change the tab; window, playhead and selection stay. */
+  #goBack() {
+    const name = tabOf(location.search);
+    if (name === this.#address.tab || !this.#has(name)) return;
+    this.#address.showTab(name);
+    this.#mark();
+    this.#onChange();
+  }
+
+  /** @param {TabName} name */
+  #has(name) {
+    return this.#links.some((link) => nameOf(link) === name);
   }
 
   #mark() {

@@ -1,12 +1,12 @@
-// Refreshes lists and cards: reloads the content of the element with data-refresh="SECONDS" at this interval, unless
-// the page is hidden or the element is in use, and until the server sends it without the attribute.
+// Refreshes lists and cards: reloads the content of the elements with data-refresh="SECONDS" at this interval, unless
+// the page is hidden or the element is in use, and until the server sends them without the attribute.
 
-const list = /** @type {HTMLElement|null} */ (document.querySelector("[data-refresh]"));
-const timer = list ? setInterval(() => refresh(list), 1000 * Number(list.dataset.refresh)) : 0;
+/** @type {HTMLElement[]} */
+let lists = [...document.querySelectorAll("[data-refresh]")].map((list) => /** @type {HTMLElement} */ (list));
+const timer = lists.length ? setInterval(refresh, 1000 * Number(lists[0].dataset.refresh)) : 0;
 
-/** @param {HTMLElement} element */
-async function refresh(element) {
-  if (document.hidden || isInUse(element)) return;
+async function refresh() {
+  if (document.hidden || lists.every(isInUse)) return;
   let page;
   try {
     const response = await fetch(location.href, { headers: { Accept: "text/html" } });
@@ -15,11 +15,18 @@ async function refresh(element) {
   } catch {
     return; // the server is unreachable: keep the content, try again next time
   }
-  const fresh = page.getElementById(element.id);
-  if (fresh && !isInUse(element) && fresh.innerHTML !== element.innerHTML) {
-    element.replaceChildren(...Array.from(fresh.childNodes, (node) => document.importNode(node, true)));
-    if (!fresh.dataset.refresh) clearInterval(timer);
-  }
+  for (const list of lists) replaceContent(list, page.getElementById(list.id));
+  if (!lists.length) clearInterval(timer);
+}
+
+/**
+ * @param {HTMLElement} list
+ * @param {HTMLElement|null} fresh the same of the page as it is now
+ */
+function replaceContent(list, fresh) {
+  if (!fresh || isInUse(list) || fresh.innerHTML === list.innerHTML) return;
+  list.replaceChildren(...Array.from(fresh.childNodes, (node) => document.importNode(node, true)));
+  if (!fresh.dataset.refresh) lists = lists.filter((other) => other !== list);
 }
 
 /** @param {HTMLElement} element */

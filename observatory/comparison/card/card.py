@@ -15,6 +15,7 @@ from observatory.comparison.deviation import deviation_of
 from observatory.comparison.history import MEASURES
 from observatory.comparison.recent_runs import ENDED
 from observatory.comparison.run_selection import last_runs_before
+from observatory.comparison.verdict import verdict_of
 from observatory.replay.scope import Scope
 from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
@@ -147,7 +148,12 @@ def _history(run: Run) -> Item | None:
                     "usual": deviation.usual,
                 }
             )
-    return {"durations": durations, "is_known": is_known, "unusual": unusual}
+    return {
+        "durations": durations,
+        "verdict": verdict_of(run, earlier),
+        "is_known": is_known,
+        "unusual": unusual,
+    }
 
 
 def _notes(run: Run) -> list[Item]:

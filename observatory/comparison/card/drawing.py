@@ -31,6 +31,7 @@ def drawn_card(run: Run, scope: Scope) -> Item:
         **card,
         "outcome_text": run.get_outcome_display(),
         "main_finding_text": _state_text(card["main_finding"]),
+        "headline_error": _headline_error(card["first_error"], card["main_finding"]),
         "started": run.start,
         "seconds": own[0] if own else None,
         "bar": _bar(card["times"]),
@@ -48,6 +49,13 @@ def drawn_card(run: Run, scope: Scope) -> Item:
 def _state_text(main_finding: Item | None) -> str:
     """Why there is no main finding."""
     return str(RunFindings.State(main_finding["state"]).label) if main_finding else ""
+
+
+def _headline_error(error: Item | None, finding: Item | None) -> str:
+    """The first error in short; "" where the main finding says it."""
+    if error is None or (finding and error["message"] and error["message"] in finding["sentence"]):
+        return ""
+    return f"{error['type'] or 'Error'} {error['message']}"
 
 
 def _bar(times: list[Item]) -> list[Item]:

@@ -64,6 +64,8 @@ class CardHistory(Schema):
 
     durations: list[float]
     """seconds, oldest first, without this run's"""
+    verdict: str
+    """how long the run took against them, in words: by how much, since when, and what grew; "" if unknown"""
     is_known: bool
     """whether there are enough runs to say what is usual"""
     unusual: list[UnusualFigure]

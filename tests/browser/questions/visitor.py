@@ -64,6 +64,7 @@ class Visitor:
 
     def start(self) -> None:
         """Opens the run's page, from which another way begins."""
+        self.page.evaluate("() => localStorage.clear()")  # the card is folded, as for somebody new
         self.page.goto(self.run)
         self.page.wait_for_function(READY)
         self._clicks = 0
@@ -85,6 +86,9 @@ class Visitor:
     def choose(self, select: Locator, option: str) -> None:
         select.select_option(label=option)
         self._clicks += 1
+
+    def open_card(self) -> None:
+        self.click(self.page.locator("#run-strip > summary"))
 
     def open_tab(self, name: str) -> None:
         tabs = self.page.get_by_role("navigation", name="Pages of the run")

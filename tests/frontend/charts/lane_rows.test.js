@@ -11,11 +11,11 @@ import { Model } from "../../../frontend/timeline/model.js";
  * @param {number} hosts
  * @param {number} workers on each host
  * @param {number} threads of each worker
- * @param {{room?: number, filter?: string, open?: string[], isSorted?: boolean, halfDied?: boolean}} options
+ * @param {{room?: number, filter?: string, open?: string[], isSorted?: boolean, halfDied?: boolean, fills?: boolean}} options
  *   `halfDied`: each second worker ended before the next one started
  */
 function layOut(hosts, workers, threads, options = {}) {
-  const { room = 500, filter = "", open = [], isSorted = false, halfDied = false } = options;
+  const { room = 500, filter = "", open = [], isSorted = false, halfDied = false, fills = false } = options;
   const numbers = [...Array(hosts * workers).keys()];
   const all = numbers.map((number) => {
     const host = `10.0.0.${Math.floor(number / workers)}`;
@@ -42,7 +42,7 @@ function layOut(hosts, workers, threads, options = {}) {
   const model = new Model();
   model.load(/** @type {any} */ ({ workers: all, lanes, prefixes: [], series: {} }));
   const rank = isSorted ? (/** @type {any} */ slot) => -slot.lifetimes[0].started : null;
-  const layout = layoutLanes(model, 0, 1000, room, { filter, open: new Set(open), rank });
+  const layout = layoutLanes(model, 0, 1000, room, { filter, open: new Set(open), rank, fills });
   const groups = layout.groups.map((group) => ({
     ...group,
     workers: group.slots.flatMap(({ lifetimes }) => lifetimes.map(({ id }) => id)),
@@ -271,4 +271,21 @@ test("a worker is found by any of its lifetimes", () => {
     [labels("lost"), labels("h:2"), labels("running"), labels("w-9 lost")],
     [["w-10"], ["w-10"], ["w-9", "w-10"], []],
   );
+});
+
+test("rows that fill the room are as high as it allows, up to 100 px, and never lower than other rows", () => {
+  const heights = (
+    /** @type {number} */ workers,
+    /** @type {number} */ threads,
+    /** @type {boolean} */ fills,
+  ) => {
+    const { rows, height } = layOut(1, workers, threads, { room: 400, fills });
+    return [rows.length, height];
+  };
+  assert.deepEqual(heights(2, 2, true), [4, 100]);
+  assert.deepEqual(heights(2, 2, false), [4, 22]);
+  assert.deepEqual(heights(1, 1, true), [1, 100]);
+  const [rows, height] = heights(16, 3, true);
+  assert.ok(rows * height === 400, "48 rows have no remainder below them");
+  assert.deepEqual(heights(40, 2, true), heights(40, 2, false).with(1, 13));
 });

@@ -43,8 +43,8 @@ def csv_of(page: Page, panel: Locator) -> list[list[str]]:
 def test_each_chart_is_a_table_that_the_keyboard_opens_and_closes(
     timeline: Page, complaints: list[str]
 ) -> None:
-    panels = timeline.locator("section.panel").all()
-    assert len(panels) > 15
+    panels = timeline.locator("section.panel:visible").all()
+    assert len(panels) > 10
     filled = 0
     for panel in panels:
         name = panel.get_attribute("data-chart")

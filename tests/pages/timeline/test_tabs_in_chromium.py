@@ -54,6 +54,34 @@ def test_another_tab_keeps_window_playhead_and_selection_and_is_in_the_address(
     assert page.evaluate(VIEW) == before
 
 
+def test_back_leads_to_the_tab_before_and_keeps_window_playhead_and_selection(
+    page: Page, cluster: Cluster, complaints: list[str]
+) -> None:
+    page.goto("/clusters/")
+    page.goto(f"/clusters/{cluster.pk}/?from={START + 5}&to={START + 15}&at={START + 9}")
+    page.wait_for_function(READY)
+    page.evaluate("() => (window.stays = true)")
+    for name in ("Memory", "Workers"):
+        page.get_by_role("navigation", name="Pages of the cluster").get_by_role("link", name=name).click()
+        expect(page.locator(CURRENT)).to_have_text(name)
+    page.evaluate("() => observatory.context.timeline.setPlayhead(observatory.context.timeline.start + 2)")
+    before = page.evaluate(VIEW)
+    for name in ("Memory", "Status"):
+        page.go_back()
+        expect(page.locator(CURRENT)).to_have_text(name)
+        assert page.evaluate(VIEW) == before
+    expect(page.locator("[data-chart=progress]")).to_be_visible()
+    page.go_forward()
+    expect(page.locator(CURRENT)).to_have_text("Memory")
+    expect(page.locator("[data-chart=prefix-memory]")).to_be_visible()
+    assert page.evaluate("() => window.stays"), "the page was not loaded anew"
+    page.go_back()
+    expect(page.locator(CURRENT)).to_have_text("Status")
+    page.go_back()
+    page.wait_for_url(lambda url: url.endswith("/clusters/"))
+    assert complaints == []
+
+
 def test_each_tab_draws_its_charts_and_the_menu_lists_them(
     page: Page, cluster: Cluster, complaints: list[str]
 ) -> None:

@@ -17,14 +17,15 @@ import { newest, slotLabel } from "../../../timeline/slots.js";
  *   folds: string|null, isOpen: boolean}} Group
  * @typedef {{groups: Group[], rows: Row[], height: number}} Layout
  * Options of the rows: `open` has the `folds` of unfolded rows, `rank` sorts slots, `keep` says
- * who has rows, `keepLifetime` which of a worker's lifetimes.
+ * who has rows, `keepLifetime` which of a worker's lifetimes; rows that `fills` says to fill the room are higher than others.
  * @typedef {{filter: string, open: Set<string>, rank: ((slot: Slot) => number)|null,
- *   keep?: ((slot: Slot) => boolean)|null, keepLifetime?: ((worker: Worker) => boolean)|null}} Wishes
+ *   keep?: ((slot: Slot) => boolean)|null, keepLifetime?: ((worker: Worker) => boolean)|null, fills?: boolean}} Wishes
  */
 
 const LOWEST_ROW = 6; // px
 const LOWEST_GROUP = 13; // px: of a row that has a name of its own
 const HIGHEST_ROW = 22;
+const HIGHEST_FILLING_ROW = 100; // a single thread's would be the whole chart
 
 /**
  * The rows of the workers that lived in [start, stop).
@@ -35,7 +36,13 @@ const HIGHEST_ROW = 22;
  * @param {Wishes} wishes
  * @returns {Layout} `height` is a row's, in px
  */
-export function layoutLanes(model, start, stop, room, { filter, open, rank, keep, keepLifetime = null }) {
+export function layoutLanes(
+  model,
+  start,
+  stop,
+  room,
+  { filter, open, rank, keep, keepLifetime = null, fills = false },
+) {
   const there = model.slotsBetween(start, stop).flatMap((slot) => withLifetimes(slot, keepLifetime));
   const slots = there.filter((slot) => matches(slot, filter) && (keep?.(slot) ?? true));
   if (rank) {
@@ -52,7 +59,10 @@ export function layoutLanes(model, start, stop, room, { filter, open, rank, keep
     for (const slot of slots) addWorker(layout, model, slot, 0, open);
   } else for (const [host, its] of hosts) addHost(layout, model, host, its, open);
   const lowest = fits ? LOWEST_ROW : LOWEST_GROUP;
-  layout.height = Math.min(Math.max(Math.floor(room / Math.max(layout.rows.length, 1)), lowest), HIGHEST_ROW);
+  const height = room / Math.max(layout.rows.length, 1);
+  layout.height = fills
+    ? Math.min(Math.max(height, lowest), HIGHEST_FILLING_ROW)
+    : Math.min(Math.max(Math.floor(height), lowest), HIGHEST_ROW);
   return layout;
 }
 
