@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from observatory.alerts.models import Alert
-from observatory.alerts.web.about_runs import alerts_of_link, run_of
-from observatory.alerts.web.flags import Flag, flags_of_link, flags_of_runs
+from observatory.alerts.web.about_runs import alerts_of_run, alerts_of_scope, run_of
+from observatory.alerts.web.flags import Flag, flags_of_alerts
 from observatory.alerts.web.links import timeline_path
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
@@ -37,10 +37,9 @@ class FiredRule:
 
 def fired_in(run: Run) -> list[FiredRule]:
     """Rules that still fire come first, then the most severe."""
-    flags = flags_of_runs([run.pk]).get(run.pk, [])
-    if not flags:
-        return []
-    by_name = _firsts(_fired_alerts(run))
+    alerts = _fired_alerts(run)
+    flags = flags_of_alerts(alerts)
+    by_name = _firsts(alerts) if flags else {}
     return [_fired(flag, by_name[flag.name], run) for flag in flags if flag.name in by_name]
 
 
@@ -50,18 +49,21 @@ def fired_of(run: Run, scope: Scope) -> list[FiredRule]:
 
 
 def _fired_in_link(run: Run, scope: Scope) -> list[FiredRule]:
-    """A public link shows names, numbers and times, as its timeline does."""
-    alerts = alerts_of_link(_fired_alerts(run), scope)
+    """A public link shows names, numbers and times within the run, as its timeline does."""
+    alerts = alerts_of_scope(Alert.objects.filter(cluster=run.cluster_id, fired__lt=end_of(run)), scope)
     by_name = _firsts(alerts)
     return [
-        FiredRule(replace(flag, name=scope.text(flag.name)), _fired_at(by_name[flag.name], run))
-        for flag in flags_of_link(alerts)
+        FiredRule(
+            replace(flag, name=scope.text(flag.name)),
+            _fired_at(by_name[flag.name], run),
+        )
+        for flag in flags_of_alerts(alerts, with_state=False)
     ]
 
 
 def _fired_alerts(run: Run) -> QuerySet[Alert]:
-    alerts = Alert.objects.filter(cluster=run.cluster_id, fired__lt=end_of(run))
-    return alerts.exclude(resolved__lte=run.start)
+    """Those about the run that fired by its end, and those about its end."""
+    return alerts_of_run(Alert.objects.filter(cluster=run.cluster_id, fired__isnull=False), run, "fired")
 
 
 def _firsts(alerts: QuerySet[Alert]) -> dict[str, Alert]:
@@ -86,6 +88,6 @@ def fired_in_run_of(alert: Alert) -> list[str]:
     run = run_of(alert)
     if run is None:
         return []
-    flags = [flag for flag in flags_of_runs([run.pk]).get(run.pk, []) if flag.name != alert.rule.name]
+    flags = [flag for flag in flags_of_alerts(_fired_alerts(run)) if flag.name != alert.rule.name]
     named = [f"{flag.name} ({flag.count})" if flag.count > 1 else flag.name for flag in flags[:MOST_NAMED]]
     return [*named, f"{len(flags) - MOST_NAMED} more rules"] if len(flags) > MOST_NAMED else named

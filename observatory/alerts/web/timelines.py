@@ -13,7 +13,7 @@ from ninja.decorators import decorate_view
 
 from observatory.alerts.evaluation.messages import advice_of, description_of
 from observatory.alerts.models import Alert, Rule
-from observatory.alerts.web.about_runs import alerts_of_link
+from observatory.alerts.web.about_runs import alerts_of_scope
 from observatory.clusters.api import seconds
 from observatory.replay.answers.router import AnswerRouter
 from observatory.replay.answers.shared_fields import shared
@@ -62,13 +62,15 @@ class TimelineAlerts(Schema):
 def alerts_of(scope: Scope) -> dict[str, Any]:
     """The alerts that overlap the scope's window, in order of time, and the texts of their rules by name.
 
-    A public link shows only those about its run, with the times within the window.
+    Those of a run are about it; a public link shows them with the times within the window.
     """
     start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
     found = Alert.objects.filter(Q(resolved=None) | Q(resolved__gte=start), cluster=scope.cluster)
-    if scope.is_public:
-        found = alerts_of_link(found, scope)
-    newest = found.filter(pending__lt=stop).select_related("rule", "acknowledged_by")[:MAX_ALERTS]
+    newest = (
+        alerts_of_scope(found, scope)
+        .filter(pending__lt=stop)
+        .select_related("rule", "acknowledged_by")[:MAX_ALERTS]
+    )
     alerts = list(reversed(newest))
     return {
         "alerts": [{**_alert(alert), **_shared(alert, scope)} for alert in alerts]

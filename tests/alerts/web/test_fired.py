@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def run(world: World) -> Run:
     """From ten to twenty minutes after its cluster's start."""
-    return make_run(world.ended, "nightly", 10, 10)
+    return make_run(world.ended, "nightly", 10, 10, outcome=Run.Outcome.ERRED)
 
 
 def alarm(world: World, run: Run) -> None:

@@ -146,8 +146,8 @@ def test_runs_and_clusters_are_filtered_by_fired_rules(alerts: World) -> None:
     assert not find_clusters(viewer, ClusterFilter(alert="secret of beta"))
 
 
-def test_flags_of_a_page_take_one_query(alerts: World) -> None:
+def test_flags_of_a_page_take_a_query_and_another_for_alerts_about_runs(alerts: World) -> None:
     with CaptureQueriesContext(connection) as asked:
         flags_of_clusters([alerts.live.pk, alerts.ended.pk])
         flags_of_runs([alerts.run.pk])
-    assert len(asked) == 2
+    assert len(asked) == 3

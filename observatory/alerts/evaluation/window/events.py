@@ -34,7 +34,7 @@ from observatory.comparison.slowdown import find_slowdown
 from observatory.runs.discovery.discover import PLAIN_CLOSE, last_work
 from observatory.runs.models import Run
 from observatory.store.patterns import pattern
-from observatory.store.queries.alerts.events import Occurrence, last_event, last_statuses
+from observatory.store.queries.alerts.events import KILLED, Occurrence, last_event, last_statuses
 from observatory.store.queries.extents import read_extent
 from observatory.store.times import from_microseconds
 
@@ -142,7 +142,7 @@ def _for_window(occurrences: Iterable[Occurrence], condition: EventCondition) ->
 
 
 def _killed_workers(data: WindowData, condition: EventCondition) -> Iterator[EventInEffect]:
-    return _for_window((each for each in data.events.of(ERRORS) if each.kind == "killed"), condition)
+    return _for_window((each for each in data.events.of(ERRORS) if each.kind == KILLED), condition)
 
 
 def _log_lines(data: WindowData, condition: EventCondition) -> Iterator[EventInEffect]:

@@ -5,8 +5,8 @@ the run is above that median, or below it if the condition says so; for new erro
 lasts until the next run of the name ends, or for the condition's window. There is no value, and the condition
 is FALSE, where too few earlier runs have ended or the measure isn't known of enough of them.
 
-New errors are pairs of an exception type and a prefix that no earlier run had. Earlier runs with errors that
-were never recorded, or are no longer stored, aren't known.
+New errors are pairs of an exception type and a prefix of the run's own tasks that no earlier run had.
+Earlier runs with errors that were never recorded, or are no longer stored, aren't known.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from observatory.comparison.history import MEASURES
 from observatory.comparison.recent_runs import ENDED
 from observatory.comparison.run_selection import earlier_by_run
 from observatory.runs.models import Run
+from observatory.runs.other_work import other_work_of
 from observatory.store.queries.tasks.errors import error_kinds
 from observatory.store.times import from_microseconds, to_microseconds
 
@@ -155,7 +156,8 @@ def _with_new_errors(
     with_errors = {
         pk: (run.cluster_id, run.start, run.stop) for pk, run in every.items() if run.stop and run.errors
     }
-    kinds = error_kinds(data.connection, with_errors)
+    others = {pk: other_work_of(data.connection, every[pk], stop) for pk, (_, _, stop) in with_errors.items()}
+    kinds = error_kinds(data.connection, with_errors, others)
     judged = []
     for run in runs:
         known = [each for each in earlier[run.pk] if not each.errors or kinds[each.pk]]

@@ -9,6 +9,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import class_row
 
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.store.times import from_microseconds
 
 MAX_ROWS: LiteralString = "20000"
@@ -17,6 +18,8 @@ MAX_TEXT: LiteralString = "1000"
 """characters of a text"""
 MICROSECONDS: LiteralString = "(extract(epoch FROM time) * 1000000)::bigint"
 
+KILLED: LiteralString = "killed"
+"""the kind of an error of a task whose workers died"""
 WORKER: LiteralString = "LEFT JOIN worker ON worker.id = worker_id"
 NAME: LiteralString = "coalesce(nullif(worker.name, ''), worker.address, '')"
 STATUS: LiteralString = "coalesce(event.detail->>'status', '')"
@@ -74,18 +77,21 @@ def last_event(
     return _read(connection, query, _parameters(cluster, oldest, before, kinds=list(kinds)))
 
 
-def errors(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Occurrence]:
+def errors(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork = NONE
+) -> list[Occurrence]:
     """The tasks that failed for good in [start, stop) (microseconds), as an agent reported them."""
     query: LiteralString = f"""
         SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name,
-            CASE exception_type WHEN 'KilledWorker' THEN 'killed' ELSE outcome END AS kind,
+            CASE exception_type WHEN 'KilledWorker' THEN '{KILLED}' ELSE outcome END AS kind,
             1 AS count, 0 AS level, '' AS status,
             left(concat_ws(': ', nullif(exception_type, ''), nullif(message, '')), {MAX_TEXT})
                 || ' (' || prefix.name || ')' AS text
         FROM error JOIN prefix ON prefix.id = prefix_id {WORKER}
         WHERE error.cluster_id = %(cluster)s AND outcome <> 'retried' {_WITHIN}
+            AND NOT {others.includes("error")}
         ORDER BY error.time DESC LIMIT {MAX_ROWS}"""
-    return _read(connection, query, _parameters(cluster, start, stop))
+    return _read(connection, query, _parameters(cluster, start, stop, **others.parameters))
 
 
 def log_lines(

@@ -15,6 +15,7 @@ from observatory.store.keys import StoredKeys
 from observatory.store.queries.windows.other_work import NONE, OtherWork
 
 OUTCOMES = ("erred", "retried", "killed")
+EMPTY: Mapping[int, OtherWork] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,23 +190,42 @@ def first_error(
 
 
 def error_kinds(
-    connection: psycopg.Connection, windows: Mapping[int, tuple[int, datetime, datetime]]
+    connection: psycopg.Connection,
+    windows: Mapping[int, tuple[int, datetime, datetime]],
+    others: Mapping[int, OtherWork] = EMPTY,
 ) -> dict[int, dict[tuple[str, str], datetime]]:
     """For each window (cluster, start, stop) the exception types and prefixes of tasks that failed for good
-    in it, with the time of the first error of each."""
+    in it, with the time of the first error of each. `others`: of some windows the tasks that don't count."""
+    shared = {key: windows[key] for key, tasks in others.items() if tasks}
+    found = _error_kinds(connection, {key: windows[key] for key in windows.keys() - shared.keys()}, NONE)
+    for key, window in shared.items():
+        found |= _error_kinds(connection, {key: window}, others[key])
+    return found
+
+
+def _error_kinds(
+    connection: psycopg.Connection, windows: Mapping[int, tuple[int, datetime, datetime]], others: OtherWork
+) -> dict[int, dict[tuple[str, str], datetime]]:
     found: dict[int, dict[tuple[str, str], datetime]] = {key: {} for key in windows}
+    places = zip(*windows.values(), strict=True) if windows else ([], [], [])
+    clusters, starts, stops = (list(column) for column in places)
     rows = connection.execute(
-        """SELECT place, exception_type, prefix.name, min(error.time)
-           FROM unnest(%s::bigint[], %s::int[], %s::timestamptz[], %s::timestamptz[])
+        f"""SELECT place, exception_type, prefix.name, min(error.time)
+           FROM unnest(%(keys)s::bigint[], %(clusters)s::int[],
+                       %(starts)s::timestamptz[], %(stops)s::timestamptz[])
                 AS windows (place, cluster, start, stop)
            JOIN error ON error.cluster_id = windows.cluster
                      AND error.time >= windows.start AND error.time < windows.stop
            JOIN prefix ON prefix.id = error.prefix_id
-           WHERE outcome <> 'retried'
+           WHERE outcome <> 'retried' AND NOT {others.includes("error")}
            GROUP BY place, exception_type, prefix.name""",
-        [list(windows), *(list(column) for column in zip(*windows.values(), strict=True))]
-        if windows
-        else [[], [], [], []],
+        {
+            "keys": list(windows),
+            "clusters": clusters,
+            "starts": starts,
+            "stops": stops,
+            **others.parameters,
+        },
     )
     for place, exception_type, prefix, first in rows:
         found[place][exception_type, prefix] = first
