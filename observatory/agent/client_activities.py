@@ -15,6 +15,8 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
+from observatory.agent.submitting_runs import open_runs_here
+from observatory.agent.wrapping import Wrapping
 from observatory.wire.runs import CODE, GATHERING, MOST_ACTIVITIES, OPTIMIZING, SENDING
 
 SHORTEST_GAP = 0.005
@@ -67,28 +69,15 @@ class Activities:
             ]
 
 
-class _Wrapped:
-    """A function of an object or a module, wrapped for the runs that are open."""
+class _Timed(Wrapping):
+    """A function of an object or a module, timed for the runs that are open."""
 
     def __init__(self, owner: Any, name: str, activity: str) -> None:
-        self.owner, self.name, self.activity = owner, name, activity
+        self.activity = activity
         self.runs: tuple[Activities, ...] = ()
-        self._original = getattr(owner, name)
-        self._is_own = name in vars(owner)
-        self._wrapper = self._make_wrapper()
-        setattr(owner, name, self._wrapper)
+        super().__init__(owner, name, self._timing)
 
-    def unwrap(self) -> None:
-        if vars(self.owner).get(self.name) is not self._wrapper:
-            return  # somebody wrapped it again: the wrapper stays, and notes nothing
-        if self._is_own:
-            setattr(self.owner, self.name, self._original)
-        else:
-            delattr(self.owner, self.name)
-
-    def _make_wrapper(self) -> Callable[..., Any]:
-        original: Any = self._original
-
+    def _timing(self, original: Any) -> Callable[..., Any]:
         @functools.wraps(original)
         def timed(*args: Any, **kwargs: Any) -> Any:
             began = monotonic()
@@ -108,12 +97,14 @@ class _Wrapped:
         return timed_coroutine if iscoroutinefunction(original) else timed
 
     def _note(self, began: float) -> None:
+        """Of several runs in threads for those that are open here; where none is, for all."""
         ended = monotonic()
-        for run in self.runs:
+        here = {id(run.activities) for run in open_runs_here()}
+        for run in [run for run in self.runs if id(run) in here] or self.runs:
             run.add(self.activity, began, ended)
 
 
-_wrapped: dict[tuple[int, str], _Wrapped] = {}
+_wrapped: dict[tuple[int, str], _Timed] = {}
 """by id of the owner and name"""
 _lock = Lock()
 
@@ -126,7 +117,7 @@ def watch(client: Any) -> Activities:
             with suppress(Exception):  # another version of Dask: this activity is not timed
                 key = id(owner), name
                 if key not in _wrapped:
-                    _wrapped[key] = _Wrapped(owner, name, activity)
+                    _wrapped[key] = _Timed(owner, name, activity)
                 _wrapped[key].runs += (run,)
     return run
 

@@ -23,12 +23,14 @@ from distributed import Client
 from observatory.agent.client_activities import Activities, unwatch, watch
 from observatory.agent.environment import describe
 from observatory.agent.process_end import handle_signals
+from observatory.agent.submitting_runs import SubmittingRun
 from observatory.wire.runs import (
     ERRED,
     FINISHED,
     LONGEST_NAME,
     LONGEST_USER,
     METADATA,
+    READS_RUNS,
     RUNNING,
     clean_code,
     clean_line,
@@ -79,6 +81,7 @@ class OpenRun:
         self._has_agent = True
         self._lock = asyncio.Lock()
         self._activities: Activities | None = None
+        self._submitting: SubmittingRun | None = None
         self._report: asyncio.Future[None] | None = None
         """Keeps a reference to the call of an asynchronous client, which a plain `with` cannot await."""
 
@@ -125,14 +128,19 @@ class OpenRun:
                 self._client = Client.current()
             except ValueError:
                 _warn("there is no Dask client")
+        self._submitting = SubmittingRun(self._client, self.id)
         return self._client is not None
 
     def _watch(self) -> None:
         if self._has_agent:
             self._activities = watch(self._client)
+            assert self._submitting is not None
+            self._submitting.activities = self._activities
+            self._submitting.enter()
 
     def _unwatch(self) -> None:
-        if self._activities is not None:
+        if self._activities is not None and self._submitting is not None:
+            self._submitting.leave()
             unwatch(self._activities)
             self.description["activities"] = self._activities.since(self._started)
 
@@ -163,6 +171,8 @@ class OpenRun:
             if not isinstance(answer, Mapping) or answer.get("status") != "OK":
                 self._has_agent = False
                 _warn(NO_AGENT)
+            elif self._submitting is not None:
+                self._submitting.is_read = bool(answer.get(READS_RUNS))
 
     async def _call(self, outcome: str, exception_type: str) -> Any:
         """Calls the handler if the scheduler has it; returns its answer, else None."""

@@ -101,6 +101,9 @@ class EventKind:
 
 AGENT_STARTED = "agent-started"
 CLIENT_DESCRIBED, CLIENT_REMOVED = "client-described", "client-removed"
+GRAPH_UPDATED = "graph-updated"
+RUNS = "runs"
+"""in the detail of GRAPH_UPDATED: ids of the runs of client code in which the graph was submitted"""
 CLUSTER_ENDED = "cluster-ended"
 """also the reason of the end of workers that nobody saw end"""
 WORKER_REMOVED, WORKER_LOST, WORKER_DISAPPEARED = "worker-removed", "worker-lost", "worker-disappeared"
@@ -142,7 +145,7 @@ _KINDS = (
     EventKind(CLIENT_REMOVED, "a client disconnected", details=texts("client")),
     EventKind(CLIENT_DESCRIBED, "a client that opened a run told its versions and configuration"),
     EventKind(
-        "graph-updated",
+        GRAPH_UPDATED,
         "a client submitted tasks",
         details=(*numbers("tasks", "nbytes", "seconds"), *texts("client")),
     ),

@@ -23,6 +23,13 @@ ACTIVITIES = (CODE, OPTIMIZING, SENDING, GATHERING)
 """of a client while its run is open; the first is whatever is none of the others"""
 MOST_ACTIVITIES = 5_000
 """of a run"""
+RUNS_OF_GRAPH = "observatory_runs"
+"""beside the annotations of a graph: ids of the runs in which it was submitted, outermost first"""
+MOST_NESTED = 20
+OF_WORKER = "Client-worker-"
+"""how ids of the clients begin with which tasks submit tasks"""
+READS_RUNS = "reads_runs"
+"""in the answer of an agent that reads RUNS_OF_GRAPH"""
 METADATA = "observatory"
 """Key of the scheduler's metadata that is set while its agent records runs."""
 

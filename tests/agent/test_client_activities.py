@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from itertools import pairwise
-from threading import Thread
+from threading import Barrier, Thread
 from typing import Any
 
 import dask.base
@@ -17,12 +17,16 @@ from distributed import Client, LocalCluster
 import observatory
 import observatory.agent
 from observatory.agent.client_activities import Activities, unwatch, watch
+from observatory.agent.submitting_runs import SubmittingRun
 from observatory.wire.runs import MOST_ACTIVITIES
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 
 class FakeClient:
+    def _send_to_scheduler(self, message: object) -> None:
+        """Sends."""
+
     def _graph_to_futures(self, graph: str, keys: int = 0) -> str:
         """Packs."""
         if graph == "bad":
@@ -132,6 +136,30 @@ def test_clients_of_several_threads_can_be_timed_at_once() -> None:
         thread.join()
     unwatch(found)
     assert set(names(found)) == {"sending"}
+
+
+def test_what_a_client_does_in_a_thread_is_of_the_threads_run() -> None:
+    client, found = FakeClient(), {}
+    both = Barrier(2, timeout=60)
+
+    def work(name: str, graphs: int) -> None:
+        run = SubmittingRun(client, name)
+        run.activities = found[name] = watch(client)
+        run.enter()
+        both.wait()
+        for _ in range(graphs):
+            client._graph_to_futures("ab")
+        both.wait()
+        run.leave()
+
+    threads = [Thread(target=work, args=of) for of in (("idle", 0), ("busy", 1))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for run in found.values():
+        unwatch(run)
+    assert (names(found["idle"]), names(found["busy"])) == ([], ["sending"])
 
 
 @pytest.fixture

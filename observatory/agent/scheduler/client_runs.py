@@ -23,6 +23,7 @@ from observatory.wire.runs import (
     METADATA,
     MOST_ACTIVITIES,
     OUTCOMES,
+    READS_RUNS,
     RUNNING,
     clean_code,
     clean_line,
@@ -114,7 +115,7 @@ class ClientRuns:
             self._record_activities(min(start, client_run.start), now, run, description.get("activities"))
         if outcome != RUNNING:
             await self._write_now()
-        return {"status": "OK"}
+        return {"status": "OK", READS_RUNS: True}
 
     def client_left(self, client: str) -> None:
         """Ends the runs of a client that disconnected: a killed script cannot end them itself."""

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import islice
 from time import time
 from typing import Any
@@ -15,7 +16,10 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.scheduler.client_runs import RUN
+from observatory.wire.event_kinds import GRAPH_UPDATED, RUNS
 from observatory.wire.records import clean_key, key_text
+from observatory.wire.runs import MOST_NESTED, OF_WORKER, RUNS_OF_GRAPH
 
 EMPTY = "{}"
 MAXIMUM_CODE = 100_000
@@ -25,8 +29,22 @@ MAXIMUM_NAME = 400
 
 MAXIMUM_FRAMES = 10_000
 OPERATION = "update-graph"
-RECEIVED: ContextVar[tuple[float, int]] = ContextVar("received")
-"""when the scheduler had received the graph that it unpacks, and the graph's bytes"""
+
+
+@dataclass(frozen=True)
+class Received:
+    """What is known of a graph that the scheduler unpacks, of which plugins aren't told."""
+
+    time: float
+    """when it was received"""
+    nbytes: int
+    runs: list[str]
+    """ids of the runs in which it was submitted (agent/submitting_runs.py)"""
+    is_of_task: bool
+    """a task submitted it: in the process of a client, that may be any client"""
+
+
+RECEIVED: ContextVar[Received | None] = ContextVar("received", default=None)
 
 
 class Graphs:
@@ -46,10 +64,10 @@ class Graphs:
         self._event = buffer.appender("event")
 
     def install(self) -> None:
-        """Wraps the handler that clients send graphs to, of which plugins are told without their bytes."""
+        """Wraps the handler that clients send graphs to, of which plugins are told without the message."""
         self._handler = handler = self.scheduler.stream_handlers.get(OPERATION)
         if handler is not None:
-            self.scheduler.stream_handlers[OPERATION] = _noting_size(handler)
+            self.scheduler.stream_handlers[OPERATION] = _noting_what_is_received(handler)
 
     def uninstall(self) -> None:
         if self._handler is not None:
@@ -60,10 +78,11 @@ class Graphs:
         now = time()
         scheduler = self.scheduler
         tasks = [task for task in map(scheduler.tasks.get, update.get("tasks") or ()) if task is not None]
-        client = str(update.get("client") or "")
-        text = f"{client} submitted {len(tasks)} tasks"
-        message = {"message": text, "client": client, "tasks": len(tasks), **_size_of_message(now)}
-        self._event((now, "graph-updated", "", json.dumps(message)))
+        received = RECEIVED.get()
+        client = _client_of(update, received)
+        text = f"{client or 'a task'} submitted {len(tasks)} tasks"
+        message = {"message": text, "client": client, "tasks": len(tasks), **_detail(received, now)}
+        self._event((now, GRAPH_UPDATED, "", json.dumps(message)))
         if not tasks:
             return
         computation = scheduler.computations[-1] if scheduler.computations else None
@@ -98,10 +117,11 @@ class Graphs:
             self._task((now, computation, task.key, priority, max(0, task.retries), annotations, resources))
 
 
-def _noting_size(handler: Callable[..., Any]) -> Callable[..., Any]:
+def _noting_what_is_received(handler: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(handler)
     async def update_graph(*arguments: Any, **named: Any) -> Any:
-        RECEIVED.set((time(), _nbytes(named.get("expr_ser"))))
+        nbytes, is_of_task = _nbytes(named.get("expr_ser")), bool(named.get("submitting_task"))
+        RECEIVED.set(Received(time(), nbytes, _take_runs(named), is_of_task))
         done = handler(*arguments, **named)
         return await done if inspect.isawaitable(done) else done
 
@@ -117,10 +137,31 @@ def _nbytes(message: Any) -> int:
         return 0
 
 
-def _size_of_message(now: float) -> dict[str, Any]:
-    """How large the graph was, and how long the scheduler has been unpacking it."""
-    received, nbytes = RECEIVED.get((now, 0))
-    return {"nbytes": nbytes, "seconds": round(now - received, 6)} if nbytes else {}
+def _take_runs(named: dict[str, Any]) -> list[str]:
+    """Removes the runs from the annotations of a graph, and returns them."""
+    annotations = named.get("annotations")
+    if not isinstance(annotations, Mapping) or RUNS_OF_GRAPH not in annotations:
+        return []
+    named["annotations"] = {name: value for name, value in annotations.items() if name != RUNS_OF_GRAPH}
+    runs = annotations[RUNS_OF_GRAPH]
+    if not isinstance(runs, (list, tuple)):
+        return []
+    return [run for run in runs[:MOST_NESTED] if isinstance(run, str) and RUN.fullmatch(run)]
+
+
+def _client_of(update: Mapping[str, Any], received: Received | None) -> str:
+    """The client that submitted a graph; "" for a task's that has a client of its process, not one's own."""
+    client = str(update.get("client") or "")
+    is_of_worker = client.startswith(OF_WORKER)
+    return "" if received is not None and received.is_of_task and not is_of_worker else client
+
+
+def _detail(received: Received | None, now: float) -> dict[str, Any]:
+    """A graph's size, how long the scheduler has been unpacking it, and the runs that it was submitted in."""
+    if received is None:
+        return {}
+    size = {"nbytes": received.nbytes, "seconds": round(now - received.time, 6)} if received.nbytes else {}
+    return {**size, RUNS: received.runs} if received.runs and not received.is_of_task else size
 
 
 def _code(computation: Any) -> str:

@@ -1,7 +1,8 @@
-"""Finds the tasks in a run's window that other clients submitted.
+"""Finds the tasks in a run's window that other clients, or other runs of the run's client, submitted.
 
-Only agents record who submitted a graph, and which client opened a run: without them, all tasks of the window
-count as the run's. So do tasks of unknown origin, and those that a task submitted (`worker_client`).
+Only agents record who submitted a graph, in which of its runs, and which client opened a run: without them,
+all tasks of the window count as the run's. So do tasks of unknown origin, those that a task submitted
+(`worker_client`), and those that a run's client submitted out of its runs.
 """
 
 from __future__ import annotations
@@ -13,21 +14,27 @@ from uuid import UUID
 
 import psycopg
 
-from observatory.wire.event_kinds import CLIENT_DESCRIBED
+from observatory.wire.event_kinds import CLIENT_DESCRIBED, GRAPH_UPDATED, RUNS
+from observatory.wire.runs import OF_WORKER
 
 SUBMITTED_BEFORE = timedelta(days=1)
 MOST_COMPUTATIONS = 20_000
 """that are looked at: the last before the window's end"""
 DESCRIBED_WITHIN = timedelta(minutes=1)
 """of a run's start, in which its client describes itself"""
-OF_WORKER = "Client-worker-%"
-"""ids of the clients with which tasks submit tasks"""
 TASK: LiteralString = "hash_record_extended(ROW({0}.group_id, {0}.key_rest), 0)"
 """the number of a task in the columns of a window: of its key, in a table named {0}"""
 IS_OTHER: LiteralString = f"""({{0}}.group_id = ANY(%(other_groups)s::int[])
     OR ({{0}}.group_id = ANY(%(shared_groups)s::int[])
         AND {TASK} IN (SELECT unnest(%(other_tasks)s::bigint[]))))"""
-IS_OWN: LiteralString = "(client IN (%(client)s, '') OR client LIKE %(of_worker)s)"
+IS_OWN: LiteralString = """((client IN (%(client)s, '') OR client LIKE %(of_worker)s)
+    AND time <> ALL(%(other_graphs)s::timestamptz[]))"""
+OTHER_GRAPHS: LiteralString = f"""
+    SELECT time FROM event
+    WHERE cluster_id = %(cluster)s AND kind = %(graph_updated)s AND time >= %(earliest)s AND time < %(stop)s
+        AND jsonb_typeof(detail->'{RUNS}') = 'array' AND NOT detail->'{RUNS}' ? %(run)s
+    ORDER BY time DESC LIMIT %(most)s"""
+"""when graphs were submitted in other runs: no two graphs of a cluster have the same time"""
 SUBMITTED: LiteralString = f"""
     submitted AS MATERIALIZED (
         SELECT time, computation, {IS_OWN} AS is_own,
@@ -53,12 +60,14 @@ TASKS: LiteralString = f"""
 
 @dataclass(frozen=True, slots=True)
 class OtherWork:
-    """The tasks of a window that others submitted than the client of a run."""
+    """The tasks of a window that weren't submitted in a run."""
 
     run: str = ""
     """the id that the client gave its run"""
     client: str = ""
     """the run's; "": not known, and all tasks are the run's"""
+    graphs: list[datetime] = field(default_factory=list)
+    """when graphs were submitted in other runs"""
     groups: list[int] = field(default_factory=list)
     """of which only others submitted tasks"""
     shared: list[int] = field(default_factory=list)
@@ -88,7 +97,8 @@ class OtherWork:
         return {
             "run": self.run,
             "client": self.client,
-            "of_worker": OF_WORKER,
+            "of_worker": f"{OF_WORKER}%",
+            "other_graphs": self.graphs,
             "other_groups": self.groups,
             "shared_groups": self.shared,
             "other_tasks": self.tasks,
@@ -101,7 +111,7 @@ NONE = OtherWork()
 def other_work(
     connection: psycopg.Connection, cluster: int, run: UUID | None, start: datetime, stop: datetime
 ) -> OtherWork:
-    """Return the tasks of [start, stop) that others submitted than the client that opened a run from code.
+    """Return the tasks of [start, stop) that weren't submitted in a run that client code opened.
 
     `run`: the client's id of it; None: no client opened it, and all tasks are its own.
     """
@@ -109,17 +119,21 @@ def other_work(
         return NONE
     parameters: dict[str, Any] = {
         "cluster": cluster,
+        "run": run.hex,
+        "graph_updated": GRAPH_UPDATED,
         "client": client,
-        "of_worker": OF_WORKER,
+        "of_worker": f"{OF_WORKER}%",
         "earliest": start - SUBMITTED_BEFORE,
         "stop": stop,
         "most": MOST_COMPUTATIONS,
     }
+    graphs = [time for (time,) in connection.execute(OTHER_GRAPHS, parameters)]
+    parameters["other_graphs"] = graphs
     found = connection.execute(GROUPS, parameters).fetchall()
     shared = [group for group, is_shared in found if is_shared]
     tasks = connection.execute(TASKS, {**parameters, "shared": shared}).fetchall() if shared else []
     others = [group for group, is_shared in found if not is_shared]
-    return OtherWork(run.hex, client, others, shared, [hash for (hash,) in tasks])
+    return OtherWork(run.hex, client, graphs, others, shared, [hash for (hash,) in tasks])
 
 
 def _client_of(connection: psycopg.Connection, cluster: int, run: UUID, start: datetime) -> str:
