@@ -195,7 +195,7 @@ def database(data_dir: Path) -> dict[str, Any]:
         "HOST": str(run_dir(data_dir)),
     }
     pool = {
-        "min_size": 1,
+        "min_size": 0,
         "max_size": 12,
         "timeout": 10,
         "max_lifetime": CONNECTION_LIFETIME,

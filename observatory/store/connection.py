@@ -226,7 +226,7 @@ def _pool(
         kwargs={**parameters, "autocommit": True},
         configure=configure,
         check=check,
-        min_size=1,
+        min_size=0,
         max_size=size,
         timeout=timeout,
         max_lifetime=CONNECTION_LIFETIME,
