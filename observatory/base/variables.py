@@ -11,6 +11,7 @@ KNOWN = frozenset(
     PREFIX + name
     for name in (
         "ALLOWED_HOSTS",
+        "ARCHIVE",
         "DATA_DIR",
         "DEBUG",
         "DISCOVERY_DIR",
