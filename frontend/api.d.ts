@@ -2239,7 +2239,7 @@ export interface components {
         };
         /**
          * OutlierTask
-         * @description A task that computed for much longer than is usual for its prefix.
+         * @description A straggler: a task that computed for much longer than is usual for its prefix.
          */
         OutlierTask: {
             /** Key */

@@ -131,6 +131,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.replay.tabs import DEFAULT_TAB, TABS
     from observatory.replay.tiles.each_worker import SHIFT
     from observatory.replay.tiles.levels import BINS, MAXIMUM_LEVEL, MINIMUM_LEVEL
+    from observatory.replay.windows import stragglers
     from observatory.runs.models import LONGEST_NAME, Note
     from observatory.store.queries.extents import SETTLING
     from observatory.wire.blocks import MAXIMUM_ROWS
@@ -162,6 +163,16 @@ def constants() -> dict[str, tuple[Any, str]]:
         "STATUSES": (
             [status.name.lower() for status in Status],
             "Names of the status of spans, by their number.",
+        ),
+        "STRAGGLER": (
+            {
+                "ratio": stragglers.RATIO,
+                "excess": stragglers.LEAST_EXCESS,
+                "fence": stragglers.FENCE,
+                "fewest": stragglers.FEWEST,
+            },
+            "From when on a task is a straggler: times the median, seconds above it, interquartile ranges "
+            "above the upper quartile; and how many tasks say what is usual.",
         ),
         "TASK_STATES": (list(TASK_STATES), "Dask's states of tasks, by their number."),
         "EVENT_KINDS": (

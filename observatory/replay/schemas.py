@@ -392,7 +392,7 @@ class OutlierHost(OutlierFigures):
 
 @shared("key", "prefix", "worker", "lane", "start", "stop", "ratio")
 class OutlierTask(Schema):
-    """A task that computed for much longer than is usual for its prefix."""
+    """A straggler: a task that computed for much longer than is usual for its prefix."""
 
     key: str
     prefix: int
@@ -412,4 +412,4 @@ class Outliers(Schema):
     hosts: list[OutlierHost]
     """none of a cluster on one host"""
     tasks: list[OutlierTask]
-    """the greatest ratios first"""
+    """those that took longest beyond the median first"""

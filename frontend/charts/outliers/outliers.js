@@ -31,7 +31,7 @@ const KINDS = { workers: "workers", hosts: "hosts", tasks: "tasks" };
 const NONE = {
   workers: "None.",
   hosts: "None: all workers are on one host.",
-  tasks: "None: no task took twice the median of its prefix.",
+  tasks: "None: no task is a straggler.",
 };
 
 /** @type {Chart} */
@@ -42,8 +42,8 @@ export const outliers = {
   layers: [],
   help:
     "The workers, or hosts, of the window with the greatest values of the figures; a heading sorts them. Click one to select it " +
-    "and to show its lanes alone; click it again to show all. Tasks: those that computed for over twice the median of their prefix; " +
-    "click one to go to it.",
+    "and to show its lanes alone; click it again to show all. Tasks: the stragglers, those that took longest beyond the median of " +
+    "their prefix first; click one to go to it.",
   create: (parent, context) => new Outliers(parent, context),
 };
 
@@ -163,7 +163,7 @@ class Outliers {
 
   #ofTasks() {
     return {
-      sorted: "ratio",
+      sorted: "excess",
       key: (/** @type {LongTask} */ { key, start }) => `${start} ${key}`,
       isChosen: (/** @type {LongTask} */ { key }) => this.#context.selection.key === key,
       choose: (/** @type {LongTask} */ task) => goToTask(this.#context, task, task.start),
@@ -189,6 +189,8 @@ function workerColumns(context) {
 /** @param {Context} context @returns {Column<LongTask>[]} */
 function taskColumns(context) {
   const seconds = (/** @type {LongTask} */ { start, stop }) => microseconds(stop - start);
+  const excess = (/** @type {LongTask} */ { start, stop, ratio }) =>
+    microseconds((stop - start) * (1 - 1 / ratio));
   return [
     { name: "task", title: "task", value: ({ key }) => key },
     { name: "prefix", title: "prefix", value: ({ prefix }) => context.model.prefixName(prefix) },
@@ -205,6 +207,13 @@ function taskColumns(context) {
       unit: "s",
       value: seconds,
       text: (task) => formatDuration(seconds(task)),
+    },
+    {
+      name: "excess",
+      title: "beyond the median",
+      unit: "s",
+      value: excess,
+      text: (task) => formatDuration(excess(task)),
     },
     {
       name: "ratio",

@@ -1,8 +1,9 @@
 // The stragglers of the window as a list. A click selects the task and goes to it.
 
+import { STRAGGLER } from "../../contract.js";
 import { element } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
-import { FACTOR, factorText } from "../../timeline/tasks/stragglers.js";
+import { excessOf, usualText } from "../../timeline/tasks/stragglers.js";
 import { workerLabel } from "../../timeline/slots.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
 import { goToTask, listItem } from "../side_list/items.js";
@@ -23,8 +24,9 @@ export const stragglersList = {
   place: "side",
   layers: [],
   help:
-    `Tasks of the window that computed over ${FACTOR} times as long as the median of their prefix, of those that the task ` +
-    "stream shows one by one. Click one to select it and to go to it.",
+    `Tasks of the window that took ${STRAGGLER.ratio} times the median of their prefix and ${STRAGGLER.excess} s more, and are ` +
+    "outliers, of those that the task stream shows one by one; those that took longest beyond the median first. Click one to " +
+    "select it and to go to it.",
   create: (element, context) => new StragglersList(element, context),
 };
 
@@ -68,7 +70,8 @@ class StragglersList {
 
   table() {
     const { model } = this.#context;
-    const rows = (this.#shown ?? []).map(({ key, prefix, lane, start, stop, factor }) => {
+    const rows = (this.#shown ?? []).map((straggler) => {
+      const { key, prefix, lane, start, stop } = straggler;
       const worker = model.workerOf(lane);
       return [
         isoTime(start),
@@ -76,18 +79,18 @@ class StragglersList {
         model.prefixName(prefix),
         worker ? workerLabel(worker) : "",
         microseconds(stop - start),
-        factor,
+        microseconds(excessOf(straggler)),
       ];
     });
-    return { columns: ["begin (UTC)", "key", "prefix", "worker", "seconds", "times the median"], rows };
+    return { columns: ["begin (UTC)", "key", "prefix", "worker", "seconds", "beyond the median"], rows };
   }
 
   /** @param {Straggler} straggler */
-  #item({ key, prefix, lane, start, stop, factor }) {
+  #item({ key, prefix, lane, start, stop, usual }) {
     const { model } = this.#context;
     const worker = model.workerOf(lane);
     const where = worker ? ` · ${workerLabel(worker)}` : "";
-    const text = `${formatDuration(stop - start)} · ${factorText(factor)}${where}`;
+    const text = `${formatDuration(stop - start)} · ${usualText(usual)}${where}`;
     return listItem(key || model.prefixName(prefix), key, text, () =>
       goToTask(this.#context, { key, prefix }, start),
     );

@@ -4,7 +4,7 @@ import { ACTIONS } from "../../contract.js";
 import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
 import { workerLabel } from "../../timeline/slots.js";
-import { factorText } from "../../timeline/tasks/stragglers.js";
+import { usualText } from "../../timeline/tasks/stragglers.js";
 import { ACTION_COLORS, COMPUTE, ERRED_COLOR, ERROR } from "./actions.js";
 import { describeLifetime } from "./lanes/lifetimes.js";
 import { OTHER_PREFIXES, nameOfPrefix } from "./lanes/worker_sums.js";
@@ -72,8 +72,8 @@ function describeSpan(span, model, stragglers, where) {
   // Dask gives all spans of a task the size and type of its result
   if (span.nbytes) lines.push(["result", formatBytes(span.nbytes)]);
   if (span.typename) lines.push(["type", span.typename]);
-  const factor = span.action === COMPUTE ? stragglers.factorOf(span.prefix, span.stop - span.start) : 0;
-  if (factor) lines.push(["straggler", factorText(factor)]);
+  const usual = span.action === COMPUTE ? stragglers.usualOf(span.prefix, span.stop - span.start) : 0;
+  if (usual) lines.push(["straggler", usualText(usual)]);
   if (erred) lines.push(["status", "error"]);
   return { title: span.key, lines };
 }

@@ -1,33 +1,34 @@
-// Stragglers: tasks that computed over five times as long as the median of their prefix, in the tiles of a window.
+// Stragglers: tasks that computed for much longer than is usual for their prefix, in the tiles of a window.
 //
-// A tile has the long spans one by one and sums up the short ones. The latter count with their mean, so the median of a prefix whose
-// tasks are mostly short is that mean.
+// The limits are those of the server (STRAGGLER). A tile has the long spans one by one and sums up the short ones. The latter count
+// with their mean, so the median of a prefix whose tasks are mostly short is that mean.
 
-import { ACTIONS } from "../../contract.js";
+import { ACTIONS, STRAGGLER } from "../../contract.js";
+import { formatDuration } from "../../formatting.js";
 import { contentOf } from "../tiles/tile_store.js";
 
 /** @typedef {import("../../types.js").Tile} Tile */
 /** @typedef {import("../../types.js").Block} Block */
 
 /**
- * A task, with its duration as a multiple of its prefix' median. Times in seconds.
- * @typedef {{key: string, prefix: number, lane: number, start: number, stop: number, factor: number}} Straggler
+ * A task, with the median of its prefix. Times in seconds.
+ * @typedef {{key: string, prefix: number, lane: number, start: number, stop: number, usual: number}} Straggler
  */
 
-export const FACTOR = 5;
-const FEWEST = 5; // tasks of a prefix that say what is usual
+/** @typedef {{median: number, least: number, fence: number}} Usual of a prefix, in seconds: a straggler takes `least`, and over `fence` */
+
 const MOST = 50;
 const PAUSE = 500; // ms between two looks at the tiles
 const COMPUTE = ACTIONS.indexOf("compute");
 
 /** Fires "change" when it looked at the tiles later than asked. */
 export class Stragglers extends EventTarget {
-  /** @type {Straggler[]} those of the window, the greatest factors first */
+  /** @type {Straggler[]} those of the window, those that took longest beyond the median first */
   list = [];
   /** whether the tiles sum up tasks, so that none of them can be named */
   areSummed = false;
-  /** @type {Map<number, number>} median by prefix, in seconds */
-  #medians = new Map();
+  /** @type {Map<number, Usual>} by prefix */
+  #usual = new Map();
   #looked = -Infinity;
   #wanted = "";
   #look = () => {};
@@ -47,8 +48,8 @@ export class Stragglers extends EventTarget {
     this.#wanted = wanted;
     this.#look = () => {
       this.#looked = performance.now();
-      this.#medians = mediansOf(tiles);
-      this.list = stragglersOf(tiles, this.#medians, start, stop);
+      this.#usual = usualOf(tiles);
+      this.list = stragglersOf(tiles, this.#usual, start, stop);
     };
     const wait = this.#looked + PAUSE - performance.now();
     if (wait > 0) this.#timer ||= window.setTimeout(() => this.#lookLater(), wait);
@@ -58,10 +59,10 @@ export class Stragglers extends EventTarget {
   /**
    * @param {number} prefix
    * @param {number} seconds that a task of it computed
-   * @returns {number} the multiple of the median for a straggler, else 0
+   * @returns {number} the median of the prefix, for a straggler, else 0
    */
-  factorOf(prefix, seconds) {
-    return factor(this.#medians, prefix, seconds);
+  usualOf(prefix, seconds) {
+    return exceeded(this.#usual, prefix, seconds);
   }
 
   #lookLater() {
@@ -73,9 +74,9 @@ export class Stragglers extends EventTarget {
 
 /**
  * @param {Tile[]} tiles
- * @returns {Map<number, number>} the median duration of the tasks of each prefix that has enough of them
+ * @returns {Map<number, Usual>} of each prefix that has enough tasks
  */
-export function mediansOf(tiles) {
+export function usualOf(tiles) {
   /** @type {Map<number, {durations: number[], seconds: number, count: number}>} */
   const found = new Map();
   const of = (/** @type {number} */ prefix) => {
@@ -98,65 +99,86 @@ export function mediansOf(tiles) {
       sums.count += counts[row];
     }
   }
-  /** @type {Map<number, number>} */
-  const medians = new Map();
+  /** @type {Map<number, Usual>} */
+  const usual = new Map();
   for (const [prefix, { durations, seconds, count }] of found) {
-    if (durations.length + count >= FEWEST) medians.set(prefix, median(durations, count, seconds / count));
+    if (durations.length + count >= STRAGGLER.fewest)
+      usual.set(prefix, usualOfDurations(durations, count, seconds / count));
   }
-  return medians;
+  return usual;
 }
 
 /**
- * The stragglers that overlap [start, stop), the greatest factors first.
+ * The stragglers that overlap [start, stop), those that took longest beyond the median first.
  * @param {Tile[]} tiles
- * @param {Map<number, number>} medians
+ * @param {Map<number, Usual>} usuals by prefix
  * @param {number} start
  * @param {number} stop
  * @returns {Straggler[]}
  */
-export function stragglersOf(tiles, medians, start, stop) {
+export function stragglersOf(tiles, usuals, start, stop) {
   /** @type {Map<string, Straggler>} a span can be in two tiles */
   const found = new Map();
   visitSpans(tiles, (block, row) => {
     const [begin, end] = [block.numbers("start")[row], block.numbers("stop")[row]];
     if (begin >= stop || end <= start) return;
     const [prefix, lane] = [block.numbers("prefix")[row], block.numbers("lane")[row]];
-    const multiple = factor(medians, prefix, end - begin);
-    if (!multiple) return;
+    const usual = exceeded(usuals, prefix, end - begin);
+    if (!usual) return;
     const key = block.texts("key").at(row);
-    found.set(`${lane} ${begin} ${key}`, { key, prefix, lane, start: begin, stop: end, factor: multiple });
+    found.set(`${lane} ${begin} ${key}`, { key, prefix, lane, start: begin, stop: end, usual });
   });
-  return [...found.values()].sort((one, other) => other.factor - one.factor).slice(0, MOST);
+  return [...found.values()].sort((one, other) => excessOf(other) - excessOf(one)).slice(0, MOST);
 }
 
-/** @param {number} multiple of the median */
-export function factorText(multiple) {
-  return `${multiple < 10 ? multiple.toFixed(1) : Math.round(multiple)} × median`;
+/** @param {Straggler} straggler @returns {number} seconds beyond the median */
+export function excessOf({ start, stop, usual }) {
+  return stop - start - usual;
+}
+
+/** @param {number} usual seconds: the median of the prefix */
+export function usualText(usual) {
+  return `${formatDuration(usual)} is usual`;
 }
 
 /**
- * @param {Map<number, number>} medians
+ * @param {Map<number, Usual>} usuals by prefix
  * @param {number} prefix
  * @param {number} seconds
+ * @returns {number} the median, where a task of that many seconds is a straggler, else 0
  */
-function factor(medians, prefix, seconds) {
-  const usual = medians.get(prefix);
-  return usual && seconds > FACTOR * usual ? seconds / usual : 0;
+function exceeded(usuals, prefix, seconds) {
+  const usual = usuals.get(prefix);
+  return usual && seconds >= usual.least && seconds > usual.fence ? usual.median : 0;
 }
 
 /**
- * The median of durations together with `count` others that are taken for `mean` each.
+ * @param {number[]} durations which are sorted
+ * @param {number} count of others that are taken for `mean` each
+ * @param {number} mean
+ * @returns {Usual}
+ */
+function usualOfDurations(durations, count, mean) {
+  durations.sort((one, other) => one - other);
+  const last = durations.length + count - 1;
+  const at = (/** @type {number} */ share) => ranked(durations, count, mean, Math.floor(share * last));
+  const [lower, median, upper] = [at(0.25), at(0.5), at(0.75)];
+  const fence = upper + STRAGGLER.fence * (upper - lower);
+  return { median, least: Math.max(STRAGGLER.ratio * median, median + STRAGGLER.excess), fence };
+}
+
+/**
+ * The duration at a place among sorted ones together with `count` others that are taken for `mean` each.
  * @param {number[]} durations
  * @param {number} count
  * @param {number} mean
+ * @param {number} place
  */
-function median(durations, count, mean) {
-  durations.sort((one, other) => one - other);
-  const middle = (durations.length + count - 1) / 2;
+function ranked(durations, count, mean, place) {
   const below = durations.findIndex((duration) => duration >= mean);
   const shorter = count === 0 || below < 0 ? durations.length : below;
-  if (middle < shorter) return durations[Math.floor(middle)];
-  return middle < shorter + count ? mean : durations[Math.floor(middle) - count];
+  if (place < shorter) return durations[place];
+  return place < shorter + count ? mean : durations[place - count];
 }
 
 /**

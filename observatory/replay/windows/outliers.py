@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.replay.windows.stragglers import FENCE, FEWEST, LEAST_EXCESS, RATIO
 from observatory.replay.windows.sums import recorded_part
 from observatory.replay.windows.transfers import received_bytes
 from observatory.replay.windows.work import Work, work_of_tiles
@@ -22,10 +23,6 @@ MOST_OUTLIERS = 10
 """that are named for each figure"""
 FEW_SPANS = 20_000
 """of a window whose spans are all read; of a larger one tiles say how long workers computed"""
-FEWEST_TASKS = 5
-"""of a prefix that say what is usual"""
-LONG_TASK_RATIO = 2.0
-"""times the median, from which on a task stands out"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +112,22 @@ def _hosts(found: Figures, hosts: Mapping[int, str], scope: Scope) -> list[dict[
 
 
 def _tasks(window: tuple[psycopg.Connection, int, int, int], work: Work | None) -> list[store.LongTask]:
-    """Return the tasks with the greatest ratios; of a large window those that tiles lead to."""
+    """Return the stragglers that took longest beyond the median; of a large window what tiles lead to."""
     if work is None:
-        return store.long_tasks(*window, LONG_TASK_RATIO, FEWEST_TASKS, MOST_OUTLIERS)
+        return store.stragglers(*window, RATIO, LEAST_EXCESS, FENCE, FEWEST, MOST_OUTLIERS)
     connection, cluster, *_ = window
     found: dict[tuple[int, str], store.LongTask] = {}
-    for place in work.longest(LONG_TASK_RATIO, FEWEST_TASKS):
+    for place in work.longest(RATIO, LEAST_EXCESS, FEWEST):
         if any(task.worker == place.worker and task.start < place.stop / 1e6 and task.stop > place.start / 1e6
                for task in found.values()):  # fmt: skip
             continue
         of = (place.worker, place.prefix, place.longest, place.usual)
         task = store.longest_task(connection, cluster, place.start, place.stop, *of)
-        if task is not None and task.stop - task.start >= LONG_TASK_RATIO * task.usual:
+        if task is not None and task.seconds >= max(RATIO * task.usual, task.usual + LEAST_EXCESS):
             found[task.lane, task.key] = task
         if len(found) == MOST_OUTLIERS:
             break
-    return sorted(found.values(), key=lambda task: (task.start - task.stop) / task.usual)
+    return sorted(found.values(), key=lambda task: task.usual - task.seconds)
 
 
 def _task(task: store.LongTask, scope: Scope) -> dict[str, Any]:

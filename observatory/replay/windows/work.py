@@ -54,20 +54,19 @@ class Work:
             for worker, (seconds, usual) in self._sums(self.rows["seconds"], expected).items()
         ]
 
-    def longest(self, ratio: float, fewest: int) -> Iterator[Place]:
-        """Yield bins whose longest task takes `ratio` times its prefix' median, the greatest first.
+    def longest(self, ratio: float, excess: float, fewest: int) -> Iterator[Place]:
+        """Yield bins whose longest task takes `ratio` times its prefix' median and `excess` seconds more.
 
-        Prefixes with less than `fewest` tasks are left out.
+        Those that are longest beyond the median come first. Prefixes with less than `fewest` tasks are left
+        out.
         """
         rows = self.rows
         prefixes, at = np.unique(rows["prefix"], return_inverse=True)
         enough = np.bincount(at, rows["tasks"], len(prefixes))[at] >= fewest
-        ratios = np.where(
-            enough & (rows["usual"] > 0), rows["longest"] / np.maximum(rows["usual"], 1e-9), 0.0
-        )
-        for row in np.argsort(-ratios, kind="stable")[:MOST_PLACES].tolist():
-            if ratios[row] < ratio:
-                return
+        beyond = rows["longest"] - rows["usual"]
+        is_long = enough & (rows["usual"] > 0) & (beyond >= np.maximum((ratio - 1) * rows["usual"], excess))
+        order = np.argsort(-np.where(is_long, beyond, -np.inf), kind="stable")[:MOST_PLACES]
+        for row in order[is_long[order]].tolist():
             start, width = int(rows["start"][row]), int(rows["width"][row])
             longest, usual = float(rows["longest"][row]) * ROUNDING, float(rows["usual"][row])
             worker, prefix = int(rows["worker"][row]), int(rows["prefix"][row])

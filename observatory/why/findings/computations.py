@@ -6,12 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from observatory.replay.windows.stragglers import FENCE, FEWEST
 from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Spans
 from observatory.why.thread_times.assignments import is_repeated
-
-FEWEST = 4
-"""tasks of a prefix that say what one usually takes"""
 
 
 class Computations:
@@ -43,7 +41,7 @@ class Computations:
 
         def fence(durations: Numbers) -> float:
             lower, upper = np.percentile(durations, [25, 75], method="lower")
-            return float(upper + 3 * (upper - lower))
+            return float(upper + FENCE * (upper - lower))
 
         return self._of_prefixes(fence)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.findings.computations import FEWEST, Computations
+from observatory.replay.windows.stragglers import FEWEST
+from observatory.why.findings.computations import Computations
 from observatory.why.intervals import Flags, Integers, Numbers
 
 RATIO = 1.5

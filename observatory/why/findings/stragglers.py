@@ -1,7 +1,4 @@
-"""What a straggler is: a task that took much longer than others of its prefix, for no reason of its worker's.
-
-The marks of the task stream, the lists of stragglers and of outliers, and the finding have this definition.
-"""
+"""Which tasks are stragglers by replay/windows/stragglers.py, and for no reason of their worker's."""
 
 from __future__ import annotations
 
@@ -9,15 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from observatory.replay.windows.stragglers import LEAST_EXCESS, RATIO
 from observatory.why.findings.computations import Computations
 from observatory.why.findings.first_uses import FirstUse
 from observatory.why.findings.slow_workers import SlowWorker
 from observatory.why.intervals import Flags
-
-RATIO = 2.0
-"""times the median of the prefix"""
-LEAST_EXCESS = 1.0
-"""seconds above the median"""
 
 
 def are_stragglers(

@@ -281,9 +281,9 @@ test("what colours mean is marked by stripes too: erred tasks, transfers and dis
   }
 });
 
-test("a task over five times as long as the others of its prefix has dashed edges", () => {
+test("a task of over twice the time of the others of its prefix has dashed edges", () => {
   /** @type {Rows} */
-  const rows = [...Array(10).keys()].map((n) => [1, 1, 0, 0, FIRST + n * 10, FIRST + n * 10 + 8]);
+  const rows = [...Array(10).keys()].map((n) => [1, 1, 0, 0, FIRST + n * 35, FIRST + n * 35 + 30]);
   const edge = (/** @type {number} */ seconds) => {
     const { middle } = paint(
       spans([...rows, [1, 1, 0, 0, FIRST + 500 - seconds / 2, FIRST + 500 + seconds / 2]]),

@@ -5,9 +5,10 @@ import { test } from "node:test";
 import "../browser.js";
 import {
   Stragglers,
-  factorText,
-  mediansOf,
+  excessOf,
   stragglersOf,
+  usualOf,
+  usualText,
 } from "../../../frontend/timeline/tasks/stragglers.js";
 import { tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
 import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
@@ -28,19 +29,30 @@ const tasks = (durations) =>
 /** @param {Parameters<typeof tileOf>} data */
 function found(...data) {
   const tiles = [tileOf(...data)];
-  return stragglersOf(tiles, mediansOf(tiles), START, START + LENGTH);
+  return stragglersOf(tiles, usualOf(tiles), START, START + LENGTH);
 }
 
-test("a task over five times the median of its prefix is a straggler, with its multiple", () => {
+test("a task of twice the median and a second more, that is an outlier, is a straggler", () => {
   const list = found(spans(tasks([1, 1, 2, 2, 2, 3, 10, 11, 40])));
   assert.deepEqual(
-    list.map(({ key, factor }) => [key, factor]),
-    [
-      ["inc-8", 20],
-      ["inc-7", 5.5],
-    ],
+    list.map((one) => [one.key, one.usual, excessOf(one)]),
+    [["inc-8", 2, 38]],
+    "10 and 11 are below the fence of 10 + 3 × 8 s",
   );
-  assert.equal(factorText(list[1].factor), "5.5 × median");
+  assert.equal(usualText(list[0].usual), "2.00 s is usual");
+  assert.deepEqual(found(spans(tasks([0.1, 0.1, 0.1, 0.1, 0.1, 1.05]))), [], "less than a second more");
+  assert.deepEqual(found(spans(tasks([4, 4, 4, 4, 4, 7.9]))), [], "less than twice");
+  assert.equal(found(spans(tasks([4, 4, 4, 4, 4, 8]))).length, 1);
+});
+
+test("a long task comes before one that is more times as long as usual", () => {
+  const short = tasks([0.01, 0.01, 0.01, 0.01, 0.01, 1.5]);
+  const long = tasks([2, 2, 2, 2, 2, 30]).map(([lane, , ...rest]) => [lane, 2, ...rest]);
+  const list = found(spans(/** @type {any} */ ([...short, ...long])));
+  assert.deepEqual(
+    list.map(({ prefix }) => prefix),
+    [2, 1],
+  );
 });
 
 test("tasks that are summed up count with their mean", () => {
@@ -48,21 +60,21 @@ test("tasks that are summed up count with their mean", () => {
     [1, 3, 1, 0, 20, 40],
     [1, 4, 1, 0, 20, 40],
   ]); // 80 tasks of 0.5 s
-  const data = [summed, spans(tasks([2, 3, 30]))];
-  near(mediansOf([tileOf(...data)]).get(1) ?? NaN, 0.5);
+  const data = [summed, spans(tasks([1.4, 3, 30]))];
+  near(usualOf([tileOf(...data)]).get(1)?.median ?? NaN, 0.5);
   assert.deepEqual(
-    found(...data).map(({ factor }) => factor),
-    [60, 6],
+    found(...data).map(({ start, stop }) => Math.round(stop - start)),
+    [30, 3],
   );
 });
 
 test("the median is that of the drawn tasks where fewer are summed up", () => {
   const summed = busy(LEVEL, INDEX, [[1, 3, 1, 0, 1, 2]]);
-  near(mediansOf([tileOf(summed, spans(tasks([4, 5, 6, 7, 8, 9, 90])))]).get(1) ?? NaN, 6);
+  near(usualOf([tileOf(summed, spans(tasks([4, 5, 6, 7, 8, 9, 90])))]).get(1)?.median ?? NaN, 6);
 });
 
 test("of a few tasks nothing is said, nor of transfers", () => {
-  assert.deepEqual(found(spans(tasks([1, 1, 1, 90]))), []);
+  assert.deepEqual(found(spans(tasks([1, 1, 90]))), []);
   const transfers = tasks([1, 1, 1, 1, 1, 1, 90]).map(([lane, prefix, , ...rest]) => [
     lane,
     prefix,
@@ -77,8 +89,8 @@ test("a task in two tiles is one straggler, and one outside of the window is non
   const long = /** @type {typeof rows[0]} */ ([1, 1, 0, 0, START + LENGTH - 50, START + LENGTH + 50]);
   const next = makeTile("spans", LEVEL, INDEX + 1, true, decoded(spans([long])));
   const tiles = [tileOf(spans([long, ...rows])), next];
-  assert.equal(stragglersOf(tiles, mediansOf(tiles), START, START + 2 * LENGTH).length, 1);
-  assert.equal(stragglersOf(tiles, mediansOf(tiles), START, START + 600).length, 0);
+  assert.equal(stragglersOf(tiles, usualOf(tiles), START, START + 2 * LENGTH).length, 1);
+  assert.equal(stragglersOf(tiles, usualOf(tiles), START, START + 600).length, 0);
 });
 
 test("tiles are looked at twice a second at most, and again when they changed in between", (t) => {

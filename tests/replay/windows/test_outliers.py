@@ -203,21 +203,34 @@ def test_workers_on_one_host_have_no_hosts_to_compare(
     assert (len(found["workers"]), found["hosts"]) == (2, [])
 
 
-def test_tasks_of_twice_the_median_of_their_prefix_are_listed_the_greatest_ratio_first(
+def test_stragglers_are_listed_those_that_took_longest_beyond_the_median_first(
     recorded: Recorded, cluster: Cluster, direct: psycopg.Connection, many: bool
 ) -> None:
     usual, slow = recorded.worker(USUAL, "w0"), recorded.worker(SLOW, "w1")
     spans = [span(USUAL, at, at + 1) for at in range(0, 40, 2)]
+    spans += [span(USUAL, at, at + 0.02, "tiny") for at in range(41, 61, 2)]
     spans += [span(SLOW, 0, 5), span(SLOW, 10, 19), span(SLOW, 30, 31.5), span(SLOW, 60, 99, "rare")]
+    spans += [span(SLOW, 50, 52, "tiny"), span(SLOW, 55, 55.9, "tiny")]
     compute(cluster, *spans)
     tasks = everything(direct, cluster)["tasks"]
     assert [(task["key"], task["worker"]) for task in tasks] == [
         (f"inc-{SLOW[-4:]}-10", slow),
         (f"inc-{SLOW[-4:]}-0", slow),
-    ], "rare has one task, so nothing is usual for it"
-    assert [task["ratio"] for task in tasks] == [pytest.approx(9, rel=0.01), pytest.approx(5, rel=0.01)]
+        (f"tiny-{SLOW[-4:]}-50", slow),
+    ], "rare has one task, so nothing is usual for it; 1.5 and 0.9 s are less than a second more"
+    ratios = [9, 5, 100]
+    assert [task["ratio"] for task in tasks] == [pytest.approx(ratio, rel=0.05) for ratio in ratios]
     assert tasks[0]["start"] == START + 10
     assert usual not in {task["worker"] for task in tasks}
+
+
+def test_a_task_below_the_outer_fence_of_its_prefix_is_no_straggler(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    recorded.worker(USUAL, "w0")
+    lengths = (1, 2, 3, 4, 5, 6, 7, 8, 9, 18, 60)  # quartiles 3 and 8: up to 23 s
+    compute(cluster, *(span(USUAL, at * 100, at * 100 + seconds) for at, seconds in enumerate(lengths)))
+    assert [task["stop"] - task["start"] for task in everything(direct, cluster)["tasks"]] == [60]
 
 
 def test_of_many_spans_workers_are_compared_by_tiles(
@@ -239,7 +252,7 @@ def test_a_large_window_costs_no_pass_over_its_spans(
     recorded: Recorded, cluster: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outliers, "FEW_SPANS", 0)
-    for name in ("computing", "long_tasks"):
+    for name in ("computing", "stragglers"):
         monkeypatch.delattr(store, name)
     recorded.worker(USUAL, "w0")
     compute(cluster, *[span(USUAL, number * 10, number * 10 + 1) for number in range(5)])

@@ -228,7 +228,7 @@ export class LanePainter {
   /** @param {Bar} bar that computed */
   #isStraggler({ block, row }) {
     const seconds = block.numbers("stop")[row] - block.numbers("start")[row];
-    return this.#stragglers.factorOf(block.numbers("prefix")[row], seconds) > 0;
+    return this.#stragglers.usualOf(block.numbers("prefix")[row], seconds) > 0;
   }
 
   /** @param {Bar} bar that computed */

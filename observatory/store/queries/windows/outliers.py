@@ -11,7 +11,7 @@ from psycopg.rows import class_row
 from observatory.store.keys import decode_key
 from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
 from observatory.store.times import from_microseconds
-from observatory.wire.records import Action
+from observatory.wire.records import Action, Status
 
 MEMORY_METRIC = "observatory_worker_memory_bytes"
 MEMORY_SAMPLES = 32
@@ -42,6 +42,10 @@ class LongTask:
     stop: float
     usual: float
 
+    @property
+    def seconds(self) -> float:
+        return self.stop - self.start
+
 
 COMPUTED: LiteralString = f"""
     WITH computed AS (
@@ -58,12 +62,26 @@ DURATIONS: LiteralString = f"""{COMPUTED}
 TASK: LiteralString = """worker_id AS worker, lane_id AS lane, span.prefix_id AS prefix, key_rest,
     task_group.name AS group_name, extract(epoch FROM start)::float8 AS start,
     extract(epoch FROM stop)::float8 AS stop"""
-LONGEST: LiteralString = f"""{COMPUTED}
+STRAGGLERS: LiteralString = f"""
+    WITH computed AS (
+        SELECT lane_id, prefix_id, group_id, key_rest, start, stop,
+            extract(epoch FROM stop - start)::float8 AS seconds
+        FROM span WHERE {OVERLAPS} AND action = %(compute)s AND status = %(finished)s),
+    by_prefix AS (
+        SELECT prefix_id, array_agg(seconds ORDER BY seconds) AS durations, count(*) AS tasks,
+            percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)::float8 AS seconds
+        FROM computed GROUP BY prefix_id),
+    usual AS (
+        SELECT prefix_id, tasks, seconds, durations[(tasks - 1) / 4 + 1] AS lower,
+            durations[(tasks - 1) * 3 / 4 + 1] AS upper
+        FROM by_prefix)
     SELECT {TASK}, usual.seconds AS usual
     FROM computed AS span JOIN usual USING (prefix_id)
     JOIN lane ON lane.id = lane_id JOIN task_group ON task_group.id = group_id
-    WHERE usual.tasks >= %(fewest)s AND span.seconds >= %(ratio)s * usual.seconds AND usual.seconds > 0
-    ORDER BY span.seconds / usual.seconds DESC, start LIMIT %(most)s"""
+    WHERE usual.tasks >= %(fewest)s AND usual.seconds > 0
+        AND span.seconds >= greatest(%(ratio)s * usual.seconds, usual.seconds + %(excess)s)
+        AND span.seconds > upper + %(fence)s * (upper - lower)
+    ORDER BY span.seconds - usual.seconds DESC, start LIMIT %(most)s"""
 LONGEST_OF_WORKER: LiteralString = f"""
     SELECT {TASK}, %(usual)s::float8 AS usual
     FROM span JOIN lane ON lane.id = lane_id JOIN task_group ON task_group.id = group_id
@@ -105,21 +123,25 @@ def computing(connection: psycopg.Connection, cluster: int, start: int, stop: in
         return cursor.execute(DURATIONS, {**window, "compute": Action.COMPUTE}).fetchall()
 
 
-def long_tasks(
+def stragglers(
     connection: psycopg.Connection,
     cluster: int,
     start: int,
     stop: int,
     ratio: float,
+    excess: float,
+    fence: float,
     fewest: int,
     most: int,
 ) -> list[LongTask]:
-    """Return the tasks that took at least `ratio` times the median of a prefix with `fewest` tasks.
+    """Return the tasks that took longest beyond the median of a prefix with `fewest` tasks.
 
-    The greatest ratios come first. Reads all spans of the window.
+    At least `ratio` times the median, `excess` seconds above it, and `fence` interquartile ranges above the
+    upper quartile. Reads all spans of the window.
     """
-    limits = {"ratio": ratio, "fewest": fewest, "most": most, "compute": Action.COMPUTE}
-    return _tasks(connection, LONGEST, {**window_parameters(cluster, start, stop), **limits})
+    limits = {"ratio": ratio, "excess": excess, "fence": fence, "fewest": fewest, "most": most}
+    actions = {"compute": Action.COMPUTE, "finished": Status.OK}
+    return _tasks(connection, STRAGGLERS, {**window_parameters(cluster, start, stop), **limits, **actions})
 
 
 def longest_task(
