@@ -34,3 +34,16 @@ def test_all_workers_that_restart_at_once_between_two_computations_are_no_cause(
 
 def test_a_worker_that_is_retired_for_the_last_tasks_is_no_cause() -> None:
     assert Simulated(futures(160, 0.5), leaves={3: 8.6}).findings() == []
+
+
+def test_a_stage_in_which_nothing_computed_is_no_narrow_one() -> None:
+    """As where all waited for a task that was lost with its worker."""
+    seeded = Simulated(futures(16, 0.5))
+    seeded.transitions += [
+        (START + 2.0, "stuck-1", "released", "waiting", "", "made-up"),
+        (START + 2.1, "stuck-1", "waiting", "processing", "tcp://10.0.0.1:4000", "made-up"),
+        (START + 14.0, "stuck-1", "processing", "released", "", "made-up"),
+    ]
+    seeded.gone.append(WorkerGone("tcp://10.0.0.1:4000", START + 14.0, "lost"))
+    seeded.makespan = 14.5
+    assert [one["kind"] for one in seeded.findings()] == ["worker-died"]

@@ -32,6 +32,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     found = evidence.computations
     overlap = _overlaps(found.spans.times, stages)
     rows = np.flatnonzero(overlap > 0)
+    if not len(rows):  # what was lost with a worker kept its threads
+        return
     prefixes = np.unique(found.spans.prefix[rows])
     seconds = {id: float(overlap[found.spans.prefix == id].sum()) for id in prefixes.tolist()}
     most = sorted(seconds, key=lambda id: -seconds[id])[:MOST_PREFIXES]
