@@ -700,8 +700,12 @@ export interface components {
             count: number;
             /** Seconds */
             seconds: number;
+            /** Shortest */
+            shortest: number;
             /** Quantiles */
             quantiles: number[];
+            /** Longest */
+            longest: number;
             /** Histogram */
             histogram: [
                 number,
@@ -909,6 +913,14 @@ export interface components {
             seconds: number;
             /** Share */
             share: number;
+            /** Shortest */
+            shortest: number | null;
+            /** Median */
+            median: number | null;
+            /** P95 */
+            p95: number | null;
+            /** Longest */
+            longest: number | null;
             /** Histogram */
             histogram: [
                 number,
@@ -2446,6 +2458,8 @@ export interface components {
             tasks: number;
             /** Seconds */
             seconds: number;
+            /** Shortest */
+            shortest: number | null;
             /** Median */
             median: number | null;
             /** P95 */
@@ -2504,6 +2518,8 @@ export interface components {
             tasks: number;
             /** Seconds */
             seconds: number;
+            /** Shortest */
+            shortest: number | null;
             /** Median */
             median: number | null;
             /** P95 */

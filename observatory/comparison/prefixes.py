@@ -73,7 +73,7 @@ def _cost(one: PrefixSummary, shift: Shift) -> float:
 
 
 def _side(known: Sequence[PrefixSummary]) -> Item | None:
-    """The medians of a prefix over several runs."""
+    """The medians of a prefix over several runs; the shortest and the longest task are those of all."""
     if not known:
         return None
     histogram: dict[int, int] = {}
@@ -83,6 +83,8 @@ def _side(known: Sequence[PrefixSummary]) -> Item | None:
     return {
         "count": median(each.count for each in known),
         "seconds": median(each.seconds for each in known),
+        "shortest": min(each.shortest for each in known),
+        "longest": max(each.longest for each in known),
         "quantiles": [median(values) for values in zip(*(each.quantiles for each in known), strict=True)],
         "histogram": sorted(histogram.items()),
         "nbytes": median(each.nbytes for each in known),

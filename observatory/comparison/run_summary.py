@@ -56,8 +56,10 @@ class PrefixSummary:
     """computed tasks"""
     seconds: float
     """spent computing them"""
+    shortest: float
     quantiles: list[float]
     """QUANTILES of their durations, seconds"""
+    longest: float
     histogram: dict[int, int]
     """tasks by duration: bin 0 begins at SHORTEST"""
     nbytes: int
@@ -113,7 +115,9 @@ def _summary(name: str, color: str, spans: Mapping[str, Array]) -> PrefixSummary
         color,
         count=len(seconds),
         seconds=float(seconds.sum()),
+        shortest=float(seconds.min()),
         quantiles=[float(value) for value in np.quantile(seconds, QUANTILES)],
+        longest=float(seconds.max()),
         histogram=_histogram(seconds),
         nbytes=int(spans["nbytes"][tasks].sum()),
         transfer_seconds=float(lengths[spans["action"] == Action.TRANSFER].sum()),

@@ -34,8 +34,10 @@ class PrefixSide(Schema):
 
     count: float
     seconds: float
+    shortest: float
     quantiles: list[float]
     """of the durations in seconds, at the levels in `test`"""
+    longest: float
     histogram: list[tuple[int, float]]
     """bins of durations and their tasks"""
     nbytes: float

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.contrib.auth.models import User
 
@@ -12,7 +14,7 @@ from observatory.comparison.card.schemas import RunCard
 from observatory.runs.models import Note, Permalink, Run
 from observatory.runs.refresh import refresh_figures
 from observatory.runs.sharing.links import make_link
-from observatory.store.connection import connect
+from observatory.store.connection import connect, read_connection
 from observatory.store.ingest.batches.batch import BatchBuilder
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
@@ -88,6 +90,36 @@ def test_the_card_has_what_the_run_did(world: World, run: Run) -> None:
     assert sum(time["share"] for time in card["times"]) == pytest.approx(1)
     [note] = card["notes"]
     assert (note["text"], note["author"]) == ("look here", "editor")
+
+
+def test_durations_are_those_of_the_spans_not_the_edges_of_bins(world: World, run: Run) -> None:
+    with read_connection() as connection:
+        rows = connection.execute(
+            """SELECT name, extract(epoch FROM stop - start)::float8 FROM span
+               JOIN prefix ON prefix.id = prefix_id
+               WHERE span.cluster_id = %s AND start >= %s AND stop <= %s AND action = 0""",
+            [run.cluster_id, run.start, run.stop],
+        ).fetchall()
+    found = world.client("viewer").get(f"/api/v1/runs/{run.pk}/card").json()["prefixes"]
+    assert {prefix["name"] for prefix in found} == {name for name, _ in rows}
+    for prefix in found:
+        durations = [seconds for name, seconds in rows if name == prefix["name"]]
+        assert (prefix["shortest"], prefix["longest"]) == (min(durations), max(durations))
+        assert prefix["median"] == pytest.approx(statistics.median(durations))
+        assert prefix["p95"] == pytest.approx(float(np.quantile(durations, 0.95)))
+
+
+def test_a_run_counted_by_an_earlier_version_has_its_histograms_alone(world: World, run: Run) -> None:
+    [clean, load] = run.contents["prefixes"]
+    del clean["shortest"], clean["median"], clean["p95"], clean["longest"]
+    run.save(update_fields=["contents"])
+    client = world.client("viewer")
+    card = client.get(f"/api/v1/runs/{run.pk}/card").json()
+    assert_documented(RunCard, card)
+    assert [prefix["median"] is None for prefix in card["prefixes"]] == [True, False]
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    assert page.count("median ") == 1
+    assert load["median"]
 
 
 def test_a_computation_has_the_time_from_its_submission_to_its_last_task(world: World, run: Run) -> None:

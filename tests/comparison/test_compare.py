@@ -70,6 +70,8 @@ def test_prefixes_come_with_their_distributions_and_those_of_one_run_alone_are_t
     assert load["seconds"] == pytest.approx(12, rel=0.02)
     assert load["quantiles"] == [pytest.approx(0.2, rel=0.02)] * 5
     assert sum(count for _, count in load["histogram"]) == 60
+    assert load["shortest"] <= load["quantiles"][0] <= load["quantiles"][-1] <= load["longest"]
+    assert load["longest"] == pytest.approx(0.2, rel=0.02)
 
 
 def test_memory_is_told_on_one_axis_from_the_starts_on(world: World, connection: psycopg.Connection) -> None:

@@ -27,7 +27,6 @@ export function distribution(a, b, bins) {
   const x = (/** @type {number} */ bin) => ((bin - first) / (last - first)) * WIDTH;
   const binOf = (/** @type {number} */ seconds) =>
     bins.bins_of_octave * Math.log2(Math.max(seconds, bins.shortest) / bins.shortest);
-  const secondsOf = (/** @type {number} */ bin) => bins.shortest * 2 ** (bin / bins.bins_of_octave);
   const svg = svgElement("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
     width: WIDTH,
@@ -48,7 +47,9 @@ export function distribution(a, b, bins) {
       ...box(b, (s) => x(binOf(s)), top - BOX / 2, runColors.b),
     );
   }
-  svg.append(label(0, "start", secondsOf(first)), label(WIDTH, "end", secondsOf(last)));
+  const shortest = Math.min(...sides.map((side) => side.shortest));
+  const longest = Math.max(...sides.map((side) => side.longest));
+  svg.append(label(0, "start", shortest), label(WIDTH, "end", longest));
   return svg;
 }
 
@@ -59,7 +60,8 @@ export function distribution(a, b, bins) {
 function describe(name, side) {
   if (!side) return `${name}: none`;
   const [least, , middle, , most] = side.quantiles.map(formatDuration);
-  return `${name}: median ${middle}, 90 % between ${least} and ${most}`;
+  const [shortest, longest] = [side.shortest, side.longest].map(formatDuration);
+  return `${name}: ${shortest} to ${longest}, median ${middle}, 90 % between ${least} and ${most}`;
 }
 
 /**

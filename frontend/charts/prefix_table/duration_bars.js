@@ -95,9 +95,10 @@ export function durationBars(durations, axis, { width, height, color, hasLabels 
 }
 
 /** @param {Durations} durations */
-export function describe({ tasks, median, p95, longest }) {
-  if (median === null || p95 === null || longest === null) return "No task ended.";
-  return `${formatCount(tasks)} tasks: median ${formatDuration(median)}, 95 % up to ${formatDuration(p95)}, the longest ${formatDuration(longest)}`;
+export function describe({ tasks, shortest, median, p95, longest }) {
+  if (shortest === null || median === null || p95 === null || longest === null) return "No task ended.";
+  if (tasks === 1) return `1 task: ${formatDuration(longest)}`;
+  return `${formatCount(tasks)} tasks: the shortest ${formatDuration(shortest)}, median ${formatDuration(median)}, 95 % up to ${formatDuration(p95)}, the longest ${formatDuration(longest)}`;
 }
 
 /**

@@ -173,8 +173,9 @@ function durationColumns(model, around) {
             })
           : "–",
     },
-    seconds("median", "median", "Half of the tasks took less; right within 10 %", ({ median }) => median),
-    seconds("p95", "95 %", "95 % of the tasks took less; right within 10 %", ({ p95 }) => p95),
+    seconds("shortest", "shortest", "The shortest task that ended in the window", ({ shortest }) => shortest),
+    seconds("median", "median", "Half of the tasks took less", ({ median }) => median),
+    seconds("p95", "95 %", "95 % of the tasks took less", ({ p95 }) => p95),
     seconds("longest", "longest", "The longest task that ended in the window", ({ longest }) => longest),
   ];
 }

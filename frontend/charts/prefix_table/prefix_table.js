@@ -7,7 +7,7 @@ import { DataTable } from "../data_table/data_table.js";
 import { kindChoice } from "../data_table/kind_choice.js";
 import { Shown } from "../drawing/shown.js";
 import { AtPlayhead, MEMORY_LAYER } from "./at_playhead.js";
-import { durationAxis, secondsOf } from "./duration_bars.js";
+import { durationAxis } from "./duration_bars.js";
 import { groupColumns, prefixColumns } from "./figures.js";
 import { keySearch } from "./key_search.js";
 import { PrefixDetail } from "./prefix_detail.js";
@@ -128,13 +128,12 @@ class PrefixTable {
 
   /** @param {Answer} answer */
   #noteText(answer) {
-    const { axis } = this.#around;
     const { info, source } = this.#context;
     const count = rowsOf(answer).length + answer.others;
     const noun = this.#kind === "groups" ? "group" : "prefix";
     const texts = [
       `${formatCount(count)} ${count === 1 ? noun : this.#kind}.`,
-      `The histograms go from ${formatDuration(secondsOf(axis, axis.first))} to ${formatDuration(secondsOf(axis, axis.last))}.`,
+      ...durationRange(rowsOf(answer)),
     ];
     if (answer.others)
       texts.push(
@@ -199,6 +198,18 @@ class PrefixTable {
     this.#render();
     if (this.#view) this.#data.update(this.#view);
   }
+}
+
+/**
+ * The shortest and the longest task of all rows in words; nothing where none ended.
+ * @param {(PrefixFigures|GroupFigures)[]} rows
+ */
+function durationRange(rows) {
+  const shortest = Math.min(...rows.map((row) => row.shortest ?? Infinity));
+  const longest = Math.max(...rows.map((row) => row.longest ?? 0));
+  return shortest === Infinity
+    ? []
+    : [`Tasks took ${formatDuration(shortest)} to ${formatDuration(longest)}.`];
 }
 
 /** @param {Answer} answer @returns {(PrefixFigures|GroupFigures)[]} */

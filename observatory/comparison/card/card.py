@@ -27,6 +27,8 @@ from observatory.store.queries.tasks.errors import first_error
 from observatory.wire.records import Action
 
 MOST_NOTES = 20
+DURATIONS = ("shortest", "median", "p95", "longest")
+"""of a prefix; runs that were counted by an earlier version have none"""
 ACTIONS = {
     "compute": (Action.COMPUTE,),
     "transfer": (Action.TRANSFER,),
@@ -88,6 +90,7 @@ def _contents(run: Run, scope: Scope) -> Item:
     return {
         "prefixes": [
             {
+                **dict.fromkeys(DURATIONS),
                 **prefix,
                 "name": scope.text(prefix["name"]),
                 "share": min(prefix["seconds"] / computed, 1.0) if computed else 0.0,

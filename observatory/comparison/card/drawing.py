@@ -12,7 +12,6 @@ from observatory.comparison.card.sparkline import sparkline
 from observatory.replay.answers.shared_fields import shown
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run, RunFindings
-from observatory.store.queries.windows.contents import BINS_OF_OCTAVE
 
 BAR = 100.0
 """width of the bar of times"""
@@ -70,8 +69,7 @@ def _bar(times: list[Item]) -> list[Item]:
 
 def _prefix(prefix: Item) -> Item:
     """The prefix with the columns of its histogram."""
-    columns = _columns(dict(prefix["histogram"]))
-    return {**prefix, "mean": prefix["seconds"] / max(prefix["tasks"], 1), **columns}
+    return {**prefix, **_columns(dict(prefix["histogram"]))}
 
 
 def _columns(counts: Mapping[int, int]) -> Item:
@@ -89,14 +87,7 @@ def _columns(counts: Mapping[int, int]) -> Item:
         "box": box,
         "width": min(box, WIDEST),
         "height": HIGHEST,
-        "shortest": _edge(first),
-        "longest": _edge(max(counts) + 1),
     }
-
-
-def _edge(bin: int) -> float:
-    """The shortest duration in a bin, in seconds."""
-    return float(2.0 ** (bin / BINS_OF_OCTAVE)) / 1e6
 
 
 def _unusual(figure: Item) -> Item:

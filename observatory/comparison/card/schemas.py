@@ -28,7 +28,7 @@ class BusyTime(Schema):
     share: float
 
 
-@shared("name", "tasks", "seconds", "share", "histogram")
+@shared("name", "tasks", "seconds", "share", "shortest", "median", "p95", "longest", "histogram")
 class CardPrefix(Schema):
     name: str
     tasks: int
@@ -36,6 +36,11 @@ class CardPrefix(Schema):
     """computing time, summed over threads"""
     share: float
     """of the run's computing time"""
+    shortest: float | None
+    """seconds that a task computed, as recorded; null until the run is counted again"""
+    median: float | None
+    p95: float | None
+    longest: float | None
     histogram: list[tuple[int, int]]
     """tasks by duration: bin n is from 2^(n/4) to 2^((n+1)/4) microseconds"""
 

@@ -79,6 +79,7 @@ def merge_sums(layer: SumLayer, parts: Sequence[Columns]) -> Columns:
         **{name: rows[name][firsts] for name in keys},
         **{name: np.add.reduceat(rows[name], firsts) for name in layer.added},
         **{name: np.maximum.reduceat(rows[name], firsts) for name in layer.greatest},
+        **{name: np.minimum.reduceat(rows[name], firsts) for name in layer.least},
     }
 
 

@@ -7,14 +7,15 @@ from ninja import Schema
 from observatory.replay.answers.shared_fields import shared
 
 
-@shared("tasks", "seconds", "median", "p95", "longest", "histogram", "nbytes")
+@shared("tasks", "seconds", "shortest", "median", "p95", "longest", "histogram", "nbytes")
 class Durations(Schema):
-    """Computations that end in a window. Quantiles are right within 10 %; null: none ended."""
+    """Computations that end in a window; null: none. Quantiles of over 20,000 spans are right within 1 %."""
 
     tasks: float
     """failed attempts count as well"""
     seconds: float
     """computing time within the window"""
+    shortest: float | None
     median: float | None
     p95: float | None
     longest: float | None

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.replay.windows.durations import BARS_OF_AN_OCTAVE, QUANTILES, durations_of
 from observatory.replay.windows.slowest import slowest
 from observatory.replay.windows.sums import Sums, sums
 from observatory.store.queries.sums.error_sums import ERROR_SUMS
 from observatory.store.queries.sums.group_sums import GROUP_SUMS
 from observatory.store.queries.sums.prefix_sums import PREFIX_SUMS
 from observatory.store.queries.sums.prefix_transfer_sums import PREFIX_TRANSFER_SUMS
-from observatory.store.queries.sums.span_sums import BUCKETS_OF_AN_OCTAVE, duration_quantile
 from observatory.store.queries.sums.sum_layer import REST, Columns
 from observatory.store.queries.sums.worker_sums import WORKER_SUMS
 from observatory.store.queries.windows import prefixes as store
@@ -52,13 +52,14 @@ def prefixes_of(connection: psycopg.Connection, scope: Scope, after: int, before
     received = _by(fetched, "prefix", fetched["nbytes"])
     ids.sort(key=lambda id: (-seconds[id], names[id]))
     shown = ids[:MOST_PREFIXES]
+    exact = _exact_quantiles(connection, scope, found, "prefix")
     return {
         **_bins(found),
         "prefixes": [
             {
                 "prefix": id,
                 "name": scope.text(names[id]),
-                **_durations(_where(computing, computing["prefix"] == id)),
+                **_durations(_where(computing, computing["prefix"] == id), exact.get(id)),
                 **_waiting(_where(columns, columns["prefix"] == id)),
                 "received": received[id],
                 **_failures(_where(failed.columns, failed.columns["prefix"] == id)),
@@ -113,7 +114,7 @@ def _bins(found: Sums) -> Item:
         "start": found.start / 1e6,
         "stop": found.stop / 1e6,
         "shortest": DURATION_UNIT,
-        "bins_of_octave": BUCKETS_OF_AN_OCTAVE,
+        "bins_of_octave": BARS_OF_AN_OCTAVE,
     }
 
 
@@ -140,19 +141,23 @@ def _largest(seconds: dict[int, float]) -> list[int]:
     return sorted((id for id in seconds if id != REST), key=lambda id: (-seconds[id], id))
 
 
-def _durations(rows: Columns) -> Item:
-    bucket, count = rows["bucket"], rows["count"]
-    tasks = float(count.sum())
-    longest = float(rows["longest"].max(initial=0.0))
-    median, p95 = (duration_quantile(bucket, count, share, longest) for share in (0.5, 0.95))
-    histogram = sorted(_by(rows, "bucket", count).items())
+def _exact_quantiles(
+    connection: psycopg.Connection, scope: Scope, found: Sums, by: Literal["prefix", "task_group"]
+) -> dict[int, Item]:
+    """Return QUANTILES of durations by id, from the spans themselves where these are few; else none."""
+    if not found.has_few_rows or found.start >= found.stop:
+        return {}
+    read = store.duration_quantiles(
+        connection, scope.cluster.pk, by, found.start, found.stop, list(QUANTILES.values())
+    )
+    return {id: dict(zip(QUANTILES, values, strict=True)) for id, values in read.items()}
+
+
+def _durations(rows: Columns, exact: Item | None) -> Item:
     return {
-        "tasks": tasks,
+        **durations_of(rows),
+        **(exact or {}),
         "seconds": float(rows["seconds"].sum()),
-        "median": median if tasks else None,
-        "p95": p95 if tasks else None,
-        "longest": longest if tasks else None,
-        "histogram": [[bin, number] for bin, number in histogram if number],
         "nbytes": float(rows["nbytes"].sum()),
     }
 
@@ -193,12 +198,13 @@ def _shares(rows: Columns) -> list[Item]:
 def _groups(connection: psycopg.Connection, scope: Scope, found: Sums, ids: Sequence[int]) -> list[Item]:
     names = {group.id: group for group in store.group_names(connection, scope.cluster.pk, ids)}
     erred = _by(found.columns, "task_group", found.columns["erred"])
+    exact = _exact_quantiles(connection, scope, found, "task_group")
     return [
         {
             "group": id,
             "prefix": names[id].prefix,
             "name": scope.text(names[id].name),
-            **_durations(_where(found.columns, found.columns["task_group"] == id)),
+            **_durations(_where(found.columns, found.columns["task_group"] == id), exact.get(id)),
             "erred": erred[id],
         }
         for id in ids

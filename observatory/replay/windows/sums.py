@@ -30,6 +30,8 @@ class Sums:
     """keys and sums, a row for each combination of keys, sorted"""
     is_complete: bool
     """whether each key has all of its sums; else the smallest are in rows with the key REST"""
+    has_few_rows: bool
+    """whether the window has at most FEW_SUMMED_ROWS, from which the sums were made"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +50,16 @@ def sums(connection: psycopg.Connection, scope: Scope, layer: SumLayer, start: i
     """Return the sums of a window (microseconds), clipped to the scope."""
     start, stop = recorded_part(connection, scope, start, stop)
     if start >= stop:
-        return _sums(layer, start, start, [])
+        return _sums(layer, start, start, [], has_few_rows=True)
     if not layer.has_more(connection, scope.cluster.pk, start, stop, FEW_SUMMED_ROWS):
-        return _sums(layer, start, stop, [_of_rows(connection, scope, layer, start, stop)])
+        rows = _of_rows(connection, scope, layer, start, stop)
+        return _sums(layer, start, stop, [rows], has_few_rows=True)
     parts = [
         part
         for tile_id in covering_tile_ids(start / 1e6, (stop - 1) / 1e6)
         for part in _parts(connection, scope, layer, tile_id, start, stop)
     ]
-    return _sums(layer, start, stop, parts)
+    return _sums(layer, start, stop, parts, has_few_rows=False)
 
 
 def binned_sums(
@@ -139,9 +142,9 @@ def _of_rows(connection: psycopg.Connection, scope: Scope, layer: SumLayer, star
     return layer.read(connection, scope.cluster.pk, Bins.of_window(start, stop))
 
 
-def _sums(layer: SumLayer, start: int, stop: int, parts: list[Columns]) -> Sums:
+def _sums(layer: SumLayer, start: int, stop: int, parts: list[Columns], *, has_few_rows: bool) -> Sums:
     whole = [{**part, "bin": 0 * part["bin"]} for part in parts]
     columns = merge_sums(layer, whole)
     del columns["bin"]
     is_complete = all(not (columns[name] == REST).any() for name in layer.named)
-    return Sums(start, stop, columns, is_complete)
+    return Sums(start, stop, columns, is_complete, has_few_rows)

@@ -21,7 +21,7 @@ const BINS = { shortest: 1e-6, bins_of_octave: 4 };
  * @returns {Durations}
  */
 function durations(histogram) {
-  return { tasks: 3, seconds: 1, median: 0.1, p95: 0.2, longest: 0.5, histogram, nbytes: 0 };
+  return { tasks: 3, seconds: 1, shortest: 0.05, median: 0.1, p95: 0.2, longest: 0.5, histogram, nbytes: 0 };
 }
 
 test("all histograms have room on one axis, and a single duration is no wide bar", () => {
@@ -50,8 +50,9 @@ test("bars have as many bins as their width needs, and no task is lost", () => {
 test("a histogram says in words what it shows", () => {
   assert.equal(
     describe(durations([[40, 3]])),
-    "3 tasks: median 100 ms, 95 % up to 200 ms, the longest 500 ms",
+    "3 tasks: the shortest 50 ms, median 100 ms, 95 % up to 200 ms, the longest 500 ms",
   );
+  assert.equal(describe({ ...durations([[40, 1]]), tasks: 1 }), "1 task: 500 ms");
   assert.equal(describe({ ...durations([]), median: null }), "No task ended.");
 });
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
@@ -26,7 +27,6 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.queries.sums.declared import SUM_LAYERS
 from observatory.store.queries.sums.log_sums import LOG_SUMS
 from observatory.store.queries.sums.prefix_sums import PREFIX_SUMS
-from observatory.store.queries.sums.span_sums import duration_quantile
 from observatory.store.queries.sums.steal_sums import OUTCOMES, STEAL_SUMS
 from observatory.store.queries.sums.sum_layer import REST, UNKNOWN
 from observatory.store.queries.sums.transfer_sums import TRANSFER_SUMS
@@ -165,26 +165,28 @@ def test_a_windows_spans_by_prefix_action_and_duration(
     for start, stop in windows(now):
         found = sums(direct, Scope(cluster), PREFIX_SUMS, start, stop)
         made: dict[tuple[str, int], list[float]] = {}
-        for prefix, action, count, seconds, nbytes, erred, longest in rows_of(
-            found, "prefix", "action", "count", "seconds", "nbytes", "erred", "longest"
+        for prefix, action, count, seconds, nbytes, erred, longest, shortest in rows_of(
+            found, "prefix", "action", "count", "seconds", "nbytes", "erred", "longest", "shortest"
         ):
-            sum_of = made.setdefault((prefixes[prefix], action), [0.0] * 5)
+            sum_of = made.setdefault((prefixes[prefix], action), [*[0.0] * 5, math.inf])
             for place, value in enumerate((count, seconds, nbytes, erred)):
                 sum_of[place] += value
             sum_of[4] = max(sum_of[4], longest)
+            sum_of[5] = min(sum_of[5], shortest)
         expected: dict[tuple[str, int], list[float]] = {}
         for span in spans:
             begin, end = round(span.start * 1e6), round(span.stop * 1e6)
             last = max(end - 1, begin)
             if begin >= stop or last < start:
                 continue
-            sum_of = expected.setdefault((span.prefix, int(span.action)), [0.0] * 5)
+            sum_of = expected.setdefault((span.prefix, int(span.action)), [*[0.0] * 5, math.inf])
             sum_of[1] += (min(end, stop) - max(begin, start)) / 1e6
             if start <= last < stop:
                 sum_of[0] += 1
                 sum_of[2] += span.nbytes
                 sum_of[3] += span.status == Status.ERROR
                 sum_of[4] = max(sum_of[4], (end - begin) / 1e6)
+                sum_of[5] = min(sum_of[5], (end - begin) / 1e6)
         assert found.is_complete
         assert made.keys() == expected.keys()
         for key, values in expected.items():
@@ -368,18 +370,6 @@ def test_over_the_bound_of_rows_the_smallest_become_one(now: float) -> None:
     assert found["nbytes"][largest].tolist() == [200 * 199]
     again = merge_sums(TRANSFER_SUMS, [found, found])
     assert again["count"].sum() == 2 * len(pairs)
-
-
-def test_a_quantile_of_durations_is_right_within_ten_percent() -> None:
-    random = Random(1)
-    durations = sorted(max(1, round(random.lognormvariate(10, 2))) for _ in range(5_000))
-    buckets = np.floor(4 * np.log2(durations)).astype(int)
-    values, counts = np.unique(buckets, return_counts=True)
-    for quantile in (0.05, 0.5, 0.95, 1.0):
-        exact = durations[min(int(quantile * len(durations)), len(durations) - 1)] / 1e6
-        found = duration_quantile(values, counts.astype(float), quantile, durations[-1] / 1e6)
-        assert found == pytest.approx(exact, rel=0.1)
-    assert duration_quantile(values[:0], counts[:0], 0.5, 0.0) == 0.0
 
 
 @pytest.mark.parametrize("name", SUM_LAYERS)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from observatory.store.queries.sums.span_sums import ADDED, DURATIONS, GREATEST, has_more, span_query
+from observatory.store.queries.sums.span_sums import (
+    ADDED,
+    DURATIONS,
+    GREATEST,
+    LEAST,
+    MOST_ROWS,
+    has_more,
+    span_query,
+)
 from observatory.store.queries.sums.sum_layer import SumLayer
 
 PREFIX_SUMS = SumLayer(
-    name="prefix-sums",
+    name="prefix-durations",
     kinds=("span",),
     keys=("prefix", "action", "bucket"),
     added=ADDED,
     greatest=GREATEST,
-    durations=DURATIONS,
+    least=LEAST,
+    durations=(*DURATIONS, *LEAST),
     query=span_query(
         "prefix, action, bucket", "prefix_id AS prefix, action::int AS action", "span WHERE true"
     ),
     has_more=has_more,
     named=("prefix",),
     named_by="seconds",
+    most_rows=MOST_ROWS,
 )

@@ -67,6 +67,8 @@ class SumLayer:
     """the column that says which are the smallest"""
     greatest: tuple[str, ...] = ()
     """columns whose greatest value is taken"""
+    least: tuple[str, ...] = ()
+    """columns whose least value is taken; infinite where there is none"""
     durations: tuple[str, ...] = ()
     """Columns in seconds. Tiles have them as whole microseconds, which compress better than fractions."""
     most_rows: int = 20_000
@@ -74,7 +76,7 @@ class SumLayer:
 
     @property
     def sums(self) -> tuple[str, ...]:
-        return self.added + self.greatest
+        return self.added + self.greatest + self.least
 
     def read(self, connection: psycopg.Connection, cluster: int, bins: Bins) -> Columns:
         """Return the sums of rows by keys and bin: integers and floats."""

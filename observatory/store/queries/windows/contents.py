@@ -27,6 +27,11 @@ class PrefixContents:
     """that stopped in the window"""
     seconds: float
     """computing time in the window, summed over threads"""
+    shortest: float
+    median: float
+    p95: float
+    longest: float
+    """seconds that tasks computed, of those that stopped in the window"""
     histogram: list[tuple[int, int]]
     """tasks by duration: bin n begins at 2^(n / BINS_OF_OCTAVE) microseconds; sorted"""
 
@@ -54,28 +59,38 @@ def main_prefix_contents(
 ) -> list[PrefixContents]:
     """Return the prefixes that computed longest in [start, stop), the longest first."""
     rows = connection.execute(
-        f"""WITH binned AS (
-               SELECT prefix_id,
-                      floor(ln(greatest(extract(epoch FROM stop - start)::float8 * 1e6, 1))
-                            / ln(2.0::float8) * %(bins)s)::int AS bin,
-                      count(*) AS tasks,
-                      sum(extract(epoch FROM stop - greatest(start, %(start)s))::float8) AS seconds
+        f"""WITH computed AS MATERIALIZED (
+               SELECT prefix_id, extract(epoch FROM stop - start)::float8 AS duration,
+                      extract(epoch FROM stop - greatest(start, %(start)s))::float8 AS seconds
                FROM span
                WHERE cluster_id = %(cluster)s AND start < %(stop)s AND stop > %(start)s AND stop <= %(stop)s
                  AND action = %(compute)s AND NOT {others.includes("span")}
-               GROUP BY 1, 2
+           ), main AS (
+               SELECT prefix_id, name, sum(seconds) AS seconds
+               FROM computed JOIN prefix ON prefix.id = prefix_id
+               GROUP BY prefix_id, name ORDER BY seconds DESC, name LIMIT %(limit)s
+           ), binned AS (
+               SELECT prefix_id, count(*) AS tasks,
+                      floor(ln(greatest(duration * 1e6, 1)) / ln(2.0::float8) * %(bins)s)::int AS bin
+               FROM computed WHERE prefix_id IN (SELECT prefix_id FROM main) GROUP BY prefix_id, bin
            ), totals AS (
-               SELECT prefix_id, sum(tasks)::bigint AS tasks, sum(seconds) AS seconds,
-                      array_agg(bin ORDER BY bin) AS bins, array_agg(tasks ORDER BY bin) AS counts
+               SELECT prefix_id, array_agg(bin ORDER BY bin) AS bins, array_agg(tasks ORDER BY bin) AS counts
                FROM binned GROUP BY prefix_id
+           ), durations AS (
+               SELECT prefix_id, count(*) AS tasks, min(duration) AS shortest, max(duration) AS longest,
+                      percentile_cont(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY duration) AS quantiles
+               FROM computed WHERE prefix_id IN (SELECT prefix_id FROM main) GROUP BY prefix_id
            )
-           SELECT name, tasks, seconds, bins, counts FROM totals JOIN prefix ON prefix.id = prefix_id
-           ORDER BY seconds DESC, name LIMIT %(limit)s""",
+           SELECT name, tasks, seconds, shortest, quantiles[1], quantiles[2], longest, bins, counts
+           FROM main JOIN durations USING (prefix_id) JOIN totals USING (prefix_id)
+           ORDER BY seconds DESC, name""",
         {**_window(cluster, start, stop), **others.parameters, "limit": limit, "bins": BINS_OF_OCTAVE},
     )
     return [
-        PrefixContents(name, tasks, seconds, list(zip(bins, counts, strict=True)))
-        for name, tasks, seconds, bins, counts in rows
+        PrefixContents(
+            name, tasks, seconds, shortest, median, p95, longest, list(zip(bins, counts, strict=True))
+        )
+        for name, tasks, seconds, shortest, median, p95, longest, bins, counts in rows
     ]
 
 

@@ -1,10 +1,10 @@
-"""Reads the longest tasks of a prefix in a window, and the names of prefixes and groups."""
+"""Reads durations and the longest tasks of prefixes in a window, and the names of prefixes and groups."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import LiteralString
+from typing import Any, Literal, LiteralString
 
 import psycopg
 from psycopg.rows import class_row
@@ -13,13 +13,15 @@ from observatory.store.keys import decode_key
 from observatory.store.times import from_microseconds
 from observatory.wire.records import Action, Status
 
-QUERY: LiteralString = """
+COMPUTED: LiteralString = """
+    cluster_id = %(cluster)s AND start < %(stop)s AND stop >= %(start)s AND action = %(compute)s
+        AND greatest(stop - interval '1 microsecond', start) >= %(start)s
+        AND greatest(stop - interval '1 microsecond', start) < %(stop)s"""
+"""of spans: computations that end in [start, stop)"""
+SLOWEST: LiteralString = f"""
     WITH slowest AS MATERIALIZED (
         SELECT lane_id, group_id, key_rest, start, stop, status FROM span
-        WHERE cluster_id = %(cluster)s AND start < %(stop)s AND stop >= %(start)s
-            AND action = %(compute)s AND prefix_id = %(prefix)s
-            AND greatest(stop - interval '1 microsecond', start) >= %(start)s
-            AND greatest(stop - interval '1 microsecond', start) < %(stop)s
+        WHERE {COMPUTED} AND prefix_id = %(prefix)s
         ORDER BY stop - start DESC, start LIMIT %(limit)s)
     SELECT worker_id, lane_id, key_rest, task_group.name, extract(epoch FROM start)::float8,
         extract(epoch FROM stop)::float8, status = %(error)s
@@ -59,18 +61,34 @@ def slowest_tasks(
 ) -> list[SlowTask]:
     """Return the longest computations of a prefix that end in [start, stop) (microseconds)."""
     parameters = {
-        "cluster": cluster,
+        **_window(cluster, start, stop),
         "prefix": prefix,
-        "start": from_microseconds(start),
-        "stop": from_microseconds(stop),
-        "compute": int(Action.COMPUTE),
         "error": int(Status.ERROR),
         "limit": limit,
     }
-    rows = connection.execute(QUERY, parameters).fetchall()
+    rows = connection.execute(SLOWEST, parameters).fetchall()
     return [
         SlowTask(worker, lane, decode_key(rest, group), *times) for worker, lane, rest, group, *times in rows
     ]
+
+
+def duration_quantiles(
+    connection: psycopg.Connection,
+    cluster: int,
+    by: Literal["prefix", "task_group"],
+    start: int,
+    stop: int,
+    quantiles: Sequence[float],
+) -> dict[int, list[float]]:
+    """Return quantiles (seconds) of the computations that end in [start, stop) (µs), by id: exact ones."""
+    column: LiteralString = "prefix_id" if by == "prefix" else "group_id"
+    rows = connection.execute(
+        f"""SELECT {column}, percentile_cont(%(quantiles)s::float8[]) WITHIN GROUP (
+                ORDER BY extract(epoch FROM stop - start)::float8)
+            FROM span WHERE {COMPUTED} GROUP BY 1""",
+        {**_window(cluster, start, stop), "quantiles": list(quantiles)},
+    )
+    return dict(rows.fetchall())
 
 
 def group_names(connection: psycopg.Connection, cluster: int, groups: Sequence[int]) -> list[GroupName]:
@@ -94,3 +112,12 @@ def prefix_names(connection: psycopg.Connection, cluster: int) -> dict[int, str]
     """Return the names of all prefixes."""
     rows = connection.execute("SELECT id, name FROM prefix WHERE cluster_id = %s", [cluster])
     return dict(rows.fetchall())
+
+
+def _window(cluster: int, start: int, stop: int) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "start": from_microseconds(start),
+        "stop": from_microseconds(stop),
+        "compute": int(Action.COMPUTE),
+    }
