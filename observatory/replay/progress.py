@@ -102,15 +102,21 @@ def progress_at(
     return Progress(at, prefixes, entered, sampled, tasks, is_exact)
 
 
-def rows(now: Progress, before: Progress | None) -> list[Row]:
+def rows(
+    connection: psycopg.Connection, cluster: Cluster, now: Progress, before: Progress | None
+) -> list[Row]:
     """Return one row per prefix: what was done since `before`, and what is left.
 
-    A task that is computed again counts again. Tasks that were unfinished then belong to the window, too.
+    With transitions a task counts once: one that begins again is left, not done or erred, until it ends.
+    Tasks that were unfinished before, or begin again after that, belong to the window, too.
     """
     earlier = {row["name"]: row for row in _all_rows(before)} if before else {}
+    of_earlier = _begun_again_of_earlier(connection, cluster, now, before) if before else {}
     found = []
     for row in _all_rows(now):
-        old = earlier.get(row["name"], {})
+        old = {**earlier.get(row["name"], {})}
+        for name, count in zip(("done", "erred"), of_earlier.get(row["prefix"], (0, 0)), strict=True):
+            old[name] = (old.get(name) or 0) - count
         for name in ("done", "erred", "seconds"):
             row[name] = None if row[name] is None else max(0, row[name] - (old.get(name) or 0))
         left = row.pop("left")
@@ -118,6 +124,22 @@ def rows(now: Progress, before: Progress | None) -> list[Row]:
         if row["done"] or row["total"] or row["erred"]:
             found.append(row)
     return found
+
+
+def _begun_again_of_earlier(
+    connection: psycopg.Connection, cluster: Cluster, now: Progress, before: Progress
+) -> dict[int, tuple[int, int]]:
+    """Return how many tasks that were computed, and that erred, before a window began again in it."""
+    earlier = {found.prefix: found.counted for found in before.prefixes}
+    prefixes = [
+        found.prefix
+        for found in now.prefixes
+        if (found.counted.computed_again, found.counted.erred_again)
+        != ((old := earlier.get(found.prefix) or Counted()).computed_again, old.erred_again)
+    ]
+    if not (now.is_exact and prefixes):
+        return {}
+    return store.begun_again_of_earlier(connection, cluster.pk, before.at, now.at, prefixes)
 
 
 def listed_rows(found: Sequence[Row]) -> tuple[list[Row], Row | None]:
@@ -252,10 +274,12 @@ def _all_rows(progress: Progress) -> Iterator[Row]:
             found.counted.scraped + found.counted.computed if progress.is_exact else found.counted.finished,
             int(computed_tasks(entered.get(found.name, {}))),
         )
+        - found.counted.computed_again
         for found in prefixes
     }
     erred = {
         found.name: max(found.counted.erred, entered.get(found.name, {}).get("erred", 0))
+        - found.counted.erred_again
         for found in prefixes
     }
     unfinished = progress.tasks.unfinished

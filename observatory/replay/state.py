@@ -78,7 +78,7 @@ def state_at(
     now = _progress(connection, scope, at, extent, since)
     if before is None:
         before = progress_before(connection, scope)
-    counted = rows(now, before)
+    counted = rows(connection, cluster, now, before)
     progress, others = listed_rows(counted)
     tasks = tasks_of(connection, scope, now, before)
     if scope.pseudonyms is not None:

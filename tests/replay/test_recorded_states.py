@@ -72,6 +72,7 @@ class Recording:
         rows: dict[str, Counter[str]] = defaultdict(Counter)
         now: dict[str, tuple[str, str]] = {}
         begun: set[str] = set()
+        ended: dict[str, str] = {}
         for time, key, prefix, start, finish in self.lines:
             if time > at:
                 break
@@ -80,9 +81,13 @@ class Recording:
                 begun.discard(key)
             if finish in UNFINISHED_STATES or (time > since and start in UNFINISHED_STATES):
                 begun.add(key)
-            if time > since:
-                rows[prefix]["done"] += finish == "memory" and start in UNFINISHED_STATES
-                rows[prefix]["erred"] += finish == "erred"
+            if finish in UNFINISHED_STATES and key in ended:  # it is to be computed again
+                rows[prefix][ended.pop(key)] -= 1
+            if time > since and (finish == "erred" or (finish == "memory" and start in UNFINISHED_STATES)):
+                ended[key] = "done" if finish == "memory" else "erred"
+                rows[prefix][ended[key]] += 1
+            if finish == "forgotten":
+                ended.pop(key, None)
         states: Counter[str] = Counter()
         for key, (prefix, state) in now.items():
             if state in UNFINISHED_STATES:

@@ -42,7 +42,7 @@ def test_a_keyframe_of_an_outdated_count_is_not_stored(
     assert keyframes.make_keyframes(direct, outdated, until) == 0
     assert keyframes.make_keyframes(direct, current, until) > 0
     counts = "SELECT counts FROM keyframe WHERE cluster_id = %s ORDER BY time DESC LIMIT 1"
-    assert sum((direct.execute(counts, [cluster.pk]).fetchone() or ([],))[0][::12]) == 4
+    assert sum((direct.execute(counts, [cluster.pk]).fetchone() or ([],))[0][:: keyframes.WIDTH]) == 4
 
 
 def test_the_state_counts_what_happened_until_its_time(

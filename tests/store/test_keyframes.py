@@ -45,7 +45,7 @@ def kept(connection: psycopg.Connection, cluster: int) -> list[tuple[float, floa
     query = """SELECT extract(epoch FROM time)::float8, extract(epoch FROM until)::float8,
                    (SELECT coalesce(sum(one), 0)::int
                     FROM unnest(counts) WITH ORDINALITY AS found (one, place)
-                    WHERE (place - 1) %% 12 IN (1, 2))
+                    WHERE (place - 1) %% 14 IN (1, 2))
                FROM keyframe WHERE cluster_id = %s ORDER BY time"""
     return connection.execute(query, [cluster]).fetchall()
 

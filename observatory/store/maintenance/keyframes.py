@@ -30,10 +30,15 @@ AGE = 600_000_000
 EXTENSION = 60_000_000
 """microseconds, the least by which the time is moved until which a keyframe holds"""
 
-COUNTS = ("finished", "scraped", "computed", "erred")
+COUNTS = ("finished", "scraped", "computed", "erred", "computed_again", "erred_again")
 """that a keyframe has of each prefix before the numbers by state"""
+WIDTH = len(COUNTS) + len(TASK_STATES)
+"""of a prefix; keyframes with other counts are of another version and are not read"""
 RELEASED, MEMORY, ERRED = (TASK_STATES.index(state) for state in ("released", "memory", "erred"))
-UNFINISHED = f"start IN ({', '.join(str(TASK_STATES.index(state)) for state in UNFINISHED_STATES)})"
+UNFINISHED_CODES = ", ".join(str(TASK_STATES.index(state)) for state in UNFINISHED_STATES)
+CASCADE = 5
+"""seconds within which all transitions of one stimulus are"""
+UNFINISHED = f"start IN ({UNFINISHED_CODES})"
 """of a transition: the task was to be computed before it"""
 
 _SPANS: LiteralString = """
@@ -60,6 +65,29 @@ _CHANGED = f"""
     {_TRANSITIONS} GROUP BY group_id"""
 
 
+BEGUN_AGAIN = f"""
+    begun AS MATERIALIZED (
+        SELECT group_id, key_rest, time, stimulus FROM transition
+        WHERE cluster_id = %(cluster)s AND time > %(after)s AND time <= %(at)s
+            AND start = {RELEASED} AND finish IN ({UNFINISHED_CODES}) AND stimulus NOT LIKE 'update-graph%%'
+    ), released AS (
+        SELECT DISTINCT ON (begun.group_id, begun.key_rest, begun.time)
+            begun.group_id, begun.key_rest, begun.time, earlier.start AS state
+        FROM begun LEFT JOIN transition AS earlier ON earlier.cluster_id = %(cluster)s
+            AND earlier.time > %(after)s - interval '{CASCADE} s' AND earlier.time <= %(at)s
+            AND earlier.group_id = begun.group_id AND earlier.key_rest = begun.key_rest
+            AND earlier.stimulus = begun.stimulus AND earlier.time <= begun.time
+            AND earlier.finish = {RELEASED} AND earlier.start <> {RELEASED}
+        ORDER BY begun.group_id, begun.key_rest, begun.time, earlier.time DESC
+    ), again AS (
+        SELECT group_id, key_rest, time, coalesce(state = {ERRED}, false) AS had_erred FROM released
+        WHERE state IS NULL OR state IN ({MEMORY}, {ERRED})
+    )"""
+"""SQL of the tasks that began again after they had been computed or had erred: their results were lost, or
+somebody wanted another attempt. A task begins for the first time when a graph brings it. What was released
+by the same stimulus before tells the state that it was in; without that its result had been released."""
+
+
 @dataclass(slots=True)
 class Counted:
     """What was counted of the tasks of a prefix."""
@@ -72,6 +100,9 @@ class Counted:
     """tasks that came into memory since, as their transitions tell"""
     erred: int = 0
     """tasks that erred, by their transitions"""
+    computed_again: int = 0
+    erred_again: int = 0
+    """tasks that had been computed, or had erred, and began again"""
     states: list[int] = field(default_factory=lambda: [0] * len(TASK_STATES))
     """by position in TASK_STATES: how many more tasks are in that state"""
     seconds: float = 0.0
@@ -91,6 +122,11 @@ class Counted:
         self.erred += erred
         self.states = list(map(add, self.states, states))
 
+
+_BEGUN_AGAIN = f"""
+    WITH {BEGUN_AGAIN}
+    SELECT prefix_id, count(*) FILTER (WHERE NOT had_erred), count(*) FILTER (WHERE had_erred)
+    FROM again JOIN task_group ON task_group.id = group_id GROUP BY prefix_id"""
 
 ByPrefix = dict[int, Counted]
 """by id of the prefix"""
@@ -114,6 +150,10 @@ def counted_until(connection: psycopg.Connection, cluster: int, at: int) -> ByPr
     )
     for prefix, _, computed, erred, *states in changed:
         counted.setdefault(prefix, Counted()).add(computed, erred, states)
+    for prefix, computed_again, erred_again in connection.execute(_BEGUN_AGAIN, parameters).fetchall():
+        found = counted.setdefault(prefix, Counted())
+        found.computed_again += computed_again
+        found.erred_again += erred_again
     return counted
 
 
@@ -180,10 +220,14 @@ def _make_keyframe(connection: psycopg.Connection, extent: Extent, at: int) -> i
         """INSERT INTO keyframe (cluster_id, time, until, prefixes, counts, seconds)
            SELECT cluster_id, %(at)s, %(at)s, %(prefixes)s::int[], %(counts)s::bigint[], %(seconds)s::float8[]
            FROM extent WHERE cluster_id = %(cluster)s AND version = %(version)s FOR SHARE
-           ON CONFLICT DO NOTHING""",
+           ON CONFLICT (cluster_id, time) DO UPDATE
+           SET until = excluded.until, prefixes = excluded.prefixes, counts = excluded.counts,
+               seconds = excluded.seconds
+           WHERE cardinality(keyframe.counts) <> %(width)s * cardinality(keyframe.prefixes)""",
         {
             "cluster": extent.cluster,
             "version": extent.version,
+            "width": WIDTH,
             "at": from_microseconds(at),
             "prefixes": list(counted),
             "counts": counts,
@@ -258,17 +302,19 @@ def _last_keyframe(connection: psycopg.Connection, cluster: int, at: int) -> tup
         """SELECT coalesce(newest.until, first - interval '1 s'), prefixes, counts, seconds
            FROM extent LEFT JOIN (
                SELECT until, prefixes, counts, seconds FROM keyframe
-               WHERE cluster_id = %(cluster)s AND time <= %(at)s ORDER BY time DESC LIMIT 1
+               WHERE cluster_id = %(cluster)s AND time <= %(at)s
+                 AND cardinality(counts) = %(width)s * cardinality(prefixes)
+               ORDER BY time DESC LIMIT 1
            ) AS newest ON true
            WHERE extent.cluster_id = %(cluster)s""",
-        {"cluster": cluster, "at": from_microseconds(at)},
+        {"cluster": cluster, "at": from_microseconds(at), "width": WIDTH},
     ).fetchone()
     if row is None:
         return {}, 0
     until, prefixes, counts, seconds = row
-    width = len(COUNTS) + len(TASK_STATES)
     counted = {}
     for number, prefix in enumerate(prefixes or ()):
-        finished, scraped, computed, erred, *states = counts[number * width : (number + 1) * width]
-        counted[prefix] = Counted(finished, scraped, computed, erred, states, seconds[number])
+        of_prefix = counts[number * WIDTH : (number + 1) * WIDTH]
+        named = dict(zip(COUNTS, of_prefix, strict=False))
+        counted[prefix] = Counted(**named, states=of_prefix[len(COUNTS) :], seconds=seconds[number])
     return counted, to_microseconds(until)

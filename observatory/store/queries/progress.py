@@ -8,7 +8,14 @@ from typing import LiteralString
 
 import psycopg
 
-from observatory.store.maintenance.keyframes import UNFINISHED, Counted, counted_until
+from observatory.store.maintenance.keyframes import (
+    BEGUN_AGAIN,
+    ERRED,
+    MEMORY,
+    UNFINISHED,
+    Counted,
+    counted_until,
+)
 from observatory.store.queries.state import LONGEST_CLUSTER, last_samples
 from observatory.store.queries.sums.state_sums import IS_FIRST
 from observatory.store.times import from_microseconds, to_microseconds
@@ -97,6 +104,35 @@ def state_changes(connection: psycopg.Connection, cluster: int, after: int, at: 
     found["released"] += created
     del found["forgotten"]
     return found
+
+
+def begun_again_of_earlier(
+    connection: psycopg.Connection, cluster: int, after: int, at: int, prefixes: Collection[int]
+) -> dict[int, tuple[int, int]]:
+    """Return how many tasks that finished until `after` began again in (after, at] (µs), by prefix.
+
+    The numbers are of tasks that had been computed, and of tasks that had erred.
+    """
+    rows = connection.execute(
+        f"""WITH {BEGUN_AGAIN}, finished AS MATERIALIZED (
+                SELECT group_id, key_rest, time FROM transition
+                WHERE {_BETWEEN} AND finish IN ({MEMORY}, {ERRED})
+                  AND EXISTS (SELECT FROM again)
+            )
+            SELECT prefix_id, count(*) FILTER (WHERE NOT had_erred), count(*) FILTER (WHERE had_erred)
+            FROM again JOIN task_group ON task_group.id = group_id
+            WHERE prefix_id = ANY(%(prefixes)s) AND NOT EXISTS (
+                SELECT FROM finished WHERE finished.group_id = again.group_id
+                  AND finished.key_rest = again.key_rest AND finished.time < again.time)
+            GROUP BY prefix_id""",
+        {
+            "cluster": cluster,
+            "after": from_microseconds(after),
+            "at": from_microseconds(at),
+            "prefixes": list(prefixes),
+        },
+    ).fetchall()
+    return {prefix: (computed, erred) for prefix, computed, erred in rows}
 
 
 def finished_since(
