@@ -190,6 +190,22 @@ def test_small_tasks_explain_why_the_scheduler_was_busy() -> None:
     assert [one["kind"] for one in seeded.findings()] == ["small-tasks"]
 
 
+def test_a_blocked_scheduler_is_not_hidden_by_small_tasks() -> None:
+    """The same tasks take a tenth of the time where nothing else blocks it."""
+    tasks = futures(400, 0.03)
+    seeded, without = Simulated(tasks, overhead=0.05), Simulated(tasks)
+    seeded.sample("observatory_scheduler_event_loop_interval_seconds", 0.4, 0, seeded.makespan)
+    found = seeded.findings()
+    assert [one["kind"] for one in found] == ["scheduler-busy"]
+    assert_saves(found[0], seeded, without)
+
+
+def test_a_scheduler_that_is_blocked_as_long_as_small_tasks_take_is_explained_by_them() -> None:
+    seeded = Simulated(futures(1_000, 0.01), overhead=0.008)
+    seeded.sample("observatory_scheduler_event_loop_interval_seconds", 0.4, 0, seeded.makespan)
+    assert [one["kind"] for one in seeded.findings()] == ["small-tasks"]
+
+
 def test_tasks_that_hold_the_gil_take_longer_by_what_they_wait_for_it() -> None:
     seeded = Simulated(futures(160, 1.0))
     for worker in range(4):

@@ -9,6 +9,8 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.kinds.scheduler_busy import BLOCKED, INTERVAL
+from observatory.why.findings.samples import blocked_seconds
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import ThreadKind
 
@@ -18,6 +20,11 @@ FEWEST = 100
 """small tasks"""
 LEAST_OVERHEAD = 0.25
 """of the time that they compute"""
+SLOW_SCHEDULER = 0.02
+"""seconds of a blocked scheduler for each small task, from which something else than their number blocks it.
+
+Dask's takes about a millisecond, on a machine with too few cores up to ten.
+"""
 GAP = 500_000
 """microseconds without a small task, within the times of small tasks"""
 LITTLE = 100_000
@@ -34,6 +41,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         return
     times = found.spans.times.where(rows)
     during = times.joined(GAP)
+    if _blocked(evidence, during) >= SLOW_SCHEDULER * len(rows):
+        return
     others = Intervals.union(found.spans.times.where(np.flatnonzero(~np.isin(found.spans.prefix, small))))
     overhead = sum(evidence.waits.during(kind, during) for kind in WAITING)
     # what waits while longer tasks run can wait for them
@@ -61,6 +70,15 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         evidence.tasks(rows[np.argsort(times.start, kind="stable")][:5]),
         prefixes=tuple(small),
     )
+
+
+def _blocked(evidence: Evidence, during: Intervals) -> float:
+    """For how many seconds the event loop of the scheduler was blocked."""
+    samples = evidence.samples(INTERVAL, function="max")
+    middle = (samples.times.start + samples.times.stop) // 2
+    place = np.searchsorted(during.start, middle, side="right") - 1
+    is_in = (place >= 0) & (middle < during.stop[np.maximum(place, 0)])
+    return blocked_seconds(samples, is_in & (samples.value >= BLOCKED))
 
 
 def _overlap(evidence: Evidence, during: Intervals, others: Intervals) -> float:
