@@ -78,10 +78,10 @@ def _unreported(evidence: Evidence, samples: Samples) -> float:
 
 KIND = FindingKind(
     title="blocked event loops of workers",
-    advice="Tasks that hold the GIL for long (C code that doesn't release it, large loops in Python, "
-    "pickling of "
-    "large objects) block the event loop: use more processes with fewer threads, or code that releases "
-    "the GIL.",
+    advice="The code of the event loop says by what. A coroutine has to `await` what it waits for. "
+    "Large objects in tasks and results take long to be unpickled, and so do first imports. Tasks that hold "
+    "the GIL (C code that doesn't release it, large loops in Python) keep it as well: use more processes "
+    "with fewer threads.",
     documentation="https://distributed.dask.org/en/stable/worker.html",
     find=find,
     explained_by=("gil",),
