@@ -56,7 +56,12 @@ def test_a_thread_is_told_by_what_it_waits_in(pool: Pool) -> None:
     near, far = socket.socketpair()
     pool.run(lock.acquire)
     pool.run(lambda: near.recv(1))
-    pool.run(lambda: time.sleep(3))
+
+    def sleep() -> None:
+        while not released.is_set():
+            time.sleep(1)
+
+    pool.run(sleep)
     pool.executor.submit(released.wait)  # a thread without a task waits for nothing
     try:
         eventually(lambda: waits_of(pool) == {"lock": 1, "connection": 1, "sleep": 1})
@@ -93,11 +98,16 @@ def test_a_thread_that_wants_a_cpu_is_not_one_that_waits(pool: Pool) -> None:
         stopped.set()
 
 
-def test_a_thread_that_sleeps_wants_no_cpu(pool: Pool) -> None:
-    pool.run(lambda: time.sleep(1.5))
+def test_a_thread_that_waits_wants_no_cpu(pool: Pool) -> None:
+    ended = threading.Event()
+    pool.run(ended.wait)
+    eventually(lambda: waits_of(pool) == {"lock": 1})
     threads = TaskThreads(pool.worker)
     time.sleep(1)
-    assert threads(pool.worker)["cpu"] < 25
+    try:
+        assert threads(pool.worker)["cpu"] == 0
+    finally:
+        ended.set()
 
 
 def test_the_thread_of_a_task_that_has_seceded_is_not_one_of_the_pool(pool: Pool) -> None:

@@ -119,7 +119,7 @@ def test_thousands_of_tiny_tasks_are_too_small(record: Record) -> None:
 
 
 def test_a_slow_service_is_what_tasks_wait_for(record: Record) -> None:
-    [finding] = record(waiting.requests_of_a_slow_service)
+    finding = record(waiting.requests_of_a_slow_service)[0]
     assert finding["kind"] == "waiting-outside"
     assert "they waited for the network or a pipe, most often in readinto" in finding["sentence"]
     assert finding["thread_seconds"] == pytest.approx(80 * 0.4, rel=0.4)
