@@ -1,21 +1,24 @@
-// The tooltip beside the mouse.
+// The tooltip beside the mouse. It is placed in the window, so that nothing cuts it and nothing that stays in sight covers it.
 
 const DISTANCE = 14; // px from the mouse
+const MARGIN = 4; // px to the edges of the window
 
 export class Tooltip {
   #box = document.createElement("div");
+  #parent;
   #shown = "";
 
-  /** @param {HTMLElement} parent positioned */
+  /** @param {HTMLElement} parent */
   constructor(parent) {
+    this.#parent = parent;
     this.#box.className = "tooltip";
     this.#box.hidden = true;
     parent.append(this.#box);
   }
 
   /**
-   * @param {number} x in px of the parent
-   * @param {number} y
+   * @param {number} x in px from the parent's left edge
+   * @param {number} y from its top
    * @param {string} title
    * @param {[string, string, string?][]} lines name, value and the colour of a swatch
    */
@@ -24,13 +27,11 @@ export class Tooltip {
     if (content !== this.#shown) this.#fill(title, lines);
     this.#shown = content;
     this.#box.hidden = false;
-    const parent = /** @type {HTMLElement} */ (this.#box.offsetParent ?? this.#box.parentElement);
-    const [width, height] = [this.#box.offsetWidth, this.#box.offsetHeight];
-    const right = x + DISTANCE + width <= parent.clientWidth;
-    const left = right ? x + DISTANCE : Math.max(0, x - DISTANCE - width);
-    const below = parent.getBoundingClientRect().top + y + DISTANCE + height <= window.innerHeight;
-    this.#box.style.left = `${left}px`;
-    this.#box.style.top = `${below ? y + DISTANCE : y - DISTANCE - height}px`;
+    const origin = this.#parent.getBoundingClientRect();
+    const { clientWidth, clientHeight } = document.documentElement;
+    const { offsetWidth, offsetHeight } = this.#box;
+    this.#box.style.left = `${placeBeside(origin.left + x, offsetWidth, clientWidth)}px`;
+    this.#box.style.top = `${placeBeside(origin.top + y, offsetHeight, clientHeight)}px`;
   }
 
   hide() {
@@ -59,4 +60,16 @@ export class Tooltip {
     }
     this.#box.replaceChildren(heading, list);
   }
+}
+
+/**
+ * Where the tooltip begins: after the mouse, or before it where there is no room, but always in the window.
+ * @param {number} mouse px of the window
+ * @param {number} length of the tooltip
+ * @param {number} room of the window
+ */
+function placeBeside(mouse, length, room) {
+  const fits = mouse + DISTANCE + length + MARGIN <= room;
+  const place = fits ? mouse + DISTANCE : mouse - DISTANCE - length;
+  return Math.max(Math.min(place, room - MARGIN - length), MARGIN);
 }
