@@ -263,7 +263,7 @@ def test_path_and_threads_agree_on_the_tasks_of_other_runs(world: World, runs: d
     threads = world.client("viewer").get(f"{url}/thread-times").json()
     busy = {kind["kind"]: kind["seconds"] for kind in threads["kinds"]}
     for kind in busy:
-        # no more on the path than threads were in it, but for what the clocks allow. What the client did while
-        # the other's tasks had all threads is the other's in the threads
+        # no more on the path than threads were in it, but for what the clocks allow; what the client did
+        # while the other's tasks had all threads is the other's in the threads
         most = busy[kind] + (busy["other-runs"] if kind.startswith("client") else 0)
         assert kinds.get(kind, 0) <= most + 0.02 * (path["stop"] - path["start"]) + 0.1, kind
