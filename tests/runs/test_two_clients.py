@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -253,6 +254,24 @@ def test_alerts_on_failures_and_new_errors_are_about_the_run_of_the_failed_tasks
         link = make_link(Permalink(run=run, audience="anyone"), author)
         page = world.client("anonymous").get(f"/r/{link.token}").content.decode()
         assert ("Task errors" in page) == bool(expected)
+
+
+def test_the_page_of_a_runs_errors_leaves_those_of_the_other_client_out_and_says_so(
+    world: World, runs: dict[str, Run]
+) -> None:
+    viewer, shown = world.client("viewer"), {}
+    for name, run in runs.items():
+        page = viewer.get(f"/runs/{run.pk}/").content.decode()
+        [url] = set(re.findall(r'href="(/clusters/\d+/errors/\?run=[^"]*)"', page))
+        shown[name] = viewer.get(url.replace("&amp;", "&")).content.decode()
+    assert "of the other client" in shown["theirs"]
+    assert "of the other client" not in shown["ours"]
+    assert "are left out" in shown["ours"]
+    [every] = re.findall(r'href="([^"]*)">Show all errors of this time', shown["ours"])
+    path = f"/clusters/{runs['ours'].cluster_id}/errors/"
+    assert "of the other client" in viewer.get(path + every.replace("&amp;", "&")).content.decode()
+    for odd in ("x", "-1", "9" * 18, "9" * 30, str(world.run.pk)):
+        assert "of the other client" in viewer.get(path, {"run": odd}).content.decode()
 
 
 def test_path_and_threads_agree_on_the_tasks_of_other_runs(world: World, runs: dict[str, Run]) -> None:

@@ -15,6 +15,8 @@ from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.pages.site.query import format_position, parse_position, parse_time, query_text
 from observatory.replay.cluster_info import THRESHOLDS
 from observatory.replay.task_history import task_history, worker_last_minutes
+from observatory.runs.other_work import other_work_of
+from observatory.runs.refresh import end_of
 from observatory.store.connection import read_connection
 from observatory.store.queries.tasks.errors import (
     OUTCOMES,
@@ -24,17 +26,19 @@ from observatory.store.queries.tasks.errors import (
     task_errors,
 )
 from observatory.store.queries.timeline import snapshot
+from observatory.store.queries.windows.other_work import NONE, OtherWork
 
 GROUPS, ERRORS = 50, 50
 """on one page"""
 MOST_PAGES = 1_000
+LONGEST_NUMBER = 19
 
 
 @require_safe
 def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
     """Groups of errors or, with a type in the query string, the errors of this type."""
     cluster = get_cluster(request, cluster_id)
-    wanted = _wanted(request)
+    wanted = _wanted(request, cluster)
     if wants_csv(request):
         return _csv(cluster, wanted)
     context = {
@@ -42,7 +46,9 @@ def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
         "wanted": wanted,
         "outcomes": OUTCOMES,
         "is_filtered": wanted
-        != ErrorFilter(exception_type=wanted.exception_type, start=wanted.start, stop=wanted.stop),
+        != ErrorFilter(
+            exception_type=wanted.exception_type, start=wanted.start, stop=wanted.stop, others=wanted.others
+        ),
     }
     if wanted.exception_type is None:
         context |= _groups(request, cluster.pk, wanted)
@@ -121,7 +127,7 @@ def _position(request: HttpRequest) -> Any:
         return None
 
 
-def _wanted(request: HttpRequest) -> ErrorFilter:
+def _wanted(request: HttpRequest, cluster: Cluster) -> ErrorFilter:
     outcome = request.GET.get("outcome", "")
     return ErrorFilter(
         text=query_text(request, "text"),
@@ -130,4 +136,15 @@ def _wanted(request: HttpRequest) -> ErrorFilter:
         exception_type=query_text(request, "type") if "type" in request.GET else None,
         start=parse_time(request.GET.get("from", "")),
         stop=parse_time(request.GET.get("to", "")),
+        others=_others(request.GET.get("run", ""), cluster),
     )
+
+
+def _others(number: str, cluster: Cluster) -> OtherWork:
+    """The tasks that aren't those of the run with this number; none where the cluster has no such run."""
+    is_number = number.isdecimal() and len(number) < LONGEST_NUMBER
+    run = cluster.runs.filter(pk=int(number)).first() if is_number else None
+    if run is None:
+        return NONE
+    with read_connection() as connection:
+        return other_work_of(connection, run, end_of(run))

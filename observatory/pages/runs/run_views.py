@@ -77,8 +77,8 @@ def _card_refresh(run: Run) -> int | None:
 
 
 def _errors_url(run: Run) -> str:
-    """The errors of the cluster in the run's window."""
-    window = {"from": epoch(run.start), **({"to": epoch(run.stop)} if run.stop else {})}
+    """The run's errors, on the page of its cluster's."""
+    window = {"run": run.pk, "from": epoch(run.start), **({"to": epoch(run.stop)} if run.stop else {})}
     return f"{reverse('cluster-errors', args=[run.cluster_id])}?{urlencode(window)}"
 
 
