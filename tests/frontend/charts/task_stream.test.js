@@ -217,6 +217,30 @@ test("a span of two pixels and more is drawn as itself", () => {
   assert.equal(found.labelled, 1);
 });
 
+test("a span of two tiles is one bar with one label", () => {
+  const painter = new LanePainter({
+    model: model(),
+    selection: new Selection(),
+    stragglers: new Stragglers(),
+    attempts: new Attempts(),
+    stolen: { of: () => null },
+    lineage: { relations: new Map() },
+  });
+  const level = 29;
+  const edge = (tileIndex(FIRST, level) + 1) * tileWidth(level);
+  const data = spans([[1, 1, 0, 0, edge - 100, edge + 100]]);
+  const tiles = [-1, 0].map((beside) =>
+    makeTile("spans", level, tileIndex(edge, level) + beside, true, decoded(data)),
+  );
+  const window = { start: edge - 200, stop: edge + 200, width: 400, height: HEIGHT, labelWidth: 40 };
+  const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
+  painter.paint(/** @type {any} */ (rows), tiles, window, [255, 255, 255]);
+  assert.deepEqual(
+    painter.labelled.map(({ left, width }) => [left, width]),
+    [[100, 200]],
+  );
+});
+
 test("erred tasks are black and transfers red at Dask's alpha", () => {
   assert.deepEqual(paint(spans([[1, 1, 0, 1, FIRST, FIRST + 1000]])).top, [0, 0, 0]);
   assert.deepEqual(paint(spans([[1, 1, 1, 0, FIRST, FIRST + 1000]])).top, [255, 153, 153]);

@@ -143,7 +143,18 @@ export class LanePainter {
           if (!isBar) return coverage.add(slot, from, to, to - from);
           const left = Math.round((from - start) * scale);
           const right = Math.max(Math.round((to - start) * scale), left + 1);
-          bars.push({ block, row: index, slot, left, width: right - left, top: row.top, height: row.height });
+          const begun = from === tile.start ? partBefore(bars, block, index, left) : undefined;
+          if (begun) begun.width = right - begun.left;
+          else
+            bars.push({
+              block,
+              row: index,
+              slot,
+              left,
+              width: right - left,
+              top: row.top,
+              height: row.height,
+            });
         });
         if (!hidden.size) {
           addBusy(coverage, tile, this.#model, lane, start, stop);
@@ -292,4 +303,17 @@ export class LanePainter {
       this.#alphas[FIRST_PREFIX_SLOT + index] = chosen === null || chosen === id ? 1 : DIMMED;
     }
   }
+}
+
+/**
+ * The part of the same span that the tile before drew, up to `left`: together they are one bar.
+ * @param {Bar[]} bars
+ * @param {Block} block
+ * @param {number} row
+ * @param {number} left
+ */
+function partBefore(bars, block, row, left) {
+  const isSame = (/** @type {Bar} */ bar) =>
+    ["lane", "start", "stop"].every((name) => bar.block.numbers(name)[bar.row] === block.numbers(name)[row]);
+  return bars.findLast((bar) => bar.left + bar.width === left && isSame(bar));
 }
