@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import dask
 import duckdb
 import pytest
 
@@ -35,7 +36,10 @@ def test_the_example_works(
 ) -> None:
     archive_cluster(cluster.pk, place)
     monkeypatch.chdir(folder)
-    exec(compile(EXAMPLES[tool], f"{PAGE.name}, {tool}", "exec"), {})
+    with dask.config.set(
+        scheduler="threads"
+    ):  # a client that was not closed would leave its own as the default
+        exec(compile(EXAMPLES[tool], f"{PAGE.name}, {tool}", "exec"), {})
     assert SHOWN[tool] in capsys.readouterr().out
 
 

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
@@ -292,7 +293,7 @@ class Simulated:
 
     def record(self) -> Cluster:
         """Store everything."""
-        cluster = make_cluster(START - 1, f"Scheduler-{id(self)}")
+        cluster = make_cluster(START - 1, f"Scheduler-{uuid4()}")
         rows = {
             "transition": self.transitions,
             "transfer": self.transfers,
