@@ -36,9 +36,7 @@ def test_the_example_works(
 ) -> None:
     archive_cluster(cluster.pk, place)
     monkeypatch.chdir(folder)
-    with dask.config.set(
-        scheduler="threads"
-    ):  # a client that was not closed would leave its own as the default
+    with dask.config.set(scheduler="threads"):  # and not that of a client of another test
         exec(compile(EXAMPLES[tool], f"{PAGE.name}, {tool}", "exec"), {})
     assert SHOWN[tool] in capsys.readouterr().out
 

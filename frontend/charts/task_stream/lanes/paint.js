@@ -305,6 +305,8 @@ export class LanePainter {
   }
 }
 
+const OF_ONE_SPAN = /** @type {const} */ (["lane", "start", "stop"]);
+
 /**
  * The part of the same span that the tile before drew, up to `left`: together they are one bar.
  * @param {Bar[]} bars
@@ -314,6 +316,6 @@ export class LanePainter {
  */
 function partBefore(bars, block, row, left) {
   const isSame = (/** @type {Bar} */ bar) =>
-    ["lane", "start", "stop"].every((name) => bar.block.numbers(name)[bar.row] === block.numbers(name)[row]);
+    OF_ONE_SPAN.every((name) => bar.block.numbers(name)[bar.row] === block.numbers(name)[row]);
   return bars.findLast((bar) => bar.left + bar.width === left && isSame(bar));
 }
