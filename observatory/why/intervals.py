@@ -105,6 +105,11 @@ class Steps:
         """From the first edge up to each edge, in microseconds."""
         return np.concatenate([[0.0], np.cumsum(self.values * np.diff(self.edges))])
 
+    @property
+    def seconds(self) -> float:
+        """The integral over all times, in seconds."""
+        return float((self.values * np.diff(self.edges)).sum()) / 1e6
+
     def at(self, times: Integers) -> Numbers:
         """The values at some times."""
         place = np.searchsorted(self.edges, times, side="right") - 1

@@ -149,13 +149,15 @@ class _Reader:
     def _system(self) -> None:
         """Samples until the report's end: its page was made after it, for as long as that took."""
         table = _table(self.tabs.get("System", []), "time", *SYSTEM)
-        rows = list(zip(*table.values(), strict=True)) if table else []
-        times = [at for moment, *_ in rows if is_time(at := as_number(moment) / 1000)]
-        self.start = min(self.start, *times, self.start)
+        rows = [
+            (at, values)
+            for moment, *values in (zip(*table.values(), strict=True) if table else ())
+            if is_time(at := as_number(moment) / 1000)
+        ]
+        self.start = min([self.start, *(at for at, _ in rows)])
         self.stop = max(self.stop, self.start + self.seconds)
-        for moment, *values in rows:
-            at = as_number(moment) / 1000
-            if is_time(at) and at < self.stop:
+        for at, values in rows:
+            if at < self.stop:
                 for metric, value in zip(SYSTEM.values(), values, strict=True):
                     self.rows.add("sample", at, as_number(value), json.dumps([metric, {}, "", GAUGE]))
 

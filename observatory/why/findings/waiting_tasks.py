@@ -66,12 +66,12 @@ class WaitingTasks:
         if len(self.waiting.edges) < 2:
             return 0.0
         edges = np.unique(np.concatenate([self.waiting.edges, self._line.start, self._line.stop]))
-        return total(Steps(edges, np.minimum(self.waiting.at(edges[:-1]), self._line.counts(edges))))
+        return Steps(edges, np.minimum(self.waiting.at(edges[:-1]), self._line.counts(edges))).seconds
 
     @property
     def used(self) -> float:
         """The share of a core that each of these tasks used or wanted, on average."""
-        weights = [total(one.waiting) for one in self._workers.values()]
+        weights = [one.waiting.seconds for one in self._workers.values()]
         used = [one.used for one in self._workers.values()]
         return float(np.average(used, weights=weights)) if sum(weights) else 0.0
 
@@ -85,13 +85,13 @@ class WaitingTasks:
     @property
     def seconds_by_wait(self) -> dict[str, float]:
         """Seconds of threads, by what they were seen to wait in; most first."""
-        found = {wait: sum(total(one.waits[wait]) for one in self._workers.values()) for wait in TASK_WAITS}
+        found = {wait: sum(one.waits[wait].seconds for one in self._workers.values()) for wait in TASK_WAITS}
         return {wait: found[wait] for wait in sorted(found, key=lambda wait: -found[wait]) if found[wait] > 0}
 
     def locked(self, wait: str) -> dict[int, Steps]:
         """How many threads of each worker waited in one of LOCKS for a thread that held it."""
         found = {id: one.waits[wait] for id, one in self._workers.items()}
-        return {id: steps for id, steps in found.items() if total(steps) > 0}
+        return {id: steps for id, steps in found.items() if steps.seconds > 0}
 
     def beside(self, worker: int, steps: Steps) -> float:
         """How many threads of a worker had a task and weren't among `steps`, on average while any was."""
@@ -152,8 +152,3 @@ def _at(samples: Samples, worker: int, stops: Integers) -> Numbers:
     known = np.isin(stops, samples.times.stop[own])
     found[known] = samples.value[own][np.isin(samples.times.stop[own], stops)]
     return found
-
-
-def total(steps: Steps) -> float:
-    """Seconds of threads."""
-    return float((steps.values * np.diff(steps.edges)).sum()) / 1e6

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from observatory.store.queries.sums.span_sums import (
-    ADDED,
-    DURATIONS,
-    GREATEST,
-    LEAST,
-    MOST_ROWS,
-    has_more,
-    span_query,
-)
-from observatory.store.queries.sums.sum_layer import SumLayer
+from observatory.store.queries.sums.span_sums import durations_layer
 
-PREFIX_SUMS = SumLayer(
-    name="prefix-durations",
-    kinds=("span",),
-    keys=("prefix", "action", "bucket"),
-    added=ADDED,
-    greatest=GREATEST,
-    least=LEAST,
-    durations=(*DURATIONS, *LEAST),
-    query=span_query(
-        "prefix, action, bucket", "prefix_id AS prefix, action::int AS action", "span WHERE true"
-    ),
-    has_more=has_more,
-    named=("prefix",),
-    named_by="seconds",
-    most_rows=MOST_ROWS,
+PREFIX_SUMS = durations_layer(
+    "prefix-durations",
+    named="prefix",
+    keys="prefix, action",
+    columns="prefix_id AS prefix, action::int AS action",
+    rows="span WHERE true",
 )

@@ -6,7 +6,7 @@ from typing import LiteralString
 
 import psycopg
 
-from observatory.store.queries.sums.sum_layer import microseconds_after_first
+from observatory.store.queries.sums.sum_layer import SumLayer, microseconds_after_first
 from observatory.store.queries.windows.row_counts import has_more_spans
 from observatory.wire.records import Status
 
@@ -53,6 +53,29 @@ def span_query(keys: LiteralString, columns: LiteralString, rows: LiteralString)
         WHERE start < high AND last >= low
     ) AS found
     GROUP BY {keys}, bin"""
+
+
+def durations_layer(
+    name: str, named: str, keys: LiteralString, columns: LiteralString, rows: LiteralString
+) -> SumLayer:
+    """Return a layer of spans by `keys` and by the bucket of their durations; `named` is the key with names.
+
+    For the others see span_query.
+    """
+    return SumLayer(
+        name=name,
+        kinds=("span",),
+        keys=(*keys.split(", "), "bucket"),
+        added=ADDED,
+        greatest=GREATEST,
+        least=LEAST,
+        durations=(*DURATIONS, *LEAST),
+        query=span_query(f"{keys}, bucket", columns, rows),
+        has_more=has_more,
+        named=(named,),
+        named_by="seconds",
+        most_rows=MOST_ROWS,
+    )
 
 
 def has_more(connection: psycopg.Connection, cluster: int, start: int, stop: int, than: int) -> bool:

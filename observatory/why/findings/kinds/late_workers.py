@@ -20,23 +20,22 @@ LEAST_STAY, LEAST_STAY_SHARE = 5_000_000, 0.05
 LEAST_LEFT = 0.2
 """share of the time of threads in which there was something to do, that those who left on purpose cost"""
 MOST_PREFIXES, MOST_ARRIVALS = 3, 8
+Life = tuple[int, int]
+"""start and stop, in microseconds"""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
     """Threads that the window had at another time, at most as many as tasks waited for any."""
 
-    edges: Integers
-    late: Numbers
-    """from each edge to the next: those whose workers came later"""
-    left: Numbers
+    late: Steps
+    """those whose workers came later"""
+    left: Steps
+    """with the edges of `late`"""
 
     @property
-    def all(self) -> Numbers:
-        return self.late + self.left
-
-    def seconds(self, values: Numbers) -> float:
-        return float((values * np.diff(self.edges)).sum()) / 1e6
+    def all(self) -> Steps:
+        return Steps(self.late.edges, self.late.values + self.left.values)
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -44,18 +43,19 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     workers = evidence.records.workers
     if not workers or not evidence.has_agent:
         return
-    threads = _most_threads(evidence, [_life(evidence, one) for one in workers], workers)
+    lives = [_life(evidence, one) for one in workers]
+    threads = _most_threads(evidence, lives)
     known = stays(evidence.records)
     at_scheduler = known.where(np.isin(known.state, (NO_WORKER, QUEUED)))
-    missing = _missing(evidence, threads, at_scheduler)
-    seconds = missing.seconds(missing.all)
+    missing = _missing(evidence, lives, threads, at_scheduler)
+    seconds = missing.all.seconds
     cost = Cost(seconds, seconds / threads)
     if not evidence.is_worth(cost):
         return
-    is_late = missing.seconds(missing.late) >= missing.seconds(missing.left)
+    is_late = missing.late.seconds >= missing.left.seconds
     if not is_late and seconds < LEAST_LEFT * evidence.waits.active:
         return
-    who, what, when = _arrivals(evidence) if is_late else _departures(evidence)
+    who, what, when = _arrivals(evidence) if is_late else _departures(evidence, lives)
     names = _waited(evidence, at_scheduler, missing)
     waited = f"Tasks{f' of {listed(names)}' if names else ''} waited for them"
     work = f"threads that weren't there could have computed for {format_duration(seconds)}"
@@ -77,7 +77,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _life(evidence: Evidence, worker: Worker) -> tuple[int, int]:
+def _life(evidence: Evidence, worker: Worker) -> Life:
     """When a worker was there, or should have been: after a death, or until the next one of its name.
 
     What deaths cost is a finding of its own, and a restart is no departure.
@@ -97,49 +97,47 @@ def _life(evidence: Evidence, worker: Worker) -> tuple[int, int]:
     return worker.start, evidence.stop if end.reason in DIED else worker.stop
 
 
-def _there(lives: Sequence[tuple[int, int]], workers: Sequence[Worker], edges: Integers) -> Numbers:
-    """Number of threads, from each edge to the next."""
+def _there(evidence: Evidence, lives: Sequence[Life], edges: Integers) -> Numbers:
+    """Number of threads of all workers, from each edge to the next."""
     return added_at(
         edges,
         [
             Steps(np.array(life, np.int64), np.array([float(worker.threads)]))
-            for life, worker in zip(lives, workers, strict=True)
+            for life, worker in zip(lives, evidence.records.workers, strict=True)
             if life[0] < life[1]
         ],
     ).values
 
 
-def _most_threads(evidence: Evidence, lives: Sequence[tuple[int, int]], workers: Sequence[Worker]) -> int:
+def _most_threads(evidence: Evidence, lives: Sequence[Life]) -> int:
     """How many there were at most for a while."""
     edges = np.unique(
         np.array([evidence.start, evidence.stop, *(at for life in lives for at in life)], np.int64)
     )
-    there = _there(lives, workers, edges)
+    there = _there(evidence, lives, edges)
     least = min(LEAST_STAY, LEAST_STAY_SHARE * (evidence.stop - evidence.start))
     lengths = np.diff(edges)
     enough = [count for count in np.unique(there).tolist() if lengths[there >= count].sum() >= least]
     return max(1, round(max(enough, default=1)))
 
 
-def _missing(evidence: Evidence, threads: int, at_scheduler: Stays) -> Missing:
-    workers = evidence.records.workers
-    lives = [_life(evidence, one) for one in workers]
+def _missing(evidence: Evidence, lives: Sequence[Life], threads: int, at_scheduler: Stays) -> Missing:
     waiting = joined([at_scheduler.times, evidence.sent.waits]).clipped(evidence.start, evidence.stop)
     edges = np.unique(
         np.concatenate(
             [waiting.start, waiting.stop, np.array([at for life in lives for at in life], np.int64)]
         )
     )
-    lacking = np.maximum(0, threads - _there(lives, workers, edges))
+    lacking = np.maximum(0, threads - _there(evidence, lives, edges))
     missing = np.minimum(lacking, waiting.counts(edges))
-    before = _there([(evidence.start, life[0]) for life in lives], workers, edges)
+    before = _there(evidence, [(evidence.start, life[0]) for life in lives], edges)
     late = np.minimum(missing, before)
-    return Missing(edges, late, missing - late)
+    return Missing(Steps(edges, late), Steps(edges, missing - late))
 
 
 def _waited(evidence: Evidence, at_scheduler: Stays, missing: Missing) -> list[str]:
     """The prefixes whose tasks waited longest meanwhile."""
-    lacking = Steps(missing.edges, (missing.all > 0).astype(np.float64))
+    lacking = Steps(missing.all.edges, (missing.all.values > 0).astype(np.float64))
     prefix = np.concatenate([at_scheduler.prefix, evidence.sent.prefix])
     seconds = lacking.integrals(joined([at_scheduler.times, evidence.sent.waits]))
     ids, place = np.unique(prefix, return_inverse=True)
@@ -170,8 +168,9 @@ def _arrivals(evidence: Evidence) -> Story:
     return late, f"{', '.join(part for part in (first, last) if part)}.", times
 
 
-def _departures(evidence: Evidence) -> Story:
-    ids = {one.id for one in evidence.records.workers if _life(evidence, one)[1] < evidence.stop}
+def _departures(evidence: Evidence, lives: Sequence[Life]) -> Story:
+    workers = zip(evidence.records.workers, lives, strict=True)
+    ids = {one.id for one, (_, stop) in workers if stop < evidence.stop}
     left = sorted((evidence.ends[id] for id in ids & evidence.ends.keys()), key=lambda one: one.ended or 0)
     names = f": {listed([evidence.worker(one.id) for one in left])}" if left else ""
     times = [

@@ -10,7 +10,6 @@ from observatory.clusters.formatting import format_duration
 from observatory.store.worker_tags import amount_text
 from observatory.why.findings.evidence import CONSTRAINED, Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.waiting_tasks import total
 from observatory.why.intervals import Intervals, Numbers, Steps
 from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.thread_times.kinds import ThreadKind
@@ -73,7 +72,7 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
             for id, steps in waiting.locked(wait).items()
             if waiting.beside(id, steps) >= LEAST_HOLDING and not (wait == LOCK and _is_gil(evidence, id))
         }
-        waited = sum(map(total, locked.values()))
+        waited = sum(steps.seconds for steps in locked.values())
         if not _is_much(evidence, waited):
             continue
         prefixes = list(waiting.by_prefix(locked))[:3]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.waiting_tasks import WaitingTasks, total
+from observatory.why.findings.waiting_tasks import WaitingTasks
 from observatory.wire.task_waits import CONNECTION, FILE, FILE_LOCK, LOCK, OTHER, PROCESS, SLEEP
 
 LEAST_SHARE = 0.1
@@ -40,7 +40,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     what = WAITED_FOR[next(iter(by_wait))] if by_wait else "something outside of Dask"
     yield Finding(
         f"Tasks of {listed([evidence.prefix(id) for id in prefixes])} kept threads for "
-        f"{format_duration(total(waiting.waiting))} without using the CPU: they waited for {what}{where}. "
+        f"{format_duration(waiting.waiting.seconds)} without using the CPU: they waited for {what}{where}. "
         f"Meanwhile other tasks waited for a thread: {would_do:,} threads would have had work, there were "
         f"{threads:,}.",
         cost,
