@@ -35,12 +35,13 @@ from django.conf import settings  # noqa: E402
 from django.db import connection as django_connection  # noqa: E402
 from django.db import connections  # noqa: E402
 
+from benchmarks.measuring.own_database import own_database  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from observatory.alerts.models import Alert, Channel, Condition, Progress, Rule  # noqa: E402
 from observatory.alerts.secrets import encrypt  # noqa: E402
 from observatory.alerts.tasks import ROUND, SHARDS, evaluate_shard  # noqa: E402
 from observatory.clusters.models import Cluster, Project  # noqa: E402
-from observatory.store.connection import close_pools, connect  # noqa: E402
+from observatory.store.connection import connect  # noqa: E402
 from observatory.store.ingest.batches.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.wire.records import MetricType, Sample, Series, WorkerSeen  # noqa: E402
@@ -287,15 +288,8 @@ def measure() -> tuple[list[Result], dict[str, Any]]:
 
 
 def main() -> int:
-    django_connection.settings_dict["TEST"]["NAME"] = DATABASE
-    django_connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    settings.DATABASES["default"]["NAME"] = DATABASE
-    try:
+    with own_database(DATABASE):
         results, measured = measure()
-    finally:
-        close_pools()
-        connections.close_all()
-        django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
     return print_results("alerts", results, ("psycopg", "numpy", "celery"), **measured)
 
 

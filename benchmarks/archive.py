@@ -19,9 +19,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import psycopg
 from django.conf import settings
-from django.db import connection as django_connection
 
 from benchmarks import sizing
+from benchmarks.measuring.own_database import own_database
 from benchmarks.measuring.results import Result, print_results
 from observatory.clusters.models import Cluster, Project
 from observatory.store.archive import catalogue
@@ -133,12 +133,8 @@ def _bytes(size: dict[str, int], rows: dict[str, int], stored: dict[str, Any]) -
 
 def main() -> int:
     logging.disable(logging.WARNING)
-    django_connection.settings_dict["TEST"]["NAME"] = DATABASE
-    django_connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database(DATABASE):
         measured = measure()
-    finally:
-        django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
     engine = "TimescaleDB, compressed" if measured["engine"] == "timescale" else "plain PostgreSQL"
     results = [
         Result(

@@ -24,15 +24,15 @@ from benchmarks.measuring.django_setup import set_up  # noqa: E402
 set_up()
 
 import psycopg  # noqa: E402
-from django.db import connection as django_connection  # noqa: E402
 
+from benchmarks.measuring.own_database import own_database  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.runs.copied import PAUSE, copy_run  # noqa: E402
 from benchmarks.runs.multiply import Recording, multiplied  # noqa: E402
 from benchmarks.runs.recording import record  # noqa: E402
 from observatory.clusters.models import Cluster, Project  # noqa: E402
 from observatory.replay.scope import Scope  # noqa: E402
-from observatory.store.connection import build_connection, close_pools, connect  # noqa: E402
+from observatory.store.connection import build_connection, connect  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.store.times import MAXIMUM_TIME, from_seconds  # noqa: E402
 from observatory.why.critical_path.answer import critical_path  # noqa: E402
@@ -114,13 +114,8 @@ def measure() -> dict[str, Any]:
 
 def main() -> int:
     logging.disable(logging.WARNING)
-    django_connection.settings_dict["TEST"]["NAME"] = DATABASE
-    django_connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database(DATABASE):
         measured = measure()
-    finally:
-        close_pools()
-        django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
     what = f"critical path of {TASKS:,} tasks"
     results = [
         Result(f"seconds: {what}", "the limit", measured["seconds"], MOST_SECONDS),

@@ -20,18 +20,16 @@ from benchmarks.measuring.django_setup import set_up
 os.environ["OBSERVATORY_LOCAL_CHANNELS"] = "1"
 set_up()
 
-from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
-from django.db import connection as django_connection  # noqa: E402
-from django.db import connections  # noqa: E402
 from django.test import Client  # noqa: E402
 
+from benchmarks.measuring.own_database import own_database  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.simulated.stored_cluster import make_stored_cluster  # noqa: E402
 from observatory.alerts.models import Alert, Rule  # noqa: E402
 from observatory.clusters import fleet  # noqa: E402
 from observatory.clusters.models import Project  # noqa: E402
-from observatory.store.connection import close_pools, connect  # noqa: E402
+from observatory.store.connection import connect  # noqa: E402
 from observatory.store.ingest.batches.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.store.times import from_seconds  # noqa: E402
@@ -130,15 +128,8 @@ def measure() -> int:
 
 
 def main() -> int:
-    django_connection.settings_dict["TEST"]["NAME"] = DATABASE
-    django_connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    settings.DATABASES["default"]["NAME"] = DATABASE
-    try:
+    with own_database(DATABASE):
         return measure()
-    finally:
-        close_pools()
-        connections.close_all()
-        django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
 
 
 if __name__ == "__main__":

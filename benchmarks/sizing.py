@@ -21,8 +21,8 @@ from benchmarks.measuring.django_setup import set_up
 
 set_up()
 
-from django.db import connection as django_connection  # noqa: E402
 
+from benchmarks.measuring.own_database import own_database  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.runs.multiply import Recording, multiplied  # noqa: E402
 from benchmarks.runs.recording import record  # noqa: E402
@@ -130,12 +130,8 @@ def bytes_per(size: dict[str, int], rows: dict[str, int], stored: dict[str, Any]
 
 def main() -> int:
     logging.disable(logging.WARNING)
-    django_connection.settings_dict["TEST"]["NAME"] = DATABASE
-    django_connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
+    with own_database(DATABASE):
         measured = measure()
-    finally:
-        django_connection.creation.destroy_test_db(DATABASE, verbosity=0)
     engine, bytes = measured["engine"], measured["bytes"]
     against = f"the limit, on {'TimescaleDB, compressed' if engine == 'timescale' else 'plain PostgreSQL'}"
     results = [

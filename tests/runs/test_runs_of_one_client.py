@@ -12,16 +12,11 @@ import dask
 import pytest
 from distributed import Client as DaskClient
 from distributed import LocalCluster
-from django.db import connection
-from django.test import Client
 
 import observatory.agent
-from observatory.clusters.models import Cluster
-from observatory.clusters.tokens import ingest_tokens
 from observatory.runs.models import Run
-from observatory.runs.tasks import find_runs
-from observatory.store.maintenance.retention import delete_cluster
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+from tests.runs.recorded_runs import CLUSTER, stored_runs
 from tests.support.projects import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,7 +47,7 @@ def recorded() -> FakeServer:
             DaskClient(made) as client,
         ):
             observatory.agent.register(
-                client, url=received.url, token=TOKEN, name="shared", flush_interval="0.5s"
+                client, url=received.url, token=TOKEN, name=CLUSTER, flush_interval="0.5s"
             )
             two_threads(client, pause, fail)
             nested(client, pause)
@@ -105,20 +100,8 @@ def within_threads(client: DaskClient, pause: Callable[..., Any]) -> None:
 
 @pytest.fixture
 def runs(transactional_db: None, world: World, recorded: FakeServer) -> Iterator[dict[str, Run]]:
-    _, secret = ingest_tokens.make(world.alpha, "tests", None)
-    for body in recorded.bodies:
-        answer = Client().post(
-            "/api/v1/ingest",
-            body,
-            content_type="application/octet-stream",
-            headers={"Authorization": f"Bearer {secret}"},
-        )
-        assert answer.status_code == 200, answer.content
-    connection.close()
-    find_runs()
-    cluster = Cluster.objects.get(name="shared")
-    yield {run.name: run for run in cluster.runs.filter(origin=Run.Origin.CODE)}
-    delete_cluster(cluster.pk)
+    with stored_runs(recorded, world.alpha) as runs:
+        yield runs
 
 
 def test_two_runs_in_threads_of_one_client_own_what_their_threads_submitted(runs: dict[str, Run]) -> None:

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from distributed import Client as DaskClient
 from distributed import LocalCluster, get_client
-from django.db import connection
-from django.test import Client
 
 import observatory.agent
 from observatory.alerts.evaluation.evaluator import evaluate
@@ -21,21 +19,19 @@ from observatory.alerts.rules.conditions import By, Measure
 from observatory.alerts.rules.events import TASK_ERRED
 from observatory.alerts.web.fired import fired_in
 from observatory.alerts.web.flags import flags_of_runs
-from observatory.clusters.models import Cluster, Project
-from observatory.clusters.tokens import ingest_tokens
+from observatory.clusters.models import Project
 from observatory.comparison.run_summary import summarize
 from observatory.runs.errors.counting import count_errors_of_run
 from observatory.runs.models import Permalink, Run, RunFindings
 from observatory.runs.refresh import refresh_figures
 from observatory.runs.sharing.links import make_link
-from observatory.runs.tasks import find_runs
 from observatory.runs.usage.counting import count_runs
 from observatory.runs.usage.prices import cost_of_run
 from observatory.store.connection import connect, read_connection
-from observatory.store.maintenance.retention import delete_cluster
 from observatory.why.findings.of_runs import look_at
 from observatory.wire.records import Action
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+from tests.runs.recorded_runs import CLUSTER, stored_runs
 from tests.support.projects import World
 from tests.support.stored_alerts import make_rule
 
@@ -74,7 +70,7 @@ def recorded() -> FakeServer:
             DaskClient(made) as their_client,
         ):
             observatory.agent.register(
-                our_client, url=received.url, token=TOKEN, name="shared", flush_interval="0.5s"
+                our_client, url=received.url, token=TOKEN, name=CLUSTER, flush_interval="0.5s"
             )
             with observatory.run("theirs", client=their_client):
                 theirs = their_client.map(pause, [f"theirs {n}" for n in range(THEIRS)], [0.3] * THEIRS)
@@ -93,20 +89,8 @@ def recorded() -> FakeServer:
 
 @pytest.fixture
 def runs(transactional_db: None, world: World, recorded: FakeServer) -> Iterator[dict[str, Run]]:
-    _, secret = ingest_tokens.make(world.alpha, "tests", None)
-    for body in recorded.bodies:
-        answer = Client().post(
-            "/api/v1/ingest",
-            body,
-            content_type="application/octet-stream",
-            headers={"Authorization": f"Bearer {secret}"},
-        )
-        assert answer.status_code == 200, answer.content
-    connection.close()
-    find_runs()
-    cluster = Cluster.objects.get(name="shared")
-    yield {run.name: run for run in cluster.runs.filter(origin=Run.Origin.CODE)}
-    delete_cluster(cluster.pk)
+    with stored_runs(recorded, world.alpha) as runs:
+        yield runs
 
 
 def computed(recorded: FakeServer) -> list[dict[str, Any]]:

@@ -33,6 +33,19 @@ function tileOf(data, level) {
   return makeTile("spans", level, tileIndex(FIRST, level), true, decoded(data));
 }
 
+/** A painter of a model whose tasks have no marks, but for what is given. @param {object} [marks] */
+function painterOf(marks) {
+  return new LanePainter({
+    model: model(),
+    selection: new Selection(),
+    stragglers: new Stragglers(),
+    attempts: new Attempts(),
+    stolen: { of: () => null },
+    lineage: { relations: new Map() },
+    ...marks,
+  });
+}
+
 /**
  * Paints a lane, black and white but for the prefixes' colours.
  * @param {Uint8Array} data
@@ -61,14 +74,7 @@ function paint(
   const lineage = {
     relations: new Map(related.map((key) => /** @type {[string, "dependency"]} */ ([key, "dependency"]))),
   };
-  const painter = new LanePainter({
-    model: model(),
-    selection,
-    stragglers,
-    attempts,
-    stolen: { of: stolen },
-    lineage,
-  });
+  const painter = painterOf({ selection, stragglers, attempts, stolen: { of: stolen }, lineage });
   const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
   const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   painter.paint(/** @type {any} */ (rows), [tileOf(data, level)], window, [255, 255, 255]);
@@ -133,9 +139,7 @@ test("rows that are left for later frames are painted as in one", () => {
   );
   const rows = [1, 2, 3].map((lane) => ({ lanes: [lane], threads: 1, slot: "w", top: 6 * lane, height: 5 }));
   const window = { start: FIRST, stop: FIRST + 50, width: 80, height: 30, labelWidth: 40 };
-  const others = { selection: new Selection(), stragglers: new Stragglers(), attempts: new Attempts() };
-  const marks = { stolen: { of: () => null }, lineage: { relations: new Map() } };
-  const [whole, parts] = [1, 2].map(() => new LanePainter({ model: model(), ...others, ...marks }));
+  const [whole, parts] = [1, 2].map(() => painterOf());
   whole.paint(/** @type {any} */ (rows), [tileOf(data, 31)], window, [255, 255, 255]);
   const tile = tileOf(data, 31);
   const paintOne = () => parts.paint(/** @type {any} */ (rows), [tile], window, [255, 255, 255], 0);
@@ -149,13 +153,7 @@ test("rows that are left for later frames are painted as in one", () => {
 
 test("what is painted is painted again once its window, tiles or colours are others", () => {
   const selection = new Selection();
-  const marks = {
-    stragglers: new Stragglers(),
-    attempts: new Attempts(),
-    stolen: { of: () => null },
-    lineage: { relations: new Map() },
-  };
-  const painter = new LanePainter({ model: model(), selection, ...marks });
+  const painter = painterOf({ selection });
   const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   const window = { start: FIRST, stop: FIRST + 50, width: 80, height: HEIGHT, labelWidth: 40 };
   const [quarter, half] = [0.25, 0.5].map((duration) => tileOf(spans(shortTasks(50, duration)), 31));
@@ -175,16 +173,7 @@ test("what is painted is painted again once its window, tiles or colours are oth
 });
 
 test("a tile beside the window has nothing painted again", () => {
-  const painter = new LanePainter({
-    model: model(),
-    selection: new Selection(),
-    ...{
-      stragglers: new Stragglers(),
-      attempts: new Attempts(),
-      stolen: { of: () => null },
-      lineage: { relations: new Map() },
-    },
-  });
+  const painter = painterOf();
   const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
   const window = { start: FIRST, stop: FIRST + 50, width: 80, height: HEIGHT, labelWidth: 40 };
   const tile = tileOf(spans(shortTasks(50, 0.5)), 31);
@@ -218,14 +207,7 @@ test("a span of two pixels and more is drawn as itself", () => {
 });
 
 test("a span of two tiles is one bar with one label", () => {
-  const painter = new LanePainter({
-    model: model(),
-    selection: new Selection(),
-    stragglers: new Stragglers(),
-    attempts: new Attempts(),
-    stolen: { of: () => null },
-    lineage: { relations: new Map() },
-  });
+  const painter = painterOf();
   const level = 29;
   const edge = (tileIndex(FIRST, level) + 1) * tileWidth(level);
   const data = spans([[1, 1, 0, 0, edge - 100, edge + 100]]);
