@@ -226,6 +226,8 @@ def test_a_prefix_in_detail_has_its_slowest_tasks_its_workers_and_its_groups(
             own = [span for span in computed if span.worker == worker]
             assert one["tasks"] == len(ended(own, start, stop))
             assert one["seconds"] == pytest.approx(sum(overlap(each, start, stop) for each in own), abs=1e-5)
+            longest = max((each.stop - each.start for each in ended(own, start, stop)), default=0.0)
+            assert one["longest"] == pytest.approx(longest, abs=2e-6)
         assert {group["name"] for group in found["groups"]} <= {"load-a", "load-b"}
         assert found["group_count"] == len(found["groups"])
 

@@ -6,6 +6,12 @@ from observatory.store.queries.sums.span_sums import DURATIONS, GREATEST, has_mo
 from observatory.store.queries.sums.sum_layer import SumLayer
 from observatory.wire.records import Action
 
+SPANS = span_query(
+    "prefix, worker",
+    "prefix_id AS prefix, worker_id AS worker",
+    f"span JOIN lane ON lane.id = lane_id WHERE action = {int(Action.COMPUTE)}",
+)
+
 WORKER_SUMS = SumLayer(
     name="worker-sums",
     kinds=("span",),
@@ -13,11 +19,7 @@ WORKER_SUMS = SumLayer(
     added=("count", "seconds"),
     greatest=GREATEST,
     durations=DURATIONS,
-    query=span_query(
-        "prefix, worker",
-        "prefix_id AS prefix, worker_id AS worker",
-        f"span JOIN lane ON lane.id = lane_id WHERE action = {int(Action.COMPUTE)}",
-    ),
+    query=f"SELECT prefix, worker, bin, count, seconds, longest FROM ({SPANS}) AS spans",
     has_more=has_more,
     named=("prefix",),
     named_by="seconds",
