@@ -68,7 +68,7 @@
  * `quantity`: what an alert on the chart is about: a key of observatory/alerts/rules/quantities.py.
  * `isThere`: whether there is anything to show; else the page has no panel of it.
  * `part`: the part of the data that must be shared for it (`Section` on the server, or "notes").
- * `fills`: its rows are as high as two fifths of the window allow.
+ * `fills`: its rows are as high as two fifths of the window allow. A chart with `resize` has the `height` that a person chose, in px.
  * `isEmpty`: whether there is nothing to show in this window, so that it takes no room on the first tab.
  * @typedef {{name: string, title: string, place: "above"|"timeline"|"side"|"below", help: string, fills?: boolean, answers?: (keyof import("./contract.js").Answers)[], part?: string,
  *   options?: (new (context: Context) => import("./timeline/features.js").Options)[],
@@ -78,7 +78,7 @@
  *   create: (element: HTMLElement, context: Context) => ChartInstance}} Chart
  * @typedef {{draw: (view: View) => void, destroy: () => void, hide?: () => void,
  *   cover?: (view: View) => void, readonly summary?: string, readonly isPartial?: boolean,
- *   isEmpty?: (view: View) => boolean, resize?: (fills: boolean) => void,
+ *   isEmpty?: (view: View) => boolean, resize?: (size: {height: number|null, fills: boolean}) => void,
  *   table?: () => import("./charts/chart_menu/table.js").Table}} ChartInstance
  */
 

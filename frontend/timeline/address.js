@@ -11,6 +11,8 @@ import { SPEEDS } from "./timeline.js";
 const EARLIEST = 946_684_800; // 2000
 const LATEST = 4_102_444_800; // 2100
 const LONGEST_KEY = 2000;
+const CHART = /^[a-z-]{1,40}(:[0-9]{1,4})?$/;
+const MOST_CHARTS = 100;
 const MOST_HIDDEN = 10_000;
 const LONGEST_HIDDEN = 1000; // characters: what is written longer would make addresses that servers refuse
 const WRITE_INTERVAL = 300; // ms: browsers refuse more than about 100 changes in 30 s
@@ -18,29 +20,30 @@ const WRITE_INTERVAL = 300; // ms: browsers refuse more than about 100 changes i
 /** Keeps the browser's address in step with what is on the screen. */
 export class Address {
   tab = DEFAULT_TAB;
-  /** @type {string[]|undefined} names of the tab's charts that are shown; undefined: all */
+  /** @type {string[]|undefined} the charts that are shown, in their order: "name" or "name:height"; undefined: those of the tab */
   charts;
   #timer = 0;
   #shown;
   #options;
+  #keptCharts;
 
   /**
    * @param {Shown} shown
    * @param {Options[]} options of the charts, with their parts of the address
+   * @param {(tab: TabName) => string[]|undefined} keptCharts those that the person has chosen for a tab
    */
-  constructor(shown, options) {
+  constructor(shown, options, keptCharts = () => undefined) {
     this.#shown = shown;
     this.#options = options;
+    this.#keptCharts = keptCharts;
   }
 
   /** Takes over what an address says, then follows the page. */
   open(query = location.search) {
     const parameters = new URLSearchParams(query);
     this.tab = tabOf(query);
-    this.charts = parameters
-      .get("charts")
-      ?.split(",")
-      .filter((name) => /^[a-z-]{1,40}$/.test(name));
+    const charts = parameters.get("charts")?.split(",") ?? this.#keptCharts(this.tab);
+    this.charts = charts?.filter((text) => CHART.test(text)).slice(0, MOST_CHARTS);
     readTimeline(parameters, this.#shown.timeline);
     readSelection(parameters, this.#shown.selection);
     for (const options of this.#options) options.readFrom(parameters);
@@ -65,7 +68,7 @@ export class Address {
    */
   showTab(name) {
     this.tab = name;
-    this.charts = undefined;
+    this.charts = this.#keptCharts(name)?.filter((text) => CHART.test(text));
     this.changed();
   }
 

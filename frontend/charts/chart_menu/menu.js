@@ -1,4 +1,4 @@
-// The menu of a chart: what it shows as a table, as a CSV file, and as a picture.
+// The menu of a chart: what it shows as a table, as a CSV file, and as a picture, and where it stands.
 
 import { element } from "../../element.js";
 import { canvasesOf, pictureOf } from "./picture.js";
@@ -8,15 +8,17 @@ import { openTable } from "./table_dialog.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").ChartInstance} ChartInstance */
 /** @typedef {import("../../types.js").View} View */
+/** @typedef {{text: string, isPossible: () => boolean, act: () => void}} Action */
 
 /**
  * @param {Chart} chart
  * @param {ChartInstance} instance
  * @param {HTMLElement} body of its panel
  * @param {() => View|null} view what was drawn last
+ * @param {Action[]} actions with its panel
  * @returns {HTMLElement}
  */
-export function chartMenu(chart, instance, body, view) {
+export function chartMenu(chart, instance, body, view, actions) {
   const items = element("div", "menu-items");
   const summary = element("summary", "", "⋯");
   summary.setAttribute("aria-label", `${chart.title}: table, CSV, picture`);
@@ -29,6 +31,7 @@ export function chartMenu(chart, instance, body, view) {
       act();
     });
     items.append(button);
+    return button;
   };
   const { table } = instance;
   if (table) {
@@ -38,11 +41,11 @@ export function chartMenu(chart, instance, body, view) {
     add("Download CSV", csv);
   }
   if (chart.quantity) addRuleLink(items, chart.quantity);
-  add("Download PNG", () => void savePicture(chart, body, view()));
+  const picture = add("Download PNG", () => void savePicture(chart, body, view()));
+  const moves = actions.map(({ text, isPossible, act }) => ({ button: add(text, act), isPossible }));
   menu.addEventListener("toggle", () => {
-    // a chart without series, and a list, have no picture
-    const last = /** @type {HTMLButtonElement} */ (items.lastElementChild);
-    last.disabled = canvasesOf(body).length === 0;
+    picture.disabled = canvasesOf(body).length === 0; // a chart without series, and a list, have none
+    for (const { button, isPossible } of moves) button.disabled = !isPossible();
   });
   menu.addEventListener("focusout", (event) => {
     if (!menu.contains(/** @type {Node|null} */ (event.relatedTarget))) menu.open = false;

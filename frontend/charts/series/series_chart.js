@@ -93,6 +93,7 @@ class SeriesChart {
   #areTangled = false;
   #highest = 1;
   #hasSeries = false;
+  #height = HEIGHT;
 
   /**
    * @param {HTMLElement} element
@@ -108,7 +109,7 @@ class SeriesChart {
       context.selection.set({ worker: chosen ? newest(chosen).id : null });
     });
     this.#surface = new Surface(element, definition.title);
-    this.#surface.canvas.style.height = `${HEIGHT}px`; // also before it is drawn
+    this.#surface.canvas.style.height = `${this.#height}px`; // also before it is drawn
     this.#empty = document.createElement("p");
     this.#empty.className = "chart-empty";
     element.append(this.#empty);
@@ -117,6 +118,14 @@ class SeriesChart {
 
   destroy() {
     this.#element.replaceChildren();
+  }
+
+  /** @param {{height: number|null}} size */
+  resize({ height }) {
+    if (this.#height === (height ?? HEIGHT)) return;
+    this.#height = height ?? HEIGHT;
+    this.#surface.canvas.style.height = `${this.#height}px`;
+    if (this.#view) this.#paint(this.#view);
   }
 
   /** @param {View} view */
@@ -162,7 +171,7 @@ class SeriesChart {
     this.#lines = this.#lines.filter((line) => this.#points.has(nameOf(line)));
     if (!this.#definition.stacked) this.#summarise(view);
     const left = leftGutter();
-    this.#surface.clear(left + view.width + RIGHT_GUTTER, HEIGHT);
+    this.#surface.clear(left + view.width + RIGHT_GUTTER, this.#height);
     this.#empty.hidden = this.#lines.length > 0;
     const { events, timeline, model, selection } = this.#context;
     const gaps = events.gapsBetween(view.start, view.stop, "samples", model.lifetimesOf(selection.worker));
@@ -179,18 +188,18 @@ class SeriesChart {
     const { context } = this.#surface;
     context.save();
     context.beginPath();
-    context.rect(left, 0, view.width, HEIGHT);
+    context.rect(left, 0, view.width, this.#height);
     context.clip();
     if (this.#lines.length) {
       const range = /** @type {[number, number]} */ ([left, left + view.width]);
-      drawUnloaded(context, unloaded, (time) => this.#x(time), range, 0, HEIGHT);
-      drawGaps(context, gaps, (time) => this.#x(time), range, 0, HEIGHT, timeline.end);
+      drawUnloaded(context, unloaded, (time) => this.#x(time), range, 0, this.#height);
+      drawGaps(context, gaps, (time) => this.#x(time), range, 0, this.#height, timeline.end);
     }
     if (this.#definition.stacked) this.#areas();
     else for (const line of this.#lines) this.#line(line);
     const shown = references.filter(({ value }) => this.#lines.length && value <= marks[marks.length - 1]);
     const taken = drawReferences(context, shown, (value) => this.#y(value), left, this.#surface.width);
-    drawEndLabels(context, this.#ends(view), taken, [left, left + view.width], HEIGHT);
+    drawEndLabels(context, this.#ends(view), taken, [left, left + view.width], this.#height);
     context.restore();
     this.#surface.canvas.setAttribute("aria-label", this.#describe(view));
   }
@@ -218,7 +227,7 @@ class SeriesChart {
     const { model, selection } = this.#context;
     const all = this.#lines.map((line) => this.#pointsOf(line));
     const ofWorkers = all.filter((_, place) => this.#lines[place].slot !== null);
-    this.#areTangled = areTangled(ofWorkers, view, HEIGHT - TOP - BOTTOM, this.#areTangled);
+    this.#areTangled = areTangled(ofWorkers, view, this.#height - TOP - BOTTOM, this.#areTangled);
     if (!this.#areTangled) return;
     const chosen = model.slotOf(selection.worker)?.key ?? null;
     const { lines, band } = summarise(this.#lines, all, view, chosen, theme().accent);
@@ -390,7 +399,7 @@ class SeriesChart {
 
   /** @param {number} value */
   #y(value) {
-    return HEIGHT - BOTTOM - (value / this.#highest) * (HEIGHT - TOP - BOTTOM);
+    return this.#height - BOTTOM - (value / this.#highest) * (this.#height - TOP - BOTTOM);
   }
 }
 

@@ -89,6 +89,8 @@ class TaskStream {
   #hasPainted = false;
   #isMarkedLater = false;
   #fills = false;
+  /** @type {number|null} px that a person chose */
+  #chosenHeight = null;
 
   /**
    * @param {HTMLElement} element
@@ -215,17 +217,19 @@ class TaskStream {
     );
   }
 
-  /** @param {boolean} fills whether its rows are as high as its share of the window allows */
-  resize(fills) {
-    if (fills === this.#fills) return;
+  /** @param {{height: number|null, fills: boolean}} size `fills`: rows are as high as its share of the window allows */
+  resize({ height, fills }) {
+    if (fills === this.#fills && height === this.#chosenHeight) return;
     this.#fills = fills;
+    this.#chosenHeight = height;
     this.#arrange();
   }
 
   /** @param {View} view */
   #layOut(view) {
-    const fills = this.#fills;
-    const room = Math.max(160, window.innerHeight * (fills ? FILLING_SHARE : SHARE));
+    const fills = this.#fills || this.#chosenHeight !== null;
+    const share = window.innerHeight * (fills ? FILLING_SHARE : SHARE);
+    const room = this.#chosenHeight ?? Math.max(160, share);
     const wishes = { ...this.#controls.wishes(view, this.#tiles.all), fills };
     this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, wishes);
     this.#controls.update(this.#layout);

@@ -20,6 +20,7 @@ import { Live } from "../../timeline/sources/live.js";
 import { sourceOf } from "../../timeline/sources/source.js";
 import { createTransport } from "../../timeline/controls/transport.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
+import { keptCharts } from "./arrangement.js";
 import { Banners } from "./banners.js";
 import { createHeader } from "./header.js";
 import { buildLayout } from "./layout.js";
@@ -65,7 +66,7 @@ export async function open(main, source) {
       const context = await loadContext(source, ALL_CHARTS);
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
-      const address = new Address(context, optionsOf(context, ALL_CHARTS));
+      const address = new Address(context, optionsOf(context, ALL_CHARTS), keptCharts);
       address.open();
       requestFirstRows(context, address, width);
       const panels = buildPanels(layout, context, address);
@@ -107,8 +108,8 @@ function requestFirstRows(context, address, width) {
   timeline.width = width;
   tiles.holdUntilDrawn();
   const { name } = taskStream;
-  const isOfTab = charts[address.tab].some((chart) => chart.name === name);
-  if (!isOfTab || !(address.charts?.includes(name) ?? true)) return;
+  const shown = address.charts ?? charts[address.tab].map((chart) => chart.name);
+  if (!shown.some((text) => text.split(":")[0] === name)) return;
   const { start, stop } = timeline;
   new LaneTiles(context).cover({ start, stop, width, tiles: {} }, [], false);
   tiles.sendDue();
@@ -124,8 +125,14 @@ function buildPanels(layout, context, address) {
   const parts = [...info.parts, ...(source.notes ? ["notes"] : [])];
   /** @param {Chart[]} some */
   const shared = (some) => some.filter(({ part }) => !part || parts.includes(part));
-  const panels = new Panels(layout, () => shared([...marks, ...charts[address.tab]]), context, address);
-  new Tabs(address, () => panels.open());
+  const tabs = new Tabs(address, () => panels.open());
+  const others = () => shared(tabs.names.flatMap((name) => charts[name]));
+  const panels = new Panels(
+    layout,
+    { own: () => shared([...marks, ...charts[address.tab]]), others },
+    context,
+    address,
+  );
   return panels;
 }
 

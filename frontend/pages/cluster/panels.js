@@ -1,9 +1,12 @@
-// The panels of the charts: a menu to choose them; only visible ones are drawn.
+// The panels of the charts: which ones, in their order; only visible ones are drawn.
 
 import { chartMenu } from "../../charts/chart_menu/menu.js";
 import { DEFAULT_TAB } from "../../contract.js";
 import { element } from "../../element.js";
 import { formatTime } from "../../timeline/times.js";
+import { Arrangement } from "./arrangement.js";
+import { ChartsMenu } from "./charts_menu.js";
+import { PanelMoves } from "./panel_moves.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").ChartInstance} ChartInstance */
@@ -22,8 +25,11 @@ export class Panels {
   #chartsOfTab;
   /** @type {Chart[]} */
   #charts = [];
-  #items = element("div", "menu-items");
-  #menu = element("details", "menu charts-menu", element("summary", "", "Charts"), this.#items);
+  /** @type {Chart[]} of other tabs */
+  #others = [];
+  #arrangement;
+  #menu;
+  #moves;
   #context;
   #address;
   /** Called when others are in sight than before. */
@@ -38,35 +44,51 @@ export class Panels {
 
   /**
    * @param {{plots: HTMLElement, side: HTMLElement, above: HTMLElement, below: HTMLElement, header: HTMLElement}} places
-   * @param {() => Chart[]} charts of the open tab
+   * @param {{own: () => Chart[], others: () => Chart[]}} charts of the open tab, and of all tabs
    * @param {Context} context
    * @param {Address} address knows which are shown
    */
   constructor(places, charts, context, address) {
     this.#places = places;
     this.#chartsOfTab = charts;
+    this.#arrangement = new Arrangement(address, charts.own);
     this.#context = context;
     this.#address = address;
     this.#observer = new IntersectionObserver((entries) => this.#observe(entries), { rootMargin: "100px" });
-    this.#menu.addEventListener("toggle", () => this.#fillMenu());
-    places.header.append(this.#menu);
+    this.#moves = new PanelMoves(this.#arrangement, () => this.#rearrange());
+    const content = () => ({
+      own: this.#charts,
+      others: this.#others,
+      hasPresets: address.tab === DEFAULT_TAB,
+    });
+    this.#menu = new ChartsMenu(places.header, this.#arrangement, content, () => this.#rearrange());
     context.model.addEventListener("change", () => {
-      if (this.#there().length !== this.#charts.length) this.open();
+      if (this.#there(charts.own()).length !== this.#charts.length) this.open();
     });
     this.open();
   }
 
   /** Shows the charts of the open tab. */
   open() {
+    this.#charts = this.#there(this.#chartsOfTab.own());
+    const own = this.#charts.map(({ name }) => name);
+    const others = new Map(this.#chartsOfTab.others().map((chart) => [chart.name, chart]));
+    this.#others = this.#there([...others.values()]).filter(({ name }) => !own.includes(name));
+    this.#rearrange();
+  }
+
+  #rearrange() {
     this.#revision = -1;
-    this.#charts = this.#there();
-    this.#fillMenu();
+    this.#menu.fill();
     this.#update();
   }
 
-  /** The charts of the open tab that have anything to show. */
-  #there() {
-    return this.#chartsOfTab().filter(({ isThere }) => isThere?.(this.#context) ?? true);
+  /**
+   * Those that have anything to show.
+   * @param {Chart[]} charts
+   */
+  #there(charts) {
+    return charts.filter(({ isThere }) => isThere?.(this.#context) ?? true);
   }
 
   /** The layers that the charts in sight draw. */
@@ -168,29 +190,46 @@ export class Panels {
     panel.hidden = this.#address.tab === DEFAULT_TAB && (instance.isEmpty?.(view) ?? false);
   }
 
+  /** @returns {Chart[]} in their order */
   get #shown() {
-    const known = this.#charts.map((chart) => chart.name);
-    return this.#address.charts?.filter((name) => known.includes(name)) ?? known;
+    const known = new Map([...this.#others, ...this.#charts].map((chart) => [chart.name, chart]));
+    return this.#arrangement.places.flatMap(({ name }) => known.get(name) ?? []);
   }
 
   #update() {
     const shown = this.#shown;
     for (const [name, panel] of this.#panels) {
-      if (shown.includes(name)) continue;
+      if (shown.some((chart) => chart.name === name)) continue;
       this.#observer.unobserve(panel.panel);
       panel.instance.destroy();
       panel.panel.remove();
       this.#panels.delete(name);
     }
-    for (const chart of this.#charts) {
-      if (!shown.includes(chart.name)) continue;
+    for (const chart of shown) {
       const panel = this.#panels.get(chart.name) ?? this.#create(chart);
-      panel.instance.resize?.(chart.fills ?? false);
-      const { plots, side, above, below } = this.#places;
-      ({ timeline: plots, side, above, below })[chart.place].append(panel.panel);
+      const height = this.#arrangement.heightOf(chart.name);
+      panel.instance.resize?.({ height, fills: chart.fills ?? false });
     }
+    const { plots, side, above, below } = this.#places;
+    for (const [place, column] of Object.entries({ timeline: plots, side, above, below }))
+      this.#order(
+        column,
+        shown.filter((chart) => chart.place === place),
+      );
     this.#places.side.hidden = !this.#places.side.childElementCount;
     this.onChange();
+  }
+
+  /**
+   * Puts panels into a column in their order. Those that stand there stay untouched: moved, one loses focus and pointer.
+   * @param {HTMLElement} column
+   * @param {Chart[]} charts
+   */
+  #order(column, charts) {
+    const wanted = charts.flatMap(({ name }) => this.#panels.get(name)?.panel ?? []);
+    const there = [...column.children].filter((child) => child instanceof HTMLElement && child.dataset.chart);
+    if (wanted.length === there.length && wanted.every((panel, place) => panel === there[place])) return;
+    column.append(...wanted);
   }
 
   /** @param {Chart} chart */
@@ -205,7 +244,9 @@ export class Panels {
     section.dataset.chart = chart.name;
     section.setAttribute("aria-label", chart.title);
     const instance = chart.create(body, this.#context);
-    header.append(chartMenu(chart, instance, body, () => this.#view));
+    header.append(chartMenu(chart, instance, body, () => this.#view, this.#moves.actionsOf(section)));
+    this.#moves.makeMovable(section, heading);
+    if (instance.resize) section.append(this.#moves.edgeOf(section, body, chart.title));
     // what is below the others is out of sight before they are drawn: its tiles would slow theirs
     const inSight = chart.place !== "below";
     const panel = {
@@ -233,33 +274,6 @@ export class Panels {
       if (!panel.inSight) panel.instance.hide?.();
     }
     this.onChange();
-  }
-
-  /** Fills the menu of charts while it is open: its many elements would delay the page. */
-  #fillMenu() {
-    if (!this.#menu.open) return;
-    this.#items.replaceChildren();
-    for (const chart of this.#charts) {
-      const box = element("input", "");
-      box.type = "checkbox";
-      box.checked = this.#shown.includes(chart.name);
-      box.addEventListener("change", () => this.#toggle(chart.name, box.checked));
-      const label = element("label", "", box, chart.title);
-      label.title = chart.help;
-      this.#items.append(label);
-    }
-  }
-
-  /**
-   * @param {string} name
-   * @param {boolean} shown
-   */
-  #toggle(name, shown) {
-    const all = this.#charts.map((chart) => chart.name);
-    const names = all.filter((other) => (other === name ? shown : this.#shown.includes(other)));
-    this.#address.charts = names.length === all.length ? undefined : names;
-    this.#address.changed();
-    this.#update();
   }
 }
 

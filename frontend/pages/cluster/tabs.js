@@ -55,6 +55,11 @@ export class Tabs {
     this.#onChange();
   }
 
+  /** Those that the page has: a link shares some of them only. */
+  get names() {
+    return this.#links.map(nameOf);
+  }
+
   /** @param {TabName} name */
   #has(name) {
     return this.#links.some((link) => nameOf(link) === name);

@@ -93,7 +93,7 @@ def test_each_tab_draws_its_charts_and_the_menu_lists_them(
         shown = page.evaluate(CHARTS)
         assert len(shown) > 2
         page.locator(".charts-menu").evaluate("(menu) => { menu.open = true; }")
-        expect(page.locator(".charts-menu input")).to_have_count(len(shown))
+        expect(page.locator(".own-charts input:checked")).to_have_count(len(shown))
         expect(page.get_by_text("can't be drawn")).to_have_count(0)
 
 
