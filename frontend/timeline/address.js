@@ -42,8 +42,7 @@ export class Address {
   open(query = location.search) {
     const parameters = new URLSearchParams(query);
     this.tab = tabOf(query);
-    const charts = parameters.get("charts")?.split(",") ?? this.#keptCharts(this.tab);
-    this.charts = charts?.filter((text) => CHART.test(text)).slice(0, MOST_CHARTS);
+    this.charts = valid(parameters.get("charts")?.split(",") ?? this.#keptCharts(this.tab));
     readTimeline(parameters, this.#shown.timeline);
     readSelection(parameters, this.#shown.selection);
     for (const options of this.#options) options.readFrom(parameters);
@@ -68,7 +67,7 @@ export class Address {
    */
   showTab(name) {
     this.tab = name;
-    this.charts = this.#keptCharts(name)?.filter((text) => CHART.test(text));
+    this.charts = valid(this.#keptCharts(name));
     this.changed();
   }
 
@@ -105,6 +104,17 @@ export class Address {
 export function tabOf(query) {
   const wanted = new URLSearchParams(query).get("tab");
   return TABS.find((name) => name === wanted) ?? DEFAULT_TAB;
+}
+
+/**
+ * Each chart once.
+ * @param {string[]|undefined} charts
+ */
+function valid(charts) {
+  const names = charts?.map((text) => text.split(":")[0]);
+  return charts
+    ?.filter((text, place) => CHART.test(text) && names?.indexOf(names[place]) === place)
+    .slice(0, MOST_CHARTS);
 }
 
 /** @param {URLSearchParams} parameters @param {Shown["timeline"]} timeline */

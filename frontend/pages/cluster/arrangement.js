@@ -37,6 +37,11 @@ export class Arrangement {
     return this.#address.charts !== undefined;
   }
 
+  /** @param {Place[]} places @returns {boolean} */
+  is(places) {
+    return textsOf(places).join() === textsOf(this.places).join();
+  }
+
   /** @param {string} name @returns {boolean} */
   has(name) {
     return this.places.some((place) => place.name === name);
@@ -94,17 +99,17 @@ export class Arrangement {
 
   /** @param {Place[]} places */
   set(places) {
-    const texts = places.map(textOf);
-    const isUsual = texts.join() === this.#usual.map(textOf).join();
+    const texts = textsOf(places);
+    const isUsual = texts.join() === textsOf(this.#usual).join();
     this.#address.charts = isUsual ? undefined : texts;
     keep(this.#address.tab, this.#address.charts);
     this.#address.changed();
   }
 }
 
-/** @param {Place} place */
-function textOf({ name, height }) {
-  return height === null ? name : `${name}:${height}`;
+/** @param {Place[]} places */
+function textsOf(places) {
+  return places.map(({ name, height }) => (height === null ? name : `${name}:${height}`));
 }
 
 /**

@@ -13,6 +13,8 @@ export class ChartsMenu {
   #arrangement;
   #content;
   #onChange;
+  /** @type {(() => void)[]} show in the menu what is so now: its elements stay, and with them the focus */
+  #updates = [];
 
   /**
    * @param {HTMLElement} header
@@ -30,27 +32,30 @@ export class ChartsMenu {
 
   /** Fills the menu while it is open: its many elements would delay the page. */
   fill() {
+    this.#updates = [];
     if (!this.#menu.open) return;
     const { own, others, hasPresets } = this.#content();
-    const reset = button("As this tab has them", () => this.#arrangement.reset(), this.#onChange);
-    reset.disabled = !this.#arrangement.isChanged;
     this.#items.replaceChildren(
       ...(hasPresets ? [this.#presets()] : []),
       element("div", "own-charts", ...own.map((chart) => this.#choice(chart))),
-      reset,
+      this.#reset(),
+      ...(others.length ? [this.#others(others)] : []),
     );
-    if (!others.length) return;
-    const list = element("div", "", ...others.map((chart) => this.#choice(chart)));
-    const more = element("details", "other-charts", element("summary", "", "Of other tabs"), list);
-    more.open = others.some(({ name }) => this.#arrangement.has(name));
-    this.#items.append(more);
+    this.update();
+  }
+
+  /** Shows which charts are shown now. */
+  update() {
+    for (const update of this.#updates) update();
   }
 
   #presets() {
     const names = marks.map(({ name }) => name);
     const buttons = Object.entries(PRESETS).map(([title, charts]) => {
-      const set = () => this.#arrangement.set([...names, ...charts].map((name) => ({ name, height: null })));
-      return button(title, set, this.#onChange);
+      const places = [...names, ...charts].map((name) => ({ name, height: null }));
+      const preset = this.#button(title, () => this.#arrangement.set(places));
+      this.#updates.push(() => (preset.ariaPressed = String(this.#arrangement.is(places))));
+      return preset;
     });
     const group = element("div", "chart-presets", ...buttons);
     group.role = "group";
@@ -58,33 +63,46 @@ export class ChartsMenu {
     return group;
   }
 
+  #reset() {
+    const reset = this.#button("As this tab has them", () => this.#arrangement.reset());
+    this.#updates.push(() => (reset.ariaPressed = String(!this.#arrangement.isChanged)));
+    return reset;
+  }
+
+  /** @param {Chart[]} charts */
+  #others(charts) {
+    const list = element("div", "", ...charts.map((chart) => this.#choice(chart)));
+    const others = element("details", "other-charts", element("summary", "", "Of other tabs"), list);
+    others.open = charts.some(({ name }) => this.#arrangement.has(name));
+    return others;
+  }
+
   /** @param {Chart} chart */
-  #choice({ name, title, help }) {
+  #choice({ name, title, help, showsState }) {
     const box = element("input", "");
     box.type = "checkbox";
-    box.checked = this.#arrangement.has(name);
     box.addEventListener("change", () => {
       if (box.checked) this.#arrangement.show(name);
       else this.#arrangement.hide(name);
       this.#onChange();
     });
-    const label = element("label", "", box, title);
+    this.#updates.push(() => (box.checked = this.#arrangement.has(name)));
+    const label = element("label", "", box, showsState ? `${title}, at the playhead` : title);
     label.title = help;
     return label;
   }
-}
 
-/**
- * @param {string} text
- * @param {() => void} act
- * @param {() => void} onChange
- */
-function button(text, act, onChange) {
-  const made = element("button", "", text);
-  made.type = "button";
-  made.addEventListener("click", () => {
-    act();
-    onChange();
-  });
-  return made;
+  /**
+   * @param {string} text
+   * @param {() => void} act
+   */
+  #button(text, act) {
+    const button = element("button", "", text);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      act();
+      this.#onChange();
+    });
+    return button;
+  }
 }

@@ -126,13 +126,11 @@ function buildPanels(layout, context, address) {
   /** @param {Chart[]} some */
   const shared = (some) => some.filter(({ part }) => !part || parts.includes(part));
   const tabs = new Tabs(address, () => panels.open());
-  const others = () => shared(tabs.names.flatMap((name) => charts[name]));
-  const panels = new Panels(
-    layout,
-    { own: () => shared([...marks, ...charts[address.tab]]), others },
-    context,
-    address,
-  );
+  const ofTabs = {
+    own: () => shared([...marks, ...charts[address.tab]]),
+    all: () => shared(tabs.names.flatMap((name) => charts[name])),
+  };
+  const panels = new Panels(layout, ofTabs, context, address);
   return panels;
 }
 

@@ -64,8 +64,12 @@ export class PanelMoves {
       panel.classList.remove("is-dragged");
     });
     panel.addEventListener("dragover", (event) => {
-      if (this.#mayTake(panel)) event.preventDefault();
+      if (!this.#mayTake(panel)) return;
+      event.preventDefault();
+      panel.classList.add("is-target");
     });
+    for (const end of ["dragleave", "drop"])
+      panel.addEventListener(end, () => panel.classList.remove("is-target"));
     panel.addEventListener("drop", (event) => {
       if (!this.#mayTake(panel)) return;
       event.preventDefault();
@@ -93,24 +97,26 @@ export class PanelMoves {
     edge.ariaLabel = `Height of ${title}`;
     edge.ariaValueMin = String(LOWEST);
     edge.ariaValueMax = String(HIGHEST);
-    const canvas = () => body.querySelector("canvas")?.clientHeight ?? LOWEST;
+    edge.ariaValueNow = String(LOWEST); // the browser isn't asked before the edge is used: it would lay out the page
+    const current = () =>
+      this.#arrangement.heightOf(nameOf(panel)) ?? body.querySelector("canvas")?.clientHeight ?? LOWEST;
+    edge.addEventListener("focus", () => (edge.ariaValueNow = String(current())));
     const resize = (/** @type {number} */ height) => {
       this.#change(() => this.#arrangement.resize(nameOf(panel), height));
-      edge.ariaValueNow = String(this.#arrangement.heightOf(nameOf(panel)));
+      edge.ariaValueNow = String(current());
     };
-    edge.ariaValueNow = String(this.#arrangement.heightOf(nameOf(panel)) ?? canvas());
     edge.addEventListener("keydown", (event) => {
       const step = { ArrowUp: -STEP, ArrowDown: STEP }[event.key];
       if (step === undefined) return;
       event.preventDefault();
       event.stopPropagation();
-      resize((this.#arrangement.heightOf(nameOf(panel)) ?? canvas()) + step);
+      resize(current() + step);
     });
     edge.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       event.stopPropagation();
       edge.setPointerCapture(event.pointerId);
-      const [top, height] = [event.clientY + window.scrollY, canvas()];
+      const [top, height] = [event.clientY + window.scrollY, current()];
       const follow = (/** @type {PointerEvent} */ moved) =>
         resize(height + moved.clientY + window.scrollY - top);
       edge.addEventListener("pointermove", follow);

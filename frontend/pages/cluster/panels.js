@@ -22,7 +22,7 @@ export class Panels {
   /** @type {Map<string, Panel>} by the chart's name */
   #panels = new Map();
   #places;
-  #chartsOfTab;
+  #chartsOf;
   /** @type {Chart[]} */
   #charts = [];
   /** @type {Chart[]} of other tabs */
@@ -44,13 +44,13 @@ export class Panels {
 
   /**
    * @param {{plots: HTMLElement, side: HTMLElement, above: HTMLElement, below: HTMLElement, header: HTMLElement}} places
-   * @param {{own: () => Chart[], others: () => Chart[]}} charts of the open tab, and of all tabs
+   * @param {{own: () => Chart[], all: () => Chart[]}} charts of the open tab, and of all tabs
    * @param {Context} context
    * @param {Address} address knows which are shown
    */
   constructor(places, charts, context, address) {
     this.#places = places;
-    this.#chartsOfTab = charts;
+    this.#chartsOf = charts;
     this.#arrangement = new Arrangement(address, charts.own);
     this.#context = context;
     this.#address = address;
@@ -63,30 +63,39 @@ export class Panels {
     });
     this.#menu = new ChartsMenu(places.header, this.#arrangement, content, () => this.#rearrange());
     context.model.addEventListener("change", () => {
-      if (this.#there(charts.own()).length !== this.#charts.length) this.open();
+      const count = this.#charts.length + this.#others.length;
+      this.#find();
+      if (this.#charts.length + this.#others.length !== count) this.#show();
     });
     this.open();
   }
 
   /** Shows the charts of the open tab. */
   open() {
-    this.#charts = this.#there(this.#chartsOfTab.own());
-    const own = this.#charts.map(({ name }) => name);
-    const others = new Map(this.#chartsOfTab.others().map((chart) => [chart.name, chart]));
-    this.#others = this.#there([...others.values()]).filter(({ name }) => !own.includes(name));
+    this.#find();
+    this.#show();
+  }
+
+  /** Finds the charts that have anything to show. */
+  #find() {
+    this.#charts = this.#there(this.#chartsOf.own());
+    const others = new Map(this.#chartsOf.all().map((chart) => [chart.name, chart]));
+    for (const { name } of this.#charts) others.delete(name);
+    this.#others = this.#there([...others.values()]);
+  }
+
+  #show() {
+    this.#menu.fill();
     this.#rearrange();
   }
 
   #rearrange() {
     this.#revision = -1;
-    this.#menu.fill();
+    this.#menu.update();
     this.#update();
   }
 
-  /**
-   * Those that have anything to show.
-   * @param {Chart[]} charts
-   */
+  /** @param {Chart[]} charts */
   #there(charts) {
     return charts.filter(({ isThere }) => isThere?.(this.#context) ?? true);
   }

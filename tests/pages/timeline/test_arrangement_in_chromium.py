@@ -123,6 +123,40 @@ def test_a_ready_made_selection_shows_charts_of_other_tabs_and_each_chart_of_it_
     assert complaints == []
 
 
+def test_the_menu_of_charts_is_used_with_the_keyboard_and_says_what_is_chosen(
+    page: Page, address: str, complaints: list[str]
+) -> None:
+    open_page(page, address)
+    menu = page.locator(".charts-menu")
+    menu.locator("summary").first.press("Enter")
+    usual = menu.get_by_role("button", name="As this tab has them")
+    scheduler = menu.get_by_role("button", name="scheduler")
+    expect(usual).to_have_attribute("aria-pressed", "true")
+    scheduler.press("Enter")
+    expect(scheduler).to_have_attribute("aria-pressed", "true")
+    expect(scheduler).to_be_focused()
+    stream = menu.get_by_label("Task stream", exact=True)
+    stream.press("Space")
+    expect(stream).not_to_be_checked()
+    expect(stream).to_be_focused()
+    expect(scheduler).to_have_attribute("aria-pressed", "false")
+    usual.press("Enter")
+    expect(usual).to_be_focused()
+    expect(stream).to_be_checked()
+    expect(usual).to_have_attribute("aria-pressed", "true")
+    assert complaints == []
+
+
+def test_a_chart_that_an_address_names_twice_or_does_not_exist_is_shown_once_or_not(
+    page: Page, address: str, complaints: list[str]
+) -> None:
+    open_page(page, f"{address}&charts=memory:90,none,memory,%3Cb%3E,task-stream:0,cpu:9999")
+    assert page.evaluate(SHOWN) == ["memory", "task-stream", "cpu"]
+    page.get_by_role("separator", name="Height of Memory per worker").press("ArrowDown")
+    page.wait_for_url("**charts=memory%3A110**")
+    assert complaints == []
+
+
 @pytest.mark.parametrize("kept", ["{", "[]", '{"status": 7}', '{"status": ["<img>", null, "memory:99999"]}'])
 def test_what_is_kept_and_makes_no_sense_is_ignored(
     page: Page, address: str, kept: str, complaints: list[str]
