@@ -991,12 +991,20 @@ export interface components {
             first_error: components["schemas"]["FirstError"] | null;
             /** Workers */
             workers: number | null;
+            /** Lifetimes */
+            lifetimes: number | null;
+            /** Most Workers */
+            most_workers: number | null;
             /** Threads */
             threads: number | null;
             /** Memory Limit */
             memory_limit: number | null;
             /** Peak Memory */
             peak_memory: number | null;
+            /** Peak Limit */
+            peak_limit: number | null;
+            /** Peak Spilled */
+            peak_spilled: number | null;
             /** Transferred */
             transferred: number | null;
             main_finding: components["schemas"]["MainFinding"] | null;
@@ -1147,6 +1155,10 @@ export interface components {
              * @default 0
              */
             workers?: number;
+            /** Lifetimes */
+            lifetimes?: number | null;
+            /** Most Workers */
+            most_workers?: number | null;
             /**
              * Threads
              * @default 0
@@ -1168,6 +1180,10 @@ export interface components {
             memory_seconds?: number | null;
             /** Peak Memory */
             peak_memory?: number | null;
+            /** Peak Limit */
+            peak_limit?: number | null;
+            /** Peak Spilled */
+            peak_spilled?: number | null;
             /**
              * Other Tasks
              * @default 0

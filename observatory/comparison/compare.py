@@ -95,10 +95,12 @@ FIGURES: tuple[tuple[str, str, Callable[[RunSummary], float | None]], ...] = (
     ("Serializing and deserializing", "seconds", _busy(Action.SERIALIZE, Action.DESERIALIZE)),
     ("Idle share of the threads' time", "share", lambda run: idle_share(run.totals)),
     ("Peak memory", "bytes", lambda run: run.totals.peak_memory),
+    ("Spilled, peak", "bytes", lambda run: run.totals.peak_spilled),
     ("Transferred", "bytes", lambda run: run.totals.transferred),
     ("Tasks", "count", lambda run: run.totals.tasks),
     ("Errors", "count", lambda run: run.totals.errors),
     ("Workers", "count", lambda run: run.totals.workers),
+    ("Lifetimes of workers", "count", lambda run: run.totals.lifetimes),
     ("Threads", "count", lambda run: run.totals.threads),
 )
 

@@ -63,14 +63,17 @@ def facts(connection: psycopg.Connection, run: Run, window: RunWindow) -> Facts:
 
 
 def facts_of_workers(workers: Sequence[WorkerSpec]) -> Facts:
-    """The facts that the workers told of themselves, and how many they are."""
+    """The facts that the workers told of themselves, and how many they are. One that was restarted is one."""
     hosts = {worker.host for worker in workers if worker.host}
-    found = {("hardware", "workers"): f"{len(workers):,}", ("hardware", "hosts"): f"{len(hosts):,}"}
-    values: dict[tuple[str, str], list[str]] = {}
+    slots = {worker.slot for worker in workers}
+    found = {("hardware", "workers"): f"{len(slots):,}", ("hardware", "hosts"): f"{len(hosts):,}"}
+    values: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for worker in workers:
         for kind, name, value in facts_of(worker):
-            values.setdefault((kind, name), []).append(value[:LONGEST])
-    return found | {key: _summary(values, len(workers)) for key, values in values.items()}
+            values.setdefault((kind, name), set()).add((value[:LONGEST], worker.slot))
+    return found | {
+        key: _summary((value for value, _ in of_slots), len(slots)) for key, of_slots in values.items()
+    }
 
 
 def differences(a: Facts, b: Facts) -> tuple[list[Difference], list[Difference]]:

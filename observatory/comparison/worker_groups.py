@@ -12,7 +12,7 @@ import psycopg
 from observatory.comparison.run_summary import MOST_TASKS, PrefixSummary, RunWindow, TooLarge, by_prefix
 from observatory.store.queries.windows.comparison import WORKER_MEMORY, prefix_names, window_spans
 from observatory.store.queries.windows.environment import WorkerSpec
-from observatory.store.queries.windows.totals import WorkerExistence, worker_existence
+from observatory.store.queries.windows.existence import WorkerExistence, worker_existence
 from observatory.store.queries.windows.worker_groups import (
     CPU,
     GIL,
@@ -77,9 +77,11 @@ def labels_of(workers: Sequence[WorkerSpec]) -> list[WorkerLabel]:
     names = {name for each in tags for name in each} | {HOST}
     labels = []
     for name in names:
-        counts = Counter(
-            group_of(each, worker.host, name) for each, worker in zip(tags, workers, strict=True)
-        )
+        of_slots = {
+            (group_of(each, worker.host, name), worker.slot)
+            for each, worker in zip(tags, workers, strict=True)
+        }
+        counts = Counter(value for value, _ in of_slots)
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         values = [LabelValue(value, count) for value, count in ordered[:MOST_VALUES]]
         labels.append(WorkerLabel(name, values, len(ordered[MOST_VALUES:])))

@@ -92,9 +92,14 @@ class RunFigures(Schema):
     transferred: int | None = None
     """bytes that moved between workers; None: not known"""
     workers: int = 0
+    """one that was restarted is one"""
+    lifetimes: int | None = None
+    """of workers; None: counted by an older Observatory, which counted them as workers"""
+    most_workers: int | None = None
+    """at a time, as threads and memory limit; None: counted by an older Observatory, which counted all"""
     threads: int = 0
     memory_limit: int = 0
-    """bytes, of all workers"""
+    """bytes"""
     lane_seconds: float = 0.0
     """seconds that threads existed"""
     worker_seconds: float | None = None
@@ -103,6 +108,10 @@ class RunFigures(Schema):
     """bytes of the workers' memory limits times the seconds that they existed"""
     peak_memory: float | None = None
     """bytes"""
+    peak_limit: int | None = None
+    """bytes, the memory limits of the workers that there were at that time"""
+    peak_spilled: float | None = None
+    """bytes on disk, which peak_memory doesn't have"""
     other_tasks: int = 0
     """that other clients submitted, and that no other figure counts"""
     other_seconds: float = 0.0

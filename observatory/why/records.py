@@ -21,6 +21,8 @@ class Worker:
     stop: int
     """its end, or the window's"""
     has_ended: bool
+    slot: str
+    """the same for the successive lifetimes of one worker"""
     starting: int = 0
     """how long its process had run before in the window; 0 also where that isn't known"""
 

@@ -96,9 +96,10 @@ def worker(
     stop: float = LENGTH,
     ended: bool = False,
     starting: float = 0,
+    slot: str = "",
 ) -> Worker:
     first, last = round(start * SECOND), round(stop * SECOND)
-    return Worker(id, threads, first, last, ended, round(min(starting, start) * SECOND))
+    return Worker(id, threads, first, last, ended, slot or str(id), round(min(starting, start) * SECOND))
 
 
 def computed(task: int, start: float, stop: float, worker: int = 1, erred: bool = False) -> Span:

@@ -29,6 +29,17 @@ from observatory.wire.records import Action
 MOST_NOTES = 20
 DURATIONS = ("shortest", "median", "p95", "longest")
 """of a prefix; runs that were counted by an earlier version have none"""
+FIGURES = (
+    "workers",
+    "lifetimes",
+    "most_workers",
+    "threads",
+    "memory_limit",
+    "peak_memory",
+    "peak_limit",
+    "peak_spilled",
+    "transferred",
+)
 ACTIONS = {
     "compute": (Action.COMPUTE,),
     "transfer": (Action.TRANSFER,),
@@ -53,10 +64,7 @@ def card_of(run: Run, scope: Scope) -> Item:
         "tasks": run.tasks if run.counted else None,
         "errors": run.errors if run.counted else None,
         "first_error": _first_error(run, scope),
-        **{
-            name: run.figures.get(name)
-            for name in ("workers", "threads", "memory_limit", "peak_memory", "transferred")
-        },
+        **{name: run.figures.get(name) for name in FIGURES},
         "main_finding": main_finding_of(run),
         "cost": cost_of_run(run),
         "times": times(run.figures),

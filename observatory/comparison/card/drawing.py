@@ -28,6 +28,7 @@ def drawn_card(run: Run, scope: Scope) -> Item:
     own = [card["stop"] - card["start"]] if card["stop"] else []
     return {
         **card,
+        "workers_changed": _workers_changed(card),
         "outcome_text": run.get_outcome_display(),
         "main_finding_text": _state_text(card["main_finding"]),
         "headline_error": _headline_error(card["first_error"], card["main_finding"]),
@@ -48,6 +49,11 @@ def drawn_card(run: Run, scope: Scope) -> Item:
 def _state_text(main_finding: Item | None) -> str:
     """Why there is no main finding."""
     return str(RunFindings.State(main_finding["state"]).label) if main_finding else ""
+
+
+def _workers_changed(card: Item) -> bool:
+    """Whether workers came or left, so that threads and memory are the most at a time."""
+    return card["most_workers"] is not None and card["most_workers"] < max(card["workers"], card["lifetimes"])
 
 
 def _headline_error(error: Item | None, finding: Item | None) -> str:

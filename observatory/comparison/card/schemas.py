@@ -103,9 +103,13 @@ class CardCost(Schema):
     "tasks",
     "errors",
     "workers",
+    "lifetimes",
+    "most_workers",
     "threads",
     "memory_limit",
     "peak_memory",
+    "peak_limit",
+    "peak_spilled",
     "transferred",
     "times",
     "prefixes",
@@ -133,11 +137,20 @@ class RunCard(Schema):
     errors: int | None
     first_error: FirstError | None
     workers: int | None
+    """one that was restarted is one"""
+    lifetimes: int | None
+    """of workers; null in runs that were counted by an earlier version, which counted them as workers"""
+    most_workers: int | None
+    """at a time, as threads and memory limit"""
     threads: int | None
     memory_limit: int | None
     """bytes, of all workers; 0: none has a limit"""
     peak_memory: float | None
     """bytes"""
+    peak_limit: int | None
+    """bytes, of the workers that there were at that time; 0: none has a limit"""
+    peak_spilled: float | None
+    """bytes on disk, which peak_memory doesn't have"""
     transferred: int | None
     """bytes that moved between workers; null: not known"""
     main_finding: MainFinding | None

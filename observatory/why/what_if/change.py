@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from observatory.why.intervals import Numbers
-from observatory.why.records import Records
+from observatory.why.records import Records, Worker
 from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import Rates
 from observatory.why.what_if.simulation import Conditions, Simulation
@@ -41,11 +41,17 @@ class Predictor:
 
     @cached_property
     def recorded_workers(self) -> list[WorkerSpec]:
-        """The workers that the window had."""
+        """The workers that the window had, each since its first start: one that was restarted is one."""
+        by_slot: dict[str, list[Worker]] = {}
+        for worker in self._records.workers:
+            if worker.threads:
+                by_slot.setdefault(worker.slot, []).append(worker)
         return [
-            WorkerSpec(worker.threads, (worker.start - self._records.start) / 1e6)
-            for worker in self._records.workers
-            if worker.threads
+            WorkerSpec(
+                max(worker.threads for worker in lifetimes),
+                (min(worker.start for worker in lifetimes) - self._records.start) / 1e6,
+            )
+            for lifetimes in by_slot.values()
         ]
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row
 
+from observatory.store.worker_slots import SLOT
 from observatory.wire.event_kinds import AGENT_STARTED, CLIENT_DESCRIBED
 
 
@@ -17,6 +18,7 @@ class WorkerSpec:
     """A worker's configuration, as it reported it."""
 
     id: int
+    slot: str
     host: str
     nthreads: int
     memory_limit: int
@@ -31,7 +33,7 @@ def worker_specs(
     """Return the workers whose lifetime overlaps the window, in order of their row on screen."""
     with connection.cursor(row_factory=class_row(WorkerSpec)) as cursor:
         return cursor.execute(
-            """SELECT id, host, nthreads, memory_limit, resources, detail FROM worker
+            f"""SELECT id, {SLOT} AS slot, host, nthreads, memory_limit, resources, detail FROM worker
                WHERE cluster_id = %s AND started < %s AND (ended IS NULL OR ended > %s) ORDER BY position""",
             [cluster, stop, start],
         ).fetchall()

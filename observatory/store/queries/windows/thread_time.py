@@ -17,6 +17,7 @@ from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_paramete
 from observatory.store.queries.windows.other_work import NONE, TASK, OtherWork
 from observatory.store.queries.windows.outliers import PAUSES
 from observatory.store.times import from_microseconds
+from observatory.store.worker_slots import SLOT
 from observatory.wire.records import SOURCES, TASK_STATES
 
 MOST_CLIENT_ACTIVITIES = 500_000
@@ -71,8 +72,8 @@ CLIENT_ACTIVITY_TYPES = {"activity": "int16", "start": "microseconds", "stop": "
 CLIENT_ACTIVITIES: LiteralString = f"""
     SELECT activity, start, stop FROM client_activity WHERE {OVERLAPS}"""
 GRAPHS_RECEIVED: LiteralString = f"SELECT time FROM computation WHERE {WITHIN}"
-WORKERS: LiteralString = """
-    SELECT id, nthreads AS threads, extract(epoch FROM started)::float8 AS started,
+WORKERS: LiteralString = f"""
+    SELECT id, {SLOT} AS slot, nthreads AS threads, extract(epoch FROM started)::float8 AS started,
         extract(epoch FROM ended)::float8 AS ended
     FROM worker
     WHERE cluster_id = %(cluster)s AND started < %(stop)s AND coalesce(ended > %(start)s, true)
@@ -109,6 +110,7 @@ KEYS: LiteralString = """
 @dataclass(frozen=True, slots=True)
 class WorkerLifetime:
     id: int
+    slot: str
     threads: int
     started: float
     ended: float | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,15 +10,15 @@ import psycopg
 
 from observatory.store.queries.progress import entered_until
 from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED
+from observatory.store.queries.windows.existence import worker_existence
 from observatory.store.queries.windows.other_work import NONE, OtherWork
+from observatory.store.queries.windows.peak_memory import peak_memory
 from observatory.store.queries.windows.row_counts import STARTS
 from observatory.store.times import to_microseconds
-from observatory.store.worker_processes import PROCESS
 from observatory.wire.event_kinds import EVENT_KINDS, Gap
 from observatory.wire.metrics import computed_tasks
 from observatory.wire.records import Action
 
-MEMORY = "observatory_worker_memory_bytes"
 GAPS = tuple(
     kind.name
     for kind in EVENT_KINDS.values()
@@ -45,10 +44,14 @@ class WindowTotals:
     transferred: int | None
     """bytes of the transfers between workers that began in the window; None: their sizes aren't known"""
     workers: int
-    """worker lifetimes that overlap the window"""
+    """slots: a worker that was restarted is one"""
+    lifetimes: int
+    """of workers that overlap the window"""
+    most_workers: int
+    """at a time, as threads and memory limit"""
     threads: int
     memory_limit: int
-    """bytes, summed over worker lifetimes; those without a limit count as 0"""
+    """bytes, summed over workers; those without a limit count as 0"""
     lane_seconds: float
     """seconds that threads existed in the window, summed; the rest after busy seconds is idle time"""
     worker_seconds: float
@@ -57,48 +60,14 @@ class WindowTotals:
     """bytes of the workers' memory limits times the seconds that they existed in the window"""
     peak_memory: float | None
     """maximum over time of the memory of the workers' processes, summed (bytes); None: no samples"""
+    peak_limit: int | None
+    """memory limits of the workers that there were at that time, summed (bytes)"""
+    peak_spilled: float | None
+    """maximum over time of what workers had on disk, summed (bytes); None: no samples"""
     other_tasks: int = 0
     """of others, counted as `tasks`"""
     other_seconds: float = 0.0
     """in which threads computed these"""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerExistence:
-    """How long the workers of a window existed in it: sums over lifetimes."""
-
-    workers: int
-    threads: int
-    memory_limit: int
-    """bytes; a worker without a limit counts as 0"""
-    worker_seconds: float
-    thread_seconds: float
-    memory_seconds: float
-    """bytes of limits times seconds"""
-
-
-def worker_existence(
-    connection: psycopg.Connection,
-    cluster: int,
-    start: datetime,
-    stop: datetime,
-    workers: Sequence[int] | None = None,
-) -> WorkerExistence:
-    """Return the workers of the window [start, stop), of `workers` (None: all)."""
-    row = connection.execute(
-        """SELECT count(*), coalesce(sum(nthreads), 0), least(coalesce(sum(memory_limit), 0), 9e18)::bigint,
-               coalesce(sum(seconds), 0)::float8, coalesce(sum(nthreads * seconds), 0)::float8,
-               coalesce(sum(memory_limit * seconds), 0)::float8
-           FROM (
-               SELECT nthreads, memory_limit, extract(epoch FROM
-                   least(coalesce(ended, %(stop)s), %(stop)s) - greatest(started, %(start)s)) AS seconds
-               FROM worker WHERE cluster_id = %(cluster)s AND started < %(stop)s
-                 AND (ended IS NULL OR ended > %(start)s)
-                 AND (%(workers)s::int[] IS NULL OR id = ANY(%(workers)s))
-           ) AS found""",
-        {"cluster": cluster, "start": start, "stop": stop, "workers": workers},
-    ).fetchone()
-    return WorkerExistence(*row) if row else WorkerExistence(0, 0, 0, 0.0, 0.0, 0.0)
 
 
 def window_totals(
@@ -117,6 +86,7 @@ def window_totals(
     by_action = {Action(action): sums for action, is_other, *sums in rows if not is_other}
     of_others = {Action(action): sums for action, is_other, *sums in rows if is_other}
     existence = worker_existence(connection, cluster, start, stop)
+    memory = peak_memory(connection, cluster, start, stop)
     tasks = by_action.get(Action.COMPUTE, (0, 0.0))[0]
     other_tasks, other_seconds = of_others.get(Action.COMPUTE, (0, 0.0))
     # of two clients' tasks the scheduler's count is of both
@@ -127,12 +97,16 @@ def window_totals(
         seconds={action.label: seconds for action, (_, seconds) in by_action.items()},
         transferred=_transferred(connection, window),
         workers=existence.workers,
+        lifetimes=existence.lifetimes,
+        most_workers=existence.most_workers,
         threads=existence.threads,
         memory_limit=existence.memory_limit,
         lane_seconds=existence.thread_seconds,
         worker_seconds=existence.worker_seconds,
         memory_seconds=existence.memory_seconds,
-        peak_memory=_peak_memory(connection, window),
+        peak_memory=memory.process,
+        peak_limit=memory.limit,
+        peak_spilled=memory.spilled,
         other_tasks=other_tasks,
         other_seconds=other_seconds,
     )
@@ -192,22 +166,3 @@ def count_errors(
         {"cluster": cluster, "start": start, "stop": stop, **others.parameters},
     ).fetchone()
     return int(row[0]) if row else 0
-
-
-def _peak_memory(connection: psycopg.Connection, window: dict[str, Any]) -> float | None:
-    """Return the maximum over bins of five seconds of the processes' summed peaks."""
-    row = connection.execute(
-        f"""SELECT max(total) FROM (
-               SELECT sum(peak) AS total FROM (
-                   SELECT date_bin('5 seconds', time, 'epoch') AS bin, {PROCESS} AS process,
-                       max(value) AS peak
-                   FROM sample JOIN series ON series.id = series_id JOIN worker ON worker.id = worker_id
-                   WHERE sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
-                     AND series.cluster_id = %(cluster)s AND metric = %(metric)s
-                     AND labels @> '{{"type": "process"}}' AND value < 'Infinity'
-                   GROUP BY bin, process
-               ) AS by_process GROUP BY bin
-           ) AS by_bin""",
-        {**window, "metric": MEMORY},
-    ).fetchone()
-    return None if row is None else row[0]
