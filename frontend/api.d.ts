@@ -836,6 +836,102 @@ export interface components {
             same: components["schemas"]["ComparedFact"][];
             test: components["schemas"]["TestParameters"];
         };
+        /** CheckAnswer */
+        CheckAnswer: {
+            /**
+             * Missing
+             * @enum {string}
+             */
+            missing: "" | "end" | "figures" | "findings";
+            check: components["schemas"]["RunCheck"] | null;
+        };
+        /**
+         * CheckCriterion
+         * @description One thing that was checked. `value` and `usual` have the unit; null: not recorded, or no figure.
+         */
+        CheckCriterion: {
+            /**
+             * Name
+             * @enum {string}
+             */
+            name: "outcome" | "duration" | "prefixes" | "memory" | "errors";
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "worse" | "unclear" | "fine" | "skipped";
+            /** Sentence */
+            sentence: string;
+            /**
+             * Unit
+             * @enum {string}
+             */
+            unit: "seconds" | "bytes" | "count";
+            /** Value */
+            value: number | null;
+            /** Usual */
+            usual: number | null;
+            /** Ratio */
+            ratio: number | null;
+            /** Spread */
+            spread: number | null;
+            /** Noticed */
+            noticed: number | null;
+        };
+        /** CheckedFinding */
+        CheckedFinding: {
+            /** Sentence */
+            sentence: string;
+            /** Thread Seconds */
+            thread_seconds: number;
+            /** Wall Seconds */
+            wall_seconds: number;
+            /** Kind */
+            kind: string;
+        };
+        /** CheckedFindings */
+        CheckedFindings: {
+            /** State */
+            state: ("found" | "none" | "too-large" | "gone" | "looking" | "failed") | null;
+            /** Compared */
+            compared: number;
+            /** New */
+            new: components["schemas"]["CheckedFinding"][];
+        };
+        /**
+         * RunCheck
+         * @description `unclear`: too few earlier runs, or runs that vary too much; `skipped` criteria don't count.
+         */
+        RunCheck: {
+            run: components["schemas"]["ComparedRun"];
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "worse" | "unclear" | "fine";
+            /** Headline */
+            headline: string;
+            /** Earlier */
+            earlier: components["schemas"]["ComparedRun"][];
+            /** Left Out */
+            left_out: number;
+            /** Criteria */
+            criteria: components["schemas"]["CheckCriterion"][];
+            /** Slower */
+            slower: components["schemas"]["SlowerPrefix"][];
+            findings: components["schemas"]["CheckedFindings"];
+        };
+        /** SlowerPrefix */
+        SlowerPrefix: {
+            /** Name */
+            name: string;
+            /** Ratio */
+            ratio: number;
+            /** Cost */
+            cost: number;
+            /** P */
+            p: number;
+        };
         /**
          * BusyTime
          * @description Time of the threads, by what they did; `share` is of the time that threads existed.

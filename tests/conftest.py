@@ -19,6 +19,10 @@ hypothesis.settings.load_profile("observatory")
 # by default a LocalCluster gives up a worker whose nanny takes more than 15 seconds to restart it
 os.environ.setdefault("DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT", "10 minutes")
 
+# runs of tests have the tags that tests give them, in CI as well
+for _name in ("GITHUB_ACTIONS", "GITLAB_CI"):
+    os.environ.pop(_name, None)
+
 pytest_plugins = [
     "tests.support.chromium",
     "tests.collect.dask_processes",

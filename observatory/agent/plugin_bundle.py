@@ -7,6 +7,7 @@ import sys
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -100,7 +101,12 @@ def _source(name: str) -> str:
     import importlib.util
 
     spec = importlib.util.find_spec(name)
-    source = spec.loader.get_source(name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
+    loader: Any = None if spec is None else spec.loader
+    if hasattr(loader, "get_source"):
+        source = loader.get_source(name)
+    else:  # that of pytest, which compiles the modules of its plugins' packages itself
+        data = Path(spec.origin).read_bytes() if spec is not None and spec.origin else None
+        source = None if data is None else importlib.util.decode_source(data)
     if source is None:
         raise ImportError(f"the source of {name} was not found")
     return str(source)

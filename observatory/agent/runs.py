@@ -10,6 +10,7 @@ import asyncio
 import getpass
 import inspect
 import logging
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from observatory.agent.client_activities import Activities, unwatch, watch
 from observatory.agent.environment import describe
 from observatory.agent.process_end import handle_signals
 from observatory.agent.submitting_runs import SubmittingRun
+from observatory.wire.ci import ci_tags
 from observatory.wire.runs import (
     ERRED,
     FINISHED,
@@ -236,10 +238,14 @@ def _code(frame: FrameType | None) -> str:
 
 
 def _tags(tags: Any) -> dict[str, str]:
+    """The tags, and in CI those of the job, which they may replace."""
     try:
-        return clean_tags(tags)
+        given = clean_tags(tags)
     except Exception:  # a mapping that raises
-        return {}
+        given = {}
+    return clean_tags(
+        {**given, **{name: tag for name, tag in ci_tags(os.environ).items() if name not in given}}
+    )
 
 
 def _environment() -> dict[str, Any]:

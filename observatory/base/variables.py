@@ -10,6 +10,7 @@ PREFIX = "OBSERVATORY_"
 KNOWN = frozenset(
     PREFIX + name
     for name in (
+        "ACCESS_TOKEN",
         "ALLOWED_HOSTS",
         "ARCHIVE",
         "DATA_DIR",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -11,12 +11,20 @@ from ninja.errors import HttpError
 
 from observatory.base.api_response import ApiResponse
 from observatory.comparison.aligned_memory import MOST_RUNS, aligned_memory, runs_to_align
+from observatory.comparison.check.check import Limits, check, missing_of
+from observatory.comparison.check.selection import LONGEST, SelectionError, parse_selection, select
 from observatory.comparison.compare import compare
 from observatory.comparison.compare_workers import compare_workers, labels_of_run
 from observatory.comparison.memory_over_time import Measure
 from observatory.comparison.run_selection import MOST_EARLIER, runs_to_compare
 from observatory.comparison.run_summary import TooLarge
-from observatory.comparison.schemas import AlignedMemory, Comparison, WorkerLabel, WorkersComparison
+from observatory.comparison.schemas import (
+    AlignedMemory,
+    CheckAnswer,
+    Comparison,
+    WorkerLabel,
+    WorkersComparison,
+)
 from observatory.comparison.worker_groups import UnknownGroup
 from observatory.runs.access import get_run
 from observatory.store.connection import read_connection
@@ -33,6 +41,8 @@ Ids = Annotated[
 ]
 Id = Annotated[int, Query(ge=1, lt=2**31)]
 Text = Annotated[str, Query(min_length=1, max_length=300)]
+Off = Literal["off"]
+Share = Annotated[float | Off, Query(ge=0, le=100, description="0.1 is 10 %; “off” checks nothing")]
 
 
 @router.get("/runs/compare", response=Comparison)
@@ -85,3 +95,38 @@ def compare_workers_of_run(request: HttpRequest, run_id: int, label: Text, a: Te
             return ApiResponse(compare_workers(connection, run, label, a, b))
     except (UnknownGroup, TooLarge) as error:
         raise HttpError(422, str(error)) from None
+
+
+@router.get("/runs/{int:run_id}/check", response=CheckAnswer)
+def check_run(
+    request: HttpRequest,
+    run_id: int,
+    against: Annotated[
+        str, Query(min_length=1, max_length=LONGEST, description="last:10, last:10 of main, run:41,42")
+    ] = "last:10",
+    slower: Share = 0.1,
+    memory: Share = 0.1,
+    errors: Annotated[int | Off, Query(ge=0, lt=2**31, description="failed tasks that are allowed")] = 0,
+) -> HttpResponse:
+    """Whether the run failed, took longer, or needed more memory than earlier ones."""
+    user = cast(User, request.user)
+    run = get_run(user, run_id)
+    try:
+        selection = parse_selection(against)
+    except SelectionError as error:
+        raise HttpError(422, f"against: {error}") from None
+    missing = missing_of(run)
+    if missing in ("end", "figures"):
+        return ApiResponse({"missing": missing, "check": None})
+    limits = Limits(
+        None if slower == "off" else slower,
+        None if memory == "off" else memory,
+        None if errors == "off" else errors,
+    )
+    with read_connection() as connection:
+        return ApiResponse(
+            {
+                "missing": missing,
+                "check": check(connection, run, select(user, run, selection), limits),
+            }
+        )

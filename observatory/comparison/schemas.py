@@ -198,3 +198,65 @@ class WorkersComparison(Schema):
     differ: list[ComparedFact]
     same: list[ComparedFact]
     test: TestParameters
+
+
+class CheckCriterion(Schema):
+    """One thing that was checked. `value` and `usual` have the unit; null: not recorded, or no figure."""
+
+    name: Literal["outcome", "duration", "prefixes", "memory", "errors"]
+    verdict: Literal["worse", "unclear", "fine", "skipped"]
+    sentence: str
+    unit: Literal["seconds", "bytes", "count"]
+    value: float | None
+    usual: float | None
+    """median of the earlier runs"""
+    ratio: float | None
+    spread: float | None
+    """how much the earlier runs vary: the standard deviation of logarithms; null: too few say it"""
+    noticed: float | None
+    """the least increase, as a share, of which 95 in 100 are called worse; null: too few runs say it"""
+
+
+class SlowerPrefix(Schema):
+    name: str
+    ratio: float
+    cost: float
+    """seconds"""
+    p: float
+
+
+class CheckedFinding(FindingSide):
+    kind: str
+
+
+class CheckedFindings(Schema):
+    state: FindingsState | None
+    """null: the run was not looked at yet"""
+    compared: int
+    """earlier runs that were looked at"""
+    new: list[CheckedFinding]
+    """that none of these has"""
+
+
+class RunCheck(Schema):
+    """`unclear`: too few earlier runs, or runs that vary too much; `skipped` criteria don't count."""
+
+    run: ComparedRun
+    verdict: Literal["worse", "unclear", "fine"]
+    headline: str
+    """what grew, and since when; "" if the run isn't worse"""
+    earlier: list[ComparedRun]
+    """newest first; those since the last lasting change of their duration"""
+    left_out: int
+    """selected runs before that change"""
+    criteria: list[CheckCriterion]
+    slower: list[SlowerPrefix]
+    """prefixes whose tasks are slower by more than the limit, the most costly first"""
+    findings: CheckedFindings
+
+
+class CheckAnswer(Schema):
+    missing: Literal["", "end", "figures", "findings"]
+    """what the run doesn't have yet: ask again"""
+    check: RunCheck | None
+    """null until the run has ended and its figures are counted"""

@@ -17,6 +17,7 @@ from observatory import __version__
 
 PACKAGE = Path(__file__).parent.parent
 LIGHT = {
+    "check": "Checks runs against earlier ones: says what got worse, for CI",
     "check-configuration": "Says everything that is wrong with a release's configuration file",
     "exec": "Replaces itself by a program that has the Dask configuration of a release",
 }
@@ -85,11 +86,19 @@ def run(program: str, arguments: Sequence[str]) -> None:
 
 
 def run_light(program: str, arguments: Sequence[str]) -> None:
-    """Run a command of the agent's package."""
+    """Run a command of the agent's or the client's package."""
+    command = _light(arguments[0])
+    command.main(list(arguments[1:]), f"{program} {arguments[0]}")
+
+
+def _light(name: str) -> click.Command:
+    if name == "check":
+        from observatory.client.check.command import check
+
+        return check
     from observatory.agent.release.commands import check_configuration, execute
 
-    command: click.Command = execute if arguments[0] == "exec" else check_configuration
-    command.main(list(arguments[1:]), f"{program} {arguments[0]}")
+    return execute if name == "exec" else check_configuration
 
 
 def _attributes(path: Path) -> dict[str, Any]:

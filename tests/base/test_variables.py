@@ -19,8 +19,9 @@ OF_COMPOSE = {"OBSERVATORY_PORT"}
 
 def check(**variables: str) -> subprocess.CompletedProcess[str]:
     """Starts a command with these variables."""
-    command = [sys.executable, "manage.py", "check"]
-    environment = {**os.environ, **variables}
+    command = [sys.executable, "-m", "django", "check"]
+    settings = {"DJANGO_SETTINGS_MODULE": "observatory.config.settings"}
+    environment = {**os.environ, **settings, **variables}
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
     )

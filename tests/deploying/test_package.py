@@ -23,10 +23,15 @@ from tests.runtime.machine import METRICS, Machine, eventually, manage, recorded
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "observatory"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-LIGHT = ("__init__.py", "__main__.py", "agent", "wire", "client/__init__.py", "client/connection.py")
+LIGHT = (
+    *("__init__.py", "__main__.py", "agent", "wire"),
+    *("client/__init__.py", "client/connection.py", "client/check/"),
+)
 LIGHT_IN_RUNTIME = ("runtime/__init__.py", "runtime/command_line.py")
 EXTRA_OF = {
+    "agent/pytest_plugin.py": "ci",
     "client/": "client",
+    "client/check/junit.py": "ci",
     "config/logging/error_reports.py": "sentry",
     "pages/accounts/single_sign_on/saml/": "saml",
     "runtime/demo/": "demo",
@@ -63,9 +68,9 @@ def distribution_of() -> dict[str, str]:
 def group_of(path: Path) -> str:
     """The extra that a module belongs to; "" for what works without one."""
     place = path.relative_to(PACKAGE).as_posix()
-    if place.startswith((*LIGHT, *LIGHT_IN_RUNTIME)):
-        return ""
-    return next((extra for folder, extra in EXTRA_OF.items() if place.startswith(folder)), "server")
+    known = {**dict.fromkeys((*LIGHT, *LIGHT_IN_RUNTIME), ""), **EXTRA_OF}
+    of = max((folder for folder in known if place.startswith(folder)), key=len, default=None)
+    return "server" if of is None else known[of]
 
 
 @cache

@@ -18,8 +18,8 @@ LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 ELSEWHERE = {"plotly.min.js", "/info/main/logs.html", "/info/main/workers.html"}
 EXAMPLES = {"history.js", "steal.py", "matrix.py"}
 """files that a document tells the reader to add"""
-OF_THE_DEMO = {"demo_token", "watch_demo"}
-"""commands that `up --demo` runs"""
+INTERNAL = {"demo_token", "watch_demo", "check_bundles"}
+"""commands that `up --demo` and `check` run"""
 
 
 def files() -> list[str]:
@@ -89,4 +89,4 @@ def test_running_lists_every_command() -> None:
         name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall(r"`(\w+)`", row)
     }
     commands = {path.stem for path in ROOT.glob("observatory/*/management/commands/[a-z]*.py")}
-    assert listed == commands - OF_THE_DEMO
+    assert listed == commands - INTERNAL

@@ -1,0 +1,73 @@
+"""`dask-observatory check` of bundles, without a server: with a database for as long as it takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from observatory.runs.models import Run
+from observatory.runs.refresh import refresh_figures
+from observatory.store.maintenance.retention import delete_cluster
+from tests.comparison.made_runs import make_run
+from tests.exchange.files import export
+from tests.runtime.machine import manage
+from tests.support.projects import World
+
+USUAL = {"load": 0.2, "clean": 0.3}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(transactional_db: None, world: World) -> Iterator[None]:
+    yield
+    delete_cluster(world.ended.pk)
+
+
+def bundle(world: World, folder: Path, name: str, at: float, factor: float = 1.0) -> str:
+    run = make_run(world.ended, at, {prefix: each * factor for prefix, each in USUAL.items()}, tasks=30)
+    refresh_figures(run)
+    return str(export(Run.objects.get(pk=run.pk), folder / f"{name}.observatory.zip"))
+
+
+def check(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return manage("check", *arguments, program=(sys.executable, "-m", "observatory"))
+
+
+def test_a_run_is_checked_against_a_bundle_and_against_several(world: World, tmp_path: Path) -> None:
+    usual = [bundle(world, tmp_path, f"usual-{number}", 100 * number) for number in range(4)]
+    alike, slower = bundle(world, tmp_path, "alike", 1000), bundle(world, tmp_path, "slower", 2000, 1.5)
+    left = set(Path(tempfile.gettempdir()).glob("observatory-*"))
+    one = check(alike, "--against", usual[0])
+    assert (one.returncode, one.stderr) == (0, "")
+    assert "etl, against 1 earlier run: fine" in one.stdout
+    assert "No finding is new." in one.stdout
+    assert "http" not in one.stdout
+    markdown = tmp_path / "check.md"
+    against = [f"--against={path}" for path in (*usual, usual[0])]
+    several = check(alike, slower, *against, "--markdown", str(markdown))
+    assert (several.returncode, several.stderr) == (1, "")
+    assert "etl, against 4 earlier runs: worse" in several.stdout
+    assert "### ❌ etl: worse than before" in markdown.read_text()
+    assert set(Path(tempfile.gettempdir()).glob("observatory-*")) <= left
+
+
+def test_one_bundle_does_not_say_how_much_runs_vary(world: World, tmp_path: Path) -> None:
+    usual, slower = bundle(world, tmp_path, "usual", 0), bundle(world, tmp_path, "slower", 2000, 1.5)
+    found = check(slower, "--against", usual)
+    assert (found.returncode, found.stderr) == (3, "")
+    assert "that can't say how much runs vary" in found.stdout
+
+
+def test_a_file_that_is_no_bundle_exits_with_2_and_its_name(world: World, tmp_path: Path) -> None:
+    usual = bundle(world, tmp_path, "usual", 0)
+    broken = tmp_path / "--broken.observatory.zip"
+    broken.write_bytes(Path(usual).read_bytes()[:-400])
+    for arguments in ((usual, f"--against={broken}"), ("--", str(broken), f"--against={usual}")):
+        found = check(*arguments)
+        assert found.returncode == 2, found
+    found = check(usual, f"--against={broken}")
+    assert found.stderr.startswith("Error: --broken.observatory.zip: ")
