@@ -18,7 +18,7 @@ ROOMS = {path.parent.name for path in (ROOT / "observatory").glob("*/__init__.py
 def arrows() -> Iterator[tuple[str, str]]:
     """Each room of the picture with each that it points to."""
     page = (ROOT / "docs" / "architecture" / "README.md").read_text()
-    [picture] = ARROWS.findall(page[page.index("## Source tree") :])
+    picture, *_ = ARROWS.findall(page[page.index("## Source tree") :])
     for line in picture.splitlines()[1:]:
         for above, below in pairwise(line.split("-->")):
             yield from product(names(above, "&"), names(below, "&"))
