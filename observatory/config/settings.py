@@ -33,6 +33,7 @@ from observatory.base.sign_in.saml import saml
 from observatory.base.static.version import is_collected, static_version
 from observatory.config.administration import UNFOLD as UNFOLD
 from observatory.config.logging.setup import start_error_reports
+from observatory.store.live_frames import CHANNEL_PREFIX
 
 DATA_DIR = data_dir()
 
@@ -151,7 +152,7 @@ CACHES = {"default": REDIS.cache()}
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [REDIS.channel_host()], "prefix": "observatory"},
+        "CONFIG": {"hosts": [REDIS.channel_host()], "prefix": CHANNEL_PREFIX},
     }
 }
 CELERY_BROKER_URL = REDIS.broker_url()

@@ -23,9 +23,14 @@ log = logging.getLogger(__name__)
 
 RECENT = timedelta(days=1)
 """how long ended clusters are still checked"""
+STEP = BASE_LEVEL + 9
+"""bits of a time in microseconds, after whose change there is something to build: each 34 s"""
+CLUSTERS_OF_STEP = 25
+"""live clusters up to which each is looked at each 34 s; it is each 67 s up to twice as many, and so on"""
+MAXIMUM_STEP = STEP + 4
 MAXIMUM_CACHED = 10_000
 
-_built: dict[int, tuple[int, ...]] = {}
+_built: dict[int, tuple[int, int]] = {}
 """version and position up to which this process has built everything, by cluster"""
 
 
@@ -37,8 +42,9 @@ def build_tiles() -> None:
     is_open = Q(ended=None) | Q(pk__in=changed)
     clusters = list(Cluster.objects.filter(is_open, project__is_own=False).order_by("-last_seen"))
     known = extents(cluster.pk for cluster in clusters)
+    step = _step(sum(cluster.is_live for cluster in clusters))
     for cluster in clusters:
-        if cluster.pk in known and _built.get(cluster.pk) != _reached(cluster, known[cluster.pk]):
+        if cluster.pk in known and _has_news(cluster, known[cluster.pk], step):
             build_if_unlocked(cluster)
 
 
@@ -57,9 +63,9 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
     extent = read_extent(connection, cluster.pk)
     if extent is None:
         return
-    reached = _reached(cluster, extent)
-    if _built.get(cluster.pk) == reached:
+    if not _has_news(cluster, extent, STEP):
         return
+    reached = _reached(cluster, extent)
     made = built = 0
     if extent.first:
         until = _closed_until(extent)
@@ -72,10 +78,21 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
         log.info("built %d tiles and %d keyframes of cluster %d", built, made, cluster.pk)
 
 
-def _reached(cluster: Cluster, extent: Extent) -> tuple[int, ...]:
+def _step(live: int) -> int:
+    """Return the step of so many live clusters. What isn't built ahead is built when a page asks for it."""
+    return min(MAXIMUM_STEP, STEP + (live // CLUSTERS_OF_STEP).bit_length())
+
+
+def _has_news(cluster: Cluster, extent: Extent, step: int) -> bool:
+    """Return whether there is something to build: all of an ended cluster, the closed steps of a live one."""
+    shift = step if cluster.is_live else 0
+    reached, built = _reached(cluster, extent), _built.get(cluster.pk)
+    return built is None or (built[0], built[1] >> shift) != (reached[0], reached[1] >> shift)
+
+
+def _reached(cluster: Cluster, extent: Extent) -> tuple[int, int]:
     """Return the version and position up to which a cluster's tiles can be built."""
-    position = _closed_until(extent) >> (BASE_LEVEL + 9) if cluster.is_live else -extent.sequence
-    return (extent.version, position)
+    return extent.version, _closed_until(extent) if cluster.is_live else -extent.sequence
 
 
 def _closed_until(extent: Extent) -> int:

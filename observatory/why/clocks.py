@@ -20,6 +20,8 @@ from observatory.wire.records import TASK_STATES, Action
 PROCESSING, MEMORY, ERRED = map(TASK_STATES.index, ("processing", "memory", "erred"))
 UNKNOWN = 1 << 60
 """microseconds: a bound that isn't known"""
+MOST_OVERLAP = 1_000_000
+"""microseconds of two computations of a thread, that a clock explains; over that, it had two at once"""
 
 
 def corrected(records: Records) -> Records:
@@ -87,53 +89,117 @@ def _of_task_and_worker(task: Integers, worker: Integers) -> Integers:
 def _shifts(computing: Spans, known: SchedulerTimes) -> Integers:
     """Microseconds by which each computation was later than its worker's clock said."""
     shifts = np.zeros(len(computing), np.int64)
-    order = np.lexsort((computing.times.start, computing.worker))
+    by_thread = _by_thread(computing, known)
+    if not (known.sent > -UNKNOWN).any() and not (known.reported < UNKNOWN).any():
+        return _one_by_one(computing, by_thread)
+    low, high = _bounds(computing, known, by_thread)
+    order = _by_worker(computing, by_thread)
     edges = np.flatnonzero(np.diff(computing.worker[order], prepend=-1, append=-1))
+    is_right = (low[order] <= 0) & (high[order] >= 0) & ~_overlaps(computing, by_thread)[order]
     for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        rows = order[first:last]
-        if not _is_right(computing, known, rows):
-            shifts[rows] = list(_of_worker(computing, known, rows))
+        if not is_right[first:last].all():
+            rows = order[first:last]
+            shifts[rows] = list(_of_worker(computing, low, high, rows))
     return shifts
 
 
-def _is_right(computing: Spans, known: SchedulerTimes, rows: Integers) -> bool:
-    """Whether all times of a worker can be as they are."""
-    start, stop = computing.times.start[rows], computing.times.stop[rows]
-    if (start < known.sent[rows]).any() or (stop > known.reported[rows]).any():
-        return False
-    lane = computing.lane[rows]
-    order = np.lexsort((start, lane))
-    is_next = lane[order][1:] == lane[order][:-1]
-    return not (is_next & (start[order][1:] < stop[order][:-1])).any()
+def _by_thread(computing: Spans, known: SchedulerTimes) -> Integers:
+    """The computations of each thread in the order in which they ended, as far as the scheduler heard of it.
+
+    A worker reports them in that order, while its clock can have been corrected between two that are short.
+    """
+    start = computing.times.start
+    order = np.lexsort((start, computing.lane))
+    is_heard = known.reported < UNKNOWN
+    heard = np.lexsort((start, known.reported, computing.lane))
+    order[is_heard[order]] = heard[is_heard[heard]]
+    return order
 
 
-def _of_worker(computing: Spans, known: SchedulerTimes, rows: Integers) -> Iterator[int]:
-    """Yield the shift of each computation of a worker, in the order in which they began."""
+def _by_worker(computing: Spans, by_thread: Integers) -> Integers:
+    """The computations of each worker in the order in which they began, those of a thread one by one."""
+    latest = _accumulated(np.maximum, computing.times.start[by_thread], computing.lane[by_thread])
+    found: Integers = by_thread[np.lexsort((latest, computing.worker[by_thread]))]
+    return found
+
+
+def _accumulated(function: np.ufunc, values: Integers, lanes: Integers) -> Integers:
+    """The values of each lane, accumulated. Those of a lane follow each other."""
+    first = np.flatnonzero(np.diff(lanes))
+    return np.concatenate([function.accumulate(part) for part in np.split(values, first + 1)])
+
+
+def _overlaps(computing: Spans, by_thread: Integers) -> Flags:
+    """Whether each computation begins before the one before it on its thread ended."""
+    lane, start, stop = (
+        column[by_thread] for column in (computing.lane, computing.times.start, computing.times.stop)
+    )
+    found = np.zeros(len(computing), np.bool_)
+    found[by_thread[1:]] = (lane[1:] == lane[:-1]) & (start[1:] < stop[:-1])
+    return found
+
+
+def _one_by_one(computing: Spans, by_thread: Integers) -> Integers:
+    """Shifts after which no thread has two tasks at once, where nothing else is known of their times.
+
+    Halfway between moving the later one and moving the earlier one, so that errors don't add up.
+    """
+    start, stop, lane = (
+        column[by_thread] for column in (computing.times.start, computing.times.stop, computing.lane)
+    )
+    done = np.cumsum(stop - start)
+    later = _accumulated(np.maximum, stop - done, lane) + done - stop
+    earlier = _accumulated(np.minimum, (stop - done)[::-1], lane[::-1])[::-1] + done - stop
+    shift = (later + earlier) // 2
+    shifts = np.zeros_like(shift)
+    shifts[by_thread] = np.where(np.maximum(later, -earlier) > MOST_OVERLAP, 0, shift)
+    return shifts
+
+
+def _bounds(computing: Spans, known: SchedulerTimes, by_thread: Integers) -> tuple[Integers, Integers]:
+    """The least and the greatest shift of each computation.
+
+    It can't begin before all those sent earlier to its thread can have ended, nor end so late that one after
+    it would. Where that is a contradiction, a thread had two tasks at once: each is bound by its own times.
+    """
+    start, stop, lane = computing.times.start, computing.times.stop, computing.lane[by_thread]
+    length = (stop - start)[by_thread]
+    done = np.cumsum(length)
+    sent, reported = known.sent[by_thread] - done + length, known.reported[by_thread] - done
+    low, high = np.empty_like(start), np.empty_like(start)
+    low[by_thread] = _accumulated(np.maximum, sent, lane) + done - length
+    high[by_thread] = _accumulated(np.minimum, reported[::-1], lane[::-1])[::-1] + done
+    low, high = low - start, high - stop
+    is_one_by_one = low <= high
+    greatest = np.where(is_one_by_one, high, known.reported - stop)
+    least = np.where(is_one_by_one, low, np.minimum(known.sent - start, greatest))
+    return np.where(least < -UNKNOWN // 2, -UNKNOWN, least), np.where(
+        greatest > UNKNOWN // 2, UNKNOWN, greatest
+    )
+
+
+def _of_worker(computing: Spans, low: Integers, high: Integers, rows: Integers) -> Iterator[int]:
+    """Yield the shift of each computation of a worker. `rows`: in the order in which they began.
+
+    `low`, `high`: the bounds of each computation.
+    """
     freed: dict[int, int] = {}
     """when the last computation of each lane ended, corrected, of those whose shift is known"""
     ended: dict[int, int] = {}
     """the same as recorded, of those since"""
     least, most, count = -UNKNOWN, UNKNOWN, 0
-    columns = (computing.times.start, computing.times.stop, known.sent, known.reported, computing.lane)
-    for start, stop, sent, reported, lane in zip(*(one[rows].tolist() for one in columns), strict=True):
-        low, high = _bounds(start, stop, sent, reported)
-        after = min(freed.get(lane, -UNKNOWN) - start, high)
-        if max(least, low, after) > min(most, high) or ended.get(lane, start) > start:
+    columns = (computing.times.start, computing.times.stop, low, high, computing.lane)
+    for start, stop, lowest, highest, lane in zip(*(one[rows].tolist() for one in columns), strict=True):
+        after = min(freed.get(lane, -UNKNOWN) - start, highest)
+        if max(least, lowest, after) > min(most, highest) or ended.get(lane, start) > start:
             shift = _nearest_to_none(least, most)
             freed |= {one: time + shift for one, time in ended.items()}
             yield from [shift] * count
             ended, least, most, count = {}, -UNKNOWN, UNKNOWN, 0
-            after = min(freed.get(lane, -UNKNOWN) - start, high)
-        least, most, count = max(least, low, after), min(most, high), count + 1
+            after = min(freed.get(lane, -UNKNOWN) - start, highest)
+        least, most, count = max(least, lowest, after), min(most, highest), count + 1
         ended[lane] = stop
     yield from [_nearest_to_none(least, most)] * count
-
-
-def _bounds(start: int, stop: int, sent: int, reported: int) -> tuple[int, int]:
-    """The least and the greatest shift."""
-    low = sent - start if sent > -UNKNOWN else -UNKNOWN
-    high = reported - stop if reported < UNKNOWN else UNKNOWN
-    return min(low, high), high
 
 
 def _nearest_to_none(least: int, most: int) -> int:

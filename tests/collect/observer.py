@@ -15,6 +15,7 @@ from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
+from observatory.collect.collector.open_pages import OpenPages
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.collector.writing.writer_threads import WriterThreads
@@ -80,7 +81,16 @@ async def watching(target: Target, *others: Target, redis_database: int = 0) -> 
 
     async with HttpClient() as client:
         slots = asyncio.Semaphore(100)
-        shared = Shared(client, Claims(server), leases, Counters(), slots, ProcessLoad(), WriterThreads())
+        shared = Shared(
+            client,
+            Claims(server),
+            OpenPages(server),
+            leases,
+            Counters(),
+            slots,
+            ProcessLoad(),
+            WriterThreads(),
+        )
         watcher, *beside = (Watcher(each, shared) for each in (target, *others))
         tasks = [asyncio.create_task(each.run()) for each in (watcher, *beside)]
         tasks.append(asyncio.create_task(renew()))

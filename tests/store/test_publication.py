@@ -10,8 +10,10 @@ import pytest
 from channels.layers import get_channel_layer
 from django.test import override_settings
 
+from observatory.base.redis_server import RedisServer
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.record_columns import Coded
+from observatory.store.ingest.publishing import publication
 from observatory.store.ingest.publishing.committed import LiveSamples
 from observatory.store.ingest.publishing.publication import LOST, frames, publish, publish_sync, rates
 from observatory.store.ingest.writer import Writer
@@ -252,10 +254,20 @@ def test_a_store_without_valkey_goes_on_and_says_so_once(
         }
     }
     before = LOST._value.get()
-    with override_settings(CHANNEL_LAYERS=nobody), caplog.at_level(logging.WARNING):
+    redis = RedisServer("unix:///nowhere/valkey.sock")
+    with override_settings(CHANNEL_LAYERS=nobody, REDIS=redis), caplog.at_level(logging.WARNING):
         for second in range(3):
             publish_sync(writer.write(Batch.of(cluster, spans=[make.span(now + second)])), ENDED)
     assert LOST._value.get() - before == 3
     assert sum("live pages get nothing" in message for message in caplog.messages) == 1
-    publish_sync(writer.write(Batch.of(cluster, spans=[make.span(now + 3)])), ENDED)
+    committed = writer.write(Batch.of(cluster, spans=[make.span(now + 3)]))
+    asyncio.run(_received(cluster, lambda: asyncio.to_thread(publish_sync, committed, ENDED)))
     assert any("again" in message for message in caplog.messages)
+
+
+def test_nothing_is_encoded_for_a_cluster_that_nobody_looks_at(
+    writer: Writer, cluster: int, now: float, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed = writer.write(Batch.of(cluster, spans=[make.span(now)]))
+    monkeypatch.setattr(publication, "frames", lambda *_: pytest.fail("it was encoded"))
+    publish_sync(committed, ENDED)

@@ -53,23 +53,31 @@ class Done:
     lane: int = 0
     began: float = 0.0
     ended: float = 0.0
+    reported: float = 0.0
     waited_for: int = 0
     """the task that it waited for last; 0: none"""
 
 
 @dataclass
 class Generated:
-    """Runs tasks on workers with threads, which are numbered from 1; task 0 is none."""
+    """Runs tasks on workers with threads, which are numbered from 1; task 0 is none.
+
+    `overhead`: seconds that the scheduler takes for each end of a task, one after the other.
+    """
 
     tasks: Sequence[Task]
     workers: int = 2
     threads: int = 2
+    overhead: float = 0.0
     done: dict[int, Done] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._number = 0
         self._reported: set[int] = set()
+        self._scheduler_free = 0.0
+        self._made_room = (0, 0.0)
+        """the task that made room last when all threads computed, and when"""
         self._queues: dict[int, deque[int]] = {one: deque() for one in range(1, self.workers + 1)}
         self._free = {one: list(range(self.threads)) for one in self._queues}
         self._last_on: dict[tuple[int, int], int] = {}
@@ -92,7 +100,7 @@ class Generated:
     def _arrive(self, task: Task, now: float) -> None:
         one = self.done[task.id]
         one.submitted = now
-        one.waited_for = max(task.after, key=lambda id: self.done[id].ended, default=0)
+        one.waited_for = max(task.after, key=lambda id: self.done[id].reported, default=0)
         if self._reported.issuperset(task.needs):
             self._send(task, now)
 
@@ -128,15 +136,21 @@ class Generated:
 
     def _end(self, id: int, now: float) -> None:
         one = self.done[id]
+        was_full = not any(self._free.values())
         self._free[one.worker].append(one.lane)
-        self._at(now + LATENCY, lambda then: self._report(id, then))
+        self._scheduler_free = max(self._scheduler_free, now + LATENCY) + self.overhead
+        self._at(self._scheduler_free, lambda then: self._report(id, then))
         self._begin(one.worker, now)
+        if was_full and any(self._free.values()):
+            self._made_room = (id, now)
 
     def _report(self, id: int, now: float) -> None:
         self._reported.add(id)
+        self.done[id].reported = now
         for task in self.tasks:
             if id in task.needs and task.id in self.done and self._reported.issuperset(task.needs):
-                self.done[task.id].waited_for = id
+                last, freed = self._made_room
+                self.done[task.id].waited_for = last if freed > self.done[id].ended else id
                 self._send(task, now)
             if id in task.after and self._reported.issuperset(task.after):
                 self._submit(task, now + task.thinking)
@@ -168,7 +182,7 @@ class Generated:
             wrong = clock_of.get(one.worker, _right)(one.began)
             spans.append(computed(id, one.began + wrong, one.ended + wrong, one.worker))
             lanes.append(one.worker * 100 + one.lane)
-            transitions += life(id, one.sent, one.ended + LATENCY, one.worker, one.submitted)
+            transitions += life(id, one.sent, one.reported, one.worker, one.submitted)
         workers = [worker(id, self.threads) for id in range(1, self.workers + 1)]
         records = recorded(workers, spans, transitions)
         records.spans.lane[:] = lanes
@@ -234,3 +248,27 @@ def pipelines(count: int = 12, steps: int = 4, seconds: float = 0.15) -> list[Ta
         for line in range(count)
         for step in range(steps)
     ]
+
+
+def on_one_thread(count: int = 120, seconds: float = 0.02) -> list[Task]:
+    """As many tasks between two heartbeats as it takes to see their order change."""
+    return [Task(id, seconds * (1 + id % 9)) for id in range(1, count + 1)]
+
+
+def random_graph(seed: int, scale: float = 0.1) -> list[Task]:
+    """Tasks that need others at random; in between the client waits for all that it submitted."""
+    numbers = random.Random(seed)
+    found: list[Task] = []
+    after: tuple[int, ...] = ()
+    for id in range(1, numbers.randint(100, 200)):
+        needs: tuple[int, ...] = ()
+        chance = numbers.random()
+        if found and chance < 0.6:
+            recent = range(max(1, id - numbers.randint(1, 12)), id)
+            needs = tuple(sorted(numbers.sample(recent, min(len(recent), numbers.choice((1, 1, 1, 2, 3))))))
+        elif chance < 0.62:
+            after = tuple(range(1, id))
+        thinking = scale if len(after) % 2 else 0.0
+        seconds = scale * (numbers.choice((0.1, 1, 3 * numbers.random())) + numbers.random() / 100)
+        found.append(Task(id, seconds, needs, after, thinking))
+    return found

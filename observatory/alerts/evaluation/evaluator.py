@@ -43,6 +43,9 @@ log = logging.getLogger(__name__)
 
 MIN_STEP = 0.5
 """seconds; a shorter step waits for more data"""
+STEPS_PER_SECOND = 50
+"""of all clusters of a shard together: with more clusters each has longer steps"""
+LONGEST_MIN_STEP = 5.0
 MAX_STEP = 900.0
 """seconds of one step; the following steps catch up"""
 MAX_BACKLOG = 3_600.0
@@ -80,19 +83,29 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
     rules = load_active_rules(errors)
     stored = extents(cluster.pk for cluster in clusters)
     late = set(with_late())
-    begun = set(Progress.objects.filter(cluster__in=stored).values_list("cluster", flat=True))
+    begun = {progress.cluster_id: progress for progress in Progress.objects.filter(cluster__in=stored)}
+    step = min(LONGEST_MIN_STEP, max(MIN_STEP, len(clusters) / STEPS_PER_SECOND))
     for cluster in clusters:
         if (extent := stored.get(cluster.pk)) is None or not extent.first:
+            continue
+        progress = begun.get(cluster.pk)
+        is_waiting = progress is not None and _is_waiting(progress, watermark(cluster, extent, now), step)
+        if is_waiting and cluster.pk not in late and cluster.ended is None:
             continue
         in_scope = [rule for rule in rules if rule.scope.includes(cluster)]
         try:
             with transaction.atomic(), statement_timeout(connection, STATEMENT_TIMEOUT):
-                if cluster.pk not in begun:
+                if progress is None:
                     _begin(extent)
                 Step(connection, cluster, extent, now, errors).run(in_scope, cluster.pk in late)
         except Exception:  # must not stop the other clusters
             log.exception("evaluating the alerts of cluster %d failed and is tried again", cluster.pk)
     errors.save()
+
+
+def _is_waiting(progress: Progress, until: float, step: float) -> bool:
+    """Whether all data before `progress.until` was complete, and less than a step is new until `until`."""
+    return progress.settled == progress.until and until - progress.until.timestamp() < step
 
 
 def _begin(extent: Extent) -> None:

@@ -47,9 +47,12 @@ class Claims:
 
     async def _hold(self, name: str, target: int) -> bool:
         key = f"observatory:claim:{name}"
+        value = str(target).encode()
         try:
-            if not await self.server.set(key, str(target), nx=True, ex=DURATION):
-                if await self.server.get(key) != str(target).encode():
+            # mostly it is held already, and one command renews it
+            is_held = (name, target) in self.renewed and await self.server.getex(key, ex=DURATION) == value
+            if not is_held and not await self.server.set(key, value, nx=True, ex=DURATION):
+                if await self.server.get(key) != value:
                     return False
                 await self.server.expire(key, DURATION)
         except (redis.RedisError, OSError) as error:

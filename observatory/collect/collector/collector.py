@@ -27,6 +27,7 @@ from observatory.collect.collector.collector_heartbeat import HEARTBEAT, HEARTBE
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_at_once, run_in_django_thread
 from observatory.collect.collector.lease import RENEWAL, Availability, Leases
+from observatory.collect.collector.open_pages import OpenPages
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.watcher import Shared, Watcher
 from observatory.collect.collector.writing.writer_threads import WriterThreads
@@ -81,7 +82,14 @@ class Collector:
             slots = asyncio.Semaphore(WORKER_REQUESTS)
             load = ProcessLoad()
             self.shared = Shared(
-                client, Claims(server), self.leases, self.counters, slots, load, WriterThreads()
+                client,
+                Claims(server),
+                OpenPages(server),
+                self.leases,
+                self.counters,
+                slots,
+                load,
+                WriterThreads(),
             )
             tasks = [load.run(), self._send_heartbeats(server), self._renew_leases()]
             beside = [asyncio.create_task(task) for task in tasks]

@@ -22,6 +22,7 @@ from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.open_pages import OpenPages
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.standstill import StandstillDetector
 from observatory.collect.collector.writing.flusher import Flusher
@@ -58,8 +59,12 @@ LONGEST_POLL = 10.0
 POLL_SHARE = 4.0
 """Least pause after a poll, in durations of that poll: counting many tasks is slow for the scheduler."""
 REPORT_INTERVAL = 1.0
-UPDATES_PER_SECOND = 100
+UPDATES_PER_SECOND = 20
 """Rows of targets that a collector updates, one after another: with more targets, each less often."""
+BATCHES_PER_SECOND = 50
+"""Batches of targets without open pages that a collector writes: with more targets, each less often."""
+LONGEST_BETWEEN_BATCHES = 3.0
+"""Seconds. Less than CALM (writing/slowdown.py), from which on scrapes slow down."""
 COMMITTED_MARGIN = 1.0
 STOP_TIMEOUT = 8.0
 """Most seconds for the last flush."""
@@ -71,6 +76,7 @@ class Shared:
 
     client: HttpClient
     claims: Claims
+    pages: OpenPages
     leases: Leases
     counters: Counters
     slots: asyncio.Semaphore
@@ -102,6 +108,7 @@ class Watcher:
             self._committed_until,
             self._may_write,
             self._publish,
+            self._between_batches,
             observing,
             shared.load,
             shared.writers.take(),
@@ -145,6 +152,8 @@ class Watcher:
             self._stream_closed,
         )
         self.standstill = StandstillDetector()
+        self.has_pages = False
+        """Whether the cluster had open pages when the last batch was stored."""
         self.polling = asyncio.Event()
         self.started = time.monotonic()
         self.answered = 0.0
@@ -182,6 +191,12 @@ class Watcher:
 
     def _may_write(self) -> bool:
         return self.shared.leases.is_valid(self.target.pk)
+
+    def _between_batches(self) -> float:
+        """Least seconds between two batches."""
+        if self.has_pages:
+            return 0.0
+        return min(LONGEST_BETWEEN_BATCHES, len(self.shared.leases.held) / BATCHES_PER_SECOND)
 
     def _committed_until(self) -> float:
         fresh = time.monotonic() - self.answered < self.target.identity_interval + HANGING
@@ -386,5 +401,8 @@ class Watcher:
         status = {"stream": stream, **self.tracker.ends.get(cluster, {})}
         if committed.agent_rules:
             self.subscriber.cluster_with_agent = cluster
+        self.has_pages = await self.shared.pages.has(cluster)
+        if not self.has_pages:
+            return
         intervals = SampleIntervals(self.target.identity_interval, self.target.metrics_interval)
         await publish(committed, status, intervals)

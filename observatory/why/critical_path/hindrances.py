@@ -11,13 +11,13 @@ from observatory.why.intervals import Intervals, joined
 from observatory.why.records import Records, Worker
 from observatory.why.thread_times.assignments import Stays, assignments
 from observatory.why.thread_times.kinds import ThreadKind
-from observatory.wire.records import Action
 
 
 class Hindrances:
     """Divides the time in which a task was with the scheduler."""
 
-    def __init__(self, records: Records, known: Stays) -> None:
+    def __init__(self, records: Records, known: Stays, full: Intervals) -> None:
+        """`full`: when no thread was free."""
         lost = _lost(records, known)
         paused = {
             worker.id: records.pauses.times.where(records.pauses.worker == worker.id).union()
@@ -26,7 +26,7 @@ class Hindrances:
         lives = {worker.id: _life(worker) for worker in records.workers}
         could = [lives[id].without(joined([paused[id], lost[id]]).union()) for id in lives]
         self._kinds = [
-            (ThreadKind.OTHER_RUNS, _full_of_others(records)),
+            (ThreadKind.OTHER_RUNS, full.without(full.without(records.others.times.union()))),
             (ThreadKind.SCHEDULER, _union(could)),
             (ThreadKind.PAUSED, _union(list(paused.values()))),
             (ThreadKind.LOST, _union(list(lost.values()))),
@@ -35,21 +35,6 @@ class Hindrances:
     def parts(self, start: int, stop: int) -> Iterator[Wait]:
         """[start, stop) by the first kind of each instant, the latest first. STARTING: none was there."""
         return divided(start, stop, self._kinds, ThreadKind.STARTING)
-
-
-def _full_of_others(records: Records) -> Intervals:
-    """When no thread was free, and some computed tasks of other runs."""
-    others = records.others.times
-    if not len(others):
-        return Intervals.none()
-    own = records.spans.times.where(records.spans.action == Action.COMPUTE)
-    threads = np.array([worker.threads for worker in records.workers], np.int64)
-    starts, stops = (np.array([getattr(one, at) for one in records.workers]) for at in ("start", "stop"))
-    lives = Intervals.of(np.repeat(starts, threads), np.repeat(stops, threads))
-    edges = np.unique(np.concatenate([starts, stops, own.start, own.stop, others.start, others.stop]))
-    busy = others.counts(edges)
-    is_full = (busy > 0) & (busy + own.counts(edges) >= lives.counts(edges))
-    return Intervals(edges[:-1][is_full], edges[1:][is_full]).union()
 
 
 def _life(worker: Worker) -> Intervals:

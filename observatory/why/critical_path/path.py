@@ -15,6 +15,7 @@ import numpy as np
 from observatory.why.clocks import UNKNOWN, SchedulerTimes
 from observatory.why.critical_path.hindrances import Hindrances
 from observatory.why.critical_path.predecessors import NONE, LastEnded, needed_computations, previous_of
+from observatory.why.critical_path.room import Room
 from observatory.why.critical_path.waits import RowsOfTasks, StaysOfTasks, WaitsOfWorkers
 from observatory.why.intervals import Integers
 from observatory.why.records import Graph, Records
@@ -53,8 +54,9 @@ class CriticalPath:
         self._start, self.stop = records.start, records.stop
         known = stays(records)
         self._cluster = ClusterKinds.of(records, known)
-        self._hindrances = Hindrances(records, known)
         self.computing = records.spans.where(records.spans.action == Action.COMPUTE)
+        self._room = Room(records, self.computing)
+        self._hindrances = Hindrances(records, known, self._room.full)
         times = self.computing.times
         self._began, self._ended = times.start, times.stop
         self._is_repeated = is_repeated(self.computing)
@@ -201,11 +203,17 @@ class CriticalPath:
     def _at_scheduler(
         self, place: int, found: int, began: int, time: int, kind: ThreadKind = ThreadKind.SCHEDULER
     ) -> tuple[int, int]:
-        """A task was with the scheduler since `began`, the last part of it after `found` had ended."""
+        """A task was with the scheduler since `began`, the last part of it after `found` had ended.
+
+        Where all threads computed meanwhile, it waited for the last one of these.
+        """
         if found == NONE or self._heard[found] <= began:
-            self._add(kind, began, time, place)
-            return NONE, min(began, time)
-        ended = min(int(self._ended[found]), time)
+            found, ended = NONE, min(began, time)
+        else:
+            ended = min(int(self._ended[found]), time)
+        last, freed = self._room.made(time)
+        if freed > ended and last != NONE and self._began[last] < freed:
+            found, ended = last, freed
         self._add(kind, ended, time, place)
         return found, ended
 
@@ -218,14 +226,28 @@ class CriticalPath:
 
     def _unrecorded(self, place: int, time: int) -> tuple[int, int]:
         """Where a task was before isn't known: for its thread, what it needed, or another one."""
-        before = int(self.previous[place])
+        before, found = int(self.previous[place]), self._waited_for(place, time)
         if before != NONE and time - SHORT_GAP <= self._ended[before]:
-            found = before
-        else:
-            found = self._waited_for(place, time)
+            # unless another one took all of the time since
+            is_between = found != NONE and self._began[found] + self._error[found] >= self._ended[before]
+            found = found if is_between else before
+        elif not len(self.needed.of(place)):
+            found = self._nearer_end(place, found, time)
         ended = self._start if found == NONE else min(time, int(self._ended[found]))
         self._add(ThreadKind.NOTHING, ended, time, place)
         return found, ended
+
+    def _nearer_end(self, place: int, found: int, time: int) -> int:
+        """The computation that by its clock ended less after `time` than `found` did before, else `found`.
+
+        A clock explains at most that each of two that follow each other overlaps the other by half.
+        """
+        gap = time - (self._start if found == NONE else int(self._ended[found]))
+        most = min(gap, int(self._ended[place] - self._began[place]) // 2)
+        later = self._last.between(0, time, time + most)
+        middle = (self._began[later] + self._ended[later]) // 2
+        later = later[(middle <= time) & (later != place)]
+        return int(later[0]) if len(later) else found
 
     def _waited_for(self, place: int, time: int) -> int:
         """What the task needed last; where that isn't known, what had ended last in the cluster."""

@@ -48,6 +48,16 @@ class LastEnded:
             yield int(self._order[place])
             place -= 1
 
+    def between(self, owner: int, after: int, before: int) -> Integers:
+        """Return those of one owner that ended after `after`, until `before`, the first one first."""
+        code = int(self._owners.searchsorted(owner))
+        if code == len(self._owners) or self._owners[code] != owner:
+            return np.zeros(0, np.int64)
+        times = np.clip(np.array([after, before]) - self._first + 1, 0, self._width - 1)
+        first, last = self._places.searchsorted(code * self._width + times, side="right").tolist()
+        found: Integers = self._order[first:last]
+        return found
+
 
 class PlacesOfTasks:
     """Finds the computations of tasks, nearly all of which compute once.

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import psycopg
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from observatory.alerts.evaluation import evaluator as evaluation
 from observatory.alerts.evaluation.window.data import WindowData
@@ -81,6 +82,32 @@ def test_a_round_without_changes_writes_only_the_progress(
     observed.evaluate(45)
     assert rows_as_written() == before
     assert after(Progress.objects.get().until) == 45 - LATENESS
+
+
+def test_a_cluster_without_new_data_is_not_locked(observed: Observed) -> None:
+    make_rule()
+    observed.load(*BUSY, since=0)
+    observed.evaluate(20)
+    for now, expected in ((20, 0), (20.3, 0), (25, 1)):
+        observed.tell(until=now)
+        with CaptureQueriesContext(connection) as queries:
+            observed.evaluate(now)
+        assert sum("FOR UPDATE" in query["sql"] for query in queries) == expected, now
+
+
+def test_with_more_clusters_each_has_longer_steps(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_rule()
+    observed.load(*CALM, since=0)
+    observed.evaluate(20)
+    monkeypatch.setattr(evaluation, "STEPS_PER_SECOND", 0.25)
+    observed.load(*BUSY[:3], since=20)
+    observed.evaluate(23)
+    assert alerts() == [], "a cluster has 4 s"
+    observed.load(*BUSY[:2], since=23)
+    observed.evaluate(25)
+    assert alerts() == [("load", "firing", 20, 20, None)]
 
 
 def rows_as_written() -> list[tuple[object, ...]]:

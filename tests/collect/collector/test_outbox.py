@@ -74,6 +74,7 @@ class Output:
             time.time,
             lambda: self.allowed,
             self.publish,
+            lambda: 0.0,
             observing,
             self.load,
             self.thread,

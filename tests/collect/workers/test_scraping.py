@@ -18,6 +18,7 @@ from observatory.collect.collector.collector import OPEN_FILES, raise_open_files
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
+from observatory.collect.collector.open_pages import OpenPages
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.series_limit import LIMITS, SeriesKind, SeriesLimit
 from observatory.collect.collector.watcher import Shared, Watcher
@@ -70,7 +71,16 @@ async def test_intervals_are_longer_while_records_wait_for_the_database() -> Non
         target = Target(url="http://127.0.0.1:1", identity_interval=1, metrics_interval=5)
         slots = asyncio.Semaphore(1)
         writers = WriterThreads()
-        shared = Shared(client, Claims(None), Leases(""), Counters(), slots, ProcessLoad(), writers)  # type: ignore[arg-type]
+        shared = Shared(
+            client,
+            Claims(None),  # type: ignore[arg-type]
+            OpenPages(None),  # type: ignore[arg-type]
+            Leases(""),
+            Counters(),
+            slots,
+            ProcessLoad(),
+            writers,
+        )
         watcher = Watcher(target, shared)
         try:
             assert watcher.scraper._wait(0, 0, 5) < 6

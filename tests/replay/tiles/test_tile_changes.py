@@ -142,6 +142,28 @@ def test_tiles_of_a_cluster_are_built_only_after_something_new(
     assert built == [cluster, cluster]
 
 
+def test_with_more_live_clusters_each_is_looked_at_less_often(
+    cluster: Cluster, writer: Writer, filled: list[Span], now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[Cluster] = []
+
+    def looks(committed: float) -> bool:
+        writer.write(Batch.of(cluster.pk, committed=committed))
+        built.clear()
+        tasks.build_tiles()
+        return bool(built)
+
+    build = tasks.build_if_unlocked
+    monkeypatch.setattr(tasks, "build_if_unlocked", lambda found: (built.append(found), build(found)))
+    first = (int((now + CLOSED) * 1e6) >> tasks.MAXIMUM_STEP) + 1
+    start = (first << tasks.MAXIMUM_STEP) / 1e6 + tasks.SETTLING + 1
+    step = 2**tasks.STEP / 1e6
+    assert looks(start)
+    assert looks(start + step), "one live cluster"
+    monkeypatch.setattr(tasks, "CLUSTERS_OF_STEP", 1)
+    assert [looks(start + number * step) for number in (2, 3, 4, 5)] == [True, False, True, False]
+
+
 def test_sums_of_few_rows_are_made_of_them_and_not_cached(
     cluster: Cluster,
     writer: Writer,

@@ -133,6 +133,23 @@ def test_a_queued_task_waited_until_a_task_of_its_worker_had_ended() -> None:
     ]
 
 
+def test_what_the_scheduler_had_while_all_threads_computed_waited_for_the_last_of_these() -> None:
+    found = recorded(
+        [worker()],
+        [computed(1, 10, 20), computed(2, 20, 34), computed(3, 36, 50)],
+        [*sent_at_once(1, 9, 21), *sent_at_once(2, 9, 34), *sent_at_once(3, 35, 50)],
+    )
+    assert path_of(found, graph((3, 1)))[2:] == [
+        ("ready", 9, 10, 1),
+        ("computing", 10, 20, 1),
+        ("computing", 20, 34, 2),
+        ("scheduler", 34, 35, 3),
+        ("ready", 35, 36, 3),
+        ("computing", 36, 50, 3),
+        ("nothing", 50, 100, None),
+    ]
+
+
 def test_a_task_waited_for_the_first_worker() -> None:
     submitted = [(1, 5.0, RELEASED, WAITING, 0), (1, 5.0, WAITING, QUEUED, 0)]
     sent = [(1, 42.0, QUEUED, PROCESSING, 1), (1, 60.0, PROCESSING, MEMORY, 1)]

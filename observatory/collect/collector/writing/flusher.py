@@ -40,6 +40,7 @@ class Flusher:
         committed_until: Callable[[], float],
         may_write: Callable[[], bool],
         publish: Callable[[int, Committed], Awaitable[None]],
+        between_batches: Callable[[], float],
         observing: asyncio.Event,
         load: ProcessLoad,
         thread: WriterThread,
@@ -51,6 +52,8 @@ class Flusher:
         self.committed_until = committed_until
         self.may_write = may_write
         self.publish = publish
+        self.between_batches = between_batches
+        """Least seconds between two batches."""
         self.observing = observing
         """Set while there is an observation, of which records come."""
         self.load = load
@@ -75,7 +78,7 @@ class Flusher:
                         await self.observing.wait()
             stored = await self.flush()
             raise_if_cancelled()
-            wait = FLUSH_INTERVAL if stored else min(LONGEST_WAIT, wait * 2)
+            wait = max(FLUSH_INTERVAL, self.between_batches()) if stored else min(LONGEST_WAIT, wait * 2)
 
     async def flush(self) -> bool:
         """Writes the batches queued now. False when the write failed or the lease is not valid.

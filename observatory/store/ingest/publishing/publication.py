@@ -22,6 +22,7 @@ from observatory.store.ingest.publishing.committed import (
     StoredProfiles,
     StoredSpans,
 )
+from observatory.store.ingest.publishing.open_pages import has_open_pages
 from observatory.store.live_frames import group_of, joined
 from observatory.store.sample_intervals import SampleIntervals
 from observatory.store.timeline_blocks import encode_block, extent_block
@@ -65,8 +66,9 @@ async def publish(
 def publish_sync(
     committed: Committed, status: Mapping[str, Any] | None = None, intervals: SampleIntervals | None = None
 ) -> None:
-    """As `publish`, for a thread without an event loop."""
-    async_to_sync(publish)(committed, status, intervals)
+    """As `publish`, for a thread without an event loop; sends nothing without open pages."""
+    if has_open_pages(committed.extent.cluster):
+        async_to_sync(publish)(committed, status, intervals)
 
 
 def frames(committed: Committed, status: Mapping[str, Any], intervals: SampleIntervals) -> Iterator[bytes]:
