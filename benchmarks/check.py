@@ -182,10 +182,24 @@ def main() -> int:
     print(table(slowed[0], ""), file=sys.stderr)  # type: ignore[arg-type]
     against = f"{HISTORY} runs before it"
     results = [
-        Result("alarms: share of runs without a change", against, share(same, "worse"), 0.01),
-        Result("slower by a fifth: share that is found", against, share(slowed, "worse"), 0.95, True),
-        Result("one prefix slower by a fifth: share that is found", against, share(prefix, "worse")),
-        Result("everything slower by a fifth: share that is found", against, share(everything, "worse")),
+        Result(f"alarms: share of {len(same)} runs without a change", against, share(same, "worse"), 0.01),
+        Result(
+            f"slower by a fifth: share of {len(slowed)} runs that is found",
+            against,
+            share(slowed, "worse"),
+            0.95,
+            True,
+        ),
+        Result(
+            f"one prefix slower by a fifth: share of {len(prefix)} runs that is found",
+            against,
+            share(prefix, "worse"),
+        ),
+        Result(
+            f"everything slower by a fifth: share of {len(everything)} runs that is found",
+            against,
+            share(everything, "worse"),
+        ),
         Result("can't be told: share of runs without a change", against, share(same, "unclear")),
         Result("can't be told: share of runs slower by a fifth", against, share(slowed, "unclear")),
     ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import threading
+import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import connections
 from django.utils.timezone import now
 from junitparser import JUnitXml
 
@@ -130,30 +130,23 @@ def test_a_name_is_that_of_the_newest_run_of_the_job(
     assert "there is no run of this name with the tag ci=github 19.1" in capsys.readouterr().err
 
 
-def later(change: Callable[[], object]) -> threading.Thread:
-    """Makes a change after the command has asked once."""
-
-    def make() -> None:
-        change()
-        connections.close_all()
-
-    timer = threading.Timer(1.0, make)
-    timer.start()
-    return timer
-
-
 def test_a_run_that_goes_on_is_waited_for(
-    world: World, history: list[Run], capsys: pytest.CaptureFixture[str]
+    world: World,
+    history: list[Run],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = made(world, 1000)
     Run.objects.filter(pk=run.pk).update(stop=None, outcome="running")
-    ended = later(lambda: Run.objects.filter(pk=run.pk).update(stop=run.stop, outcome="finished"))
-    assert check(str(run.pk), "--wait", "120") == 0
-    ended.join()
-    assert f"{run.pk}: the run goes on, waiting …\n" in capsys.readouterr().err
-    Run.objects.filter(pk=run.pk).update(stop=None, outcome="running")
     assert check(str(run.pk), "--wait", "0") == 2
     assert f"Error: {run.pk}: after 0 s the run goes on" in capsys.readouterr().err
+
+    def end(seconds: float) -> None:
+        Run.objects.filter(pk=run.pk).update(stop=run.stop, outcome="finished")
+
+    monkeypatch.setattr(answers, "time", SimpleNamespace(monotonic=time.monotonic, sleep=end))
+    assert check(str(run.pk), "--wait", "600") == 0
+    assert f"{run.pk}: the run goes on, waiting …\n" in capsys.readouterr().err
 
 
 def test_findings_that_dont_come_in_time_are_left_out(
