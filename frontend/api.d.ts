@@ -1386,6 +1386,81 @@ export interface components {
             /** Pinned */
             pinned?: boolean | null;
         };
+        /**
+         * ErrorKindQuery
+         * @description Parameters left out don't filter.
+         */
+        ErrorKindQuery: {
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+            /**
+             * Project
+             * @default
+             */
+            project?: string;
+            /** Since */
+            since?: number | null;
+            /** Run */
+            run?: number | null;
+            /**
+             * Page
+             * @default 1
+             */
+            page?: number;
+            /**
+             * Page Size
+             * @default 50
+             */
+            page_size?: number;
+        };
+        /**
+         * ErrorKindOut
+         * @description One exception at one place in the code. Times are seconds since the epoch.
+         */
+        ErrorKindOut: {
+            /** Headline */
+            headline: string;
+            /** Exception Type */
+            exception_type: string;
+            /** Place */
+            place: string;
+            /** Message */
+            message: string;
+            /** Prefix */
+            prefix: string;
+            /** Count */
+            count: number;
+            /** Retried */
+            retried: number;
+            /** Killed */
+            killed: number;
+            /** Runs */
+            runs: number;
+            /** Clusters */
+            clusters: number;
+            /** First */
+            first: number;
+            /** Last */
+            last: number;
+            /** Newest Run */
+            newest_run: number;
+            /** Newest Run Name */
+            newest_run_name: string;
+        };
+        /** ErrorKindPage */
+        ErrorKindPage: {
+            /** Items */
+            items: components["schemas"]["ErrorKindOut"][];
+            /** Count */
+            count: number;
+            /** Page */
+            page: number;
+            /** Pages */
+            pages: number;
+        };
         /** NoteOut */
         NoteOut: {
             /** Id */

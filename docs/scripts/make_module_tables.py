@@ -29,7 +29,7 @@ LEFT_OUT = {
         "urls.py",
     ),
 }
-OF_KINDS = {"channels", "kinds", "sums"}
+OF_KINDS = {"channels", "kinds", "sums", "tools"}
 """folders in which each module is one of many of a kind"""
 FOLDERS_LEFT_OUT = {"management", "migrations", "templatetags"}
 

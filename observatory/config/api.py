@@ -28,6 +28,7 @@ from observatory.exchange.jobs.api import router as jobs
 from observatory.exchange.records.api import router as records
 from observatory.replay.api import clusters as cluster_timelines
 from observatory.runs.api import router as runs
+from observatory.runs.errors.api import router as errors
 from observatory.runs.notes_api import router as notes
 from observatory.runs.search_api import router as search
 from observatory.runs.sharing.timelines import links as link_timelines
@@ -66,6 +67,7 @@ api.add_router("", run_cards)
 api.add_router("", link_cards)
 api.add_router("", records)
 api.add_router("", runs)
+api.add_router("", errors)
 api.add_router("", notes)
 api.add_router("", search)
 api.add_router("", usage)

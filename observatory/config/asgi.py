@@ -19,6 +19,7 @@ django.setup(set_prefix=False)
 from observatory.base.memory import prepare_for_hours  # noqa: E402
 from observatory.collect.agents.body import COMPRESSED  # noqa: E402  (needs the apps loaded)
 from observatory.collect.worker_pages.installation import with_worker_pages  # noqa: E402
+from observatory.config.http.assistants import Assistants  # noqa: E402
 from observatory.config.http.body_limit import BodyLimit  # noqa: E402
 from observatory.config.http.handler import OneThreadHandler  # noqa: E402
 from observatory.config.http.sign_in_headers import SignInHeaders  # noqa: E402
@@ -29,7 +30,8 @@ from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 from observatory.runtime.health.own_alert import lifespan  # noqa: E402
 from observatory.store.connection import limit_statements  # noqa: E402
 
-pages = StaticFiles(BodyLimit(with_sub_path(OneThreadHandler(), settings.SUB_PATH), COMPRESSED, imports()))
+handler = BodyLimit(with_sub_path(OneThreadHandler(), settings.SUB_PATH), COMPRESSED, imports())
+pages = StaticFiles(Assistants(handler))
 sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
 pages, sockets = with_worker_pages(pages, sockets)
 

@@ -362,6 +362,8 @@ LOGGING: dict[str, Any] = {
         # they log secret addresses
         "apprise": {"handlers": ["nowhere"], "propagate": False},
         "urllib3": {"level": "INFO"},
+        # some lines for each request
+        "mcp": {"level": "WARNING"},
         # a line for each task
         "celery.app.trace": {"level": "WARNING", "filters": ["outages"]},
         "celery.beat": {"level": "WARNING"},

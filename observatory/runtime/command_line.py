@@ -20,6 +20,7 @@ LIGHT = {
     "check": "Checks runs against earlier ones: says what got worse, for CI",
     "check-configuration": "Says everything that is wrong with a release's configuration file",
     "exec": "Replaces itself by a program that has the Dask configuration of a release",
+    "mcp": "Serves an assistant on this machine what an Observatory recorded (Model Context Protocol)",
 }
 """commands that need neither Django nor the server's Python"""
 LEAST_PYTHON = (3, 11)
@@ -86,7 +87,7 @@ def run(program: str, arguments: Sequence[str]) -> None:
 
 
 def run_light(program: str, arguments: Sequence[str]) -> None:
-    """Run a command of the agent's or the client's package."""
+    """Run a command that isn't Django's."""
     command = _light(arguments[0])
     command.main(list(arguments[1:]), f"{program} {arguments[0]}")
 
@@ -96,6 +97,10 @@ def _light(name: str) -> click.Command:
         from observatory.client.check.command import check
 
         return check
+    if name == "mcp":
+        from observatory.assistants.stdio import serve
+
+        return serve
     from observatory.agent.release.commands import check_configuration, execute
 
     return execute if name == "exec" else check_configuration

@@ -30,6 +30,7 @@ LIGHT = (
 LIGHT_IN_RUNTIME = ("runtime/__init__.py", "runtime/command_line.py")
 EXTRA_OF = {
     "agent/pytest_plugin.py": "ci",
+    "assistants/": "mcp",
     "client/": "client",
     "client/check/junit.py": "ci",
     "config/logging/error_reports.py": "sentry",

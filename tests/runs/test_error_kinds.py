@@ -206,6 +206,33 @@ def test_a_kind_has_what_was_found_about_its_tasks_besides_that_they_failed(
     assert "1 task of load_blob failed." in of_kind, "the run's main finding"
 
 
+def api(world: World, query: str = "", role: str = "viewer") -> Any:
+    return world.client(role).get(f"/api/v1/errors{query}").json()
+
+
+def test_the_api_has_the_same_kinds_and_of_one_run_their_figures_in_all_runs(
+    world: World, runs: list[Run]
+) -> None:
+    first, second = runs[0].pk, runs[1].pk
+    found = {each["exception_type"]: each for each in api(world)["items"]}
+    assert set(found) == {"ValueError", "KilledWorker"}
+    assert (found["ValueError"]["count"], found["ValueError"]["runs"]) == (5, 2)
+    assert found["ValueError"]["message"] == HOSTILE
+    assert found["ValueError"]["newest_run"] == second
+    assert api(world, f"?run={second}")["items"] == api(world)["items"]
+    assert api(world, f"?run={first}")["items"] == [found["ValueError"]]
+    assert api(world, "?text=died")["count"] == 1
+    assert api(world, "?page_size=1&page=2")["pages"] == 2
+
+
+def test_the_api_of_kinds_shows_nothing_of_others(world: World, runs: list[Run]) -> None:
+    assert api(world, role="nobody")["items"] == []
+    assert api(world, f"?run={runs[0].pk}", "outsider") == api(world, "?run=2147483647", "outsider")
+    assert [each["runs"] for each in api(world, role="outsider")["items"]] == [1]
+    assert api(world, "?since=nan")["detail"]
+    assert api(world, "?run=0")["detail"]
+
+
 def test_a_page_without_errors_says_of_which_time(world: World, runs: list[Run]) -> None:
     for run in runs:
         run.error_kinds.all().delete()

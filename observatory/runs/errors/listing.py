@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Sum
 from django.utils.timezone import now
 
 from observatory.clusters.access import Person, visible_projects
 from observatory.runs.errors.headline import headline
-from observatory.runs.models import RunError
+from observatory.runs.models import Run, RunError
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,13 @@ def find_errors(user: Person, wanted: ErrorKindFilter) -> QuerySet[RunError]:
     return found
 
 
-def error_kinds(user: Person, wanted: ErrorKindFilter) -> QuerySet[RunError, Any]:
-    """A row for each kind with its sums, the latest first."""
-    kinds = find_errors(user, wanted).order_by().values("exception_type", "place")
+def error_kinds(user: Person, wanted: ErrorKindFilter, run: Run | None = None) -> QuerySet[RunError, Any]:
+    """A row for each kind with its sums, the latest first; with `run` those kinds alone that it has."""
+    found = find_errors(user, wanted)
+    if run is not None:
+        same = {name: OuterRef(name) for name in ("exception_type", "place")}
+        found = found.filter(Exists(RunError.objects.filter(run=run, **same)))
+    kinds = found.order_by().values("exception_type", "place")
     return kinds.annotate(
         errors=Sum("count"),
         retries=Sum("retried"),

@@ -157,6 +157,7 @@ TABLE = [
     ("POST", "/runs/filters/1/remove/", {"viewer": 404, "editor": 404, "owner": 404}),
     ("GET", "/runs/{run}/", {"viewer": 200, "editor": 200, "owner": 200}),
     ("GET", "/errors/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/api/v1/errors", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/usage/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/api/v1/usage", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/runs/{run}/links/", {"viewer": 200, "editor": 200, "owner": 200}),
