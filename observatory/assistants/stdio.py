@@ -41,7 +41,7 @@ class ConnectedApi:
     "--token", envvar="OBSERVATORY_TOKEN", help="an access token; or the variable OBSERVATORY_TOKEN"
 )
 def serve(url: str, token: str | None) -> None:
-    """Serves an assistant on this machine what an Observatory recorded (Model Context Protocol)."""
+    """Serves an assistant what an Observatory recorded (Model Context Protocol)."""
     if not token:
         sys.exit("Error: OBSERVATORY_TOKEN has no access token. One is made in the user menu: Access tokens.")
     try:

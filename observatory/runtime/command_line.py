@@ -20,7 +20,7 @@ LIGHT = {
     "check": "Checks runs against earlier ones: says what got worse, for CI",
     "check-configuration": "Says everything that is wrong with a release's configuration file",
     "exec": "Replaces itself by a program that has the Dask configuration of a release",
-    "mcp": "Serves an assistant on this machine what an Observatory recorded (Model Context Protocol)",
+    "mcp": "Serves an assistant what an Observatory recorded (Model Context Protocol)",
 }
 """commands that need neither Django nor the server's Python"""
 LEAST_PYTHON = (3, 11)

@@ -12,6 +12,7 @@ from asgiref.testing import ApplicationCommunicator
 from observatory.clusters.accounts.proxy_sign_in import SCOPE
 from observatory.config.http.assistants import LARGEST_REQUEST, Assistants
 from observatory.config.http.body_limit import Message, Receive, Send
+from tests.runtime.machine import manage
 
 TOKEN = (b"authorization", b"Bearer obp_one")
 HOST = (b"host", b"localhost:8000")
@@ -158,3 +159,12 @@ async def test_other_paths_are_those_of_the_application_below() -> None:
         await asked.receive_output(WAIT)
         await asked.receive_output(WAIT)
         assert below.scopes == [scope]
+
+
+def test_the_sdk_takes_no_memory_where_no_assistant_comes() -> None:
+    code = """
+import sys
+import observatory.config.asgi
+print({"mcp", "mcp_types", "starlette", "observatory.assistants.server"} & set(sys.modules))
+"""
+    assert manage("shell", "--verbosity", "0", "--command", code).stdout.strip().endswith("set()")
