@@ -9,6 +9,7 @@ from typing import Any
 
 from observatory.comparison.change_points import ChangePoint, find_change_points
 from observatory.runs.models import Run
+from observatory.wire.ci import JOB
 from observatory.wire.records import Action
 
 MOST_RUNS = 500
@@ -102,6 +103,10 @@ def _has_ended(run: Run) -> bool:
 
 
 def changed_tags(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, old value and new value of the tags that differ; "" for none."""
-    pairs = [(name, str(before.get(name, "")), str(now.get(name, ""))) for name in sorted({*before, *now})]
+    """Name, old value and new value of the tags that differ; "" for none.
+
+    Without the job of CI, which is another one for each run.
+    """
+    names = sorted({*before, *now} - {JOB})
+    pairs = [(name, str(before.get(name, "")), str(now.get(name, ""))) for name in names]
     return [(name, was, value) for name, was, value in pairs if was != value]

@@ -118,3 +118,9 @@ def test_runs_without_figures_and_without_length_have_a_verdict_without_a_cause(
         each.figures, each.contents = {}, {}
     assert verdict_of(slower, usual) == "100 % slower than usual"
     assert verdict_of(run(4, 0.0), [run(day, 0.0) for day in range(4)]) == "as long as usual"
+
+
+def test_the_job_of_ci_changes_with_each_run_and_is_no_reason() -> None:
+    usual = [run(day, 10 + day / 50, ci=f"github {day}.1") for day in range(4)]
+    slower = run(4, 17.25, "bbb0", spent=TRANSFERS, ci="github 4.1")
+    assert verdict_of(slower, usual) == "72 % slower than usual since bbb0 (aaa4 before): transfers"
