@@ -7,6 +7,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,13 @@ def archive() -> str:
         f"OBSERVATORY_ARCHIVE is {place.split('?')[0].split('@')[-1]!r}: it must be a folder that begins "
         f"with /, or a URL that begins with {', '.join(ARCHIVE_SCHEMES)}"
     )
+
+
+def archive_removes_rows_after() -> timedelta | None:
+    """OBSERVATORY_ARCHIVE_REMOVES_ROWS_AFTER_DAYS; None without one."""
+    if not text("OBSERVATORY_ARCHIVE_REMOVES_ROWS_AFTER_DAYS", ""):
+        return None
+    return timedelta(days=number("OBSERVATORY_ARCHIVE_REMOVES_ROWS_AFTER_DAYS", 1))
 
 
 def discovery_dir() -> Path | None:

@@ -13,6 +13,7 @@ KNOWN = frozenset(
         "ACCESS_TOKEN",
         "ALLOWED_HOSTS",
         "ARCHIVE",
+        "ARCHIVE_REMOVES_ROWS_AFTER_DAYS",
         "DATA_DIR",
         "DEBUG",
         "DISCOVERY_DIR",

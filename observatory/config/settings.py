@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from observatory.base.environment import (
     PACKAGE_DIR,
     archive,
+    archive_removes_rows_after,
     boolean,
     choice,
     data_dir,
@@ -302,6 +303,7 @@ ADMIN_POLICY = {
 }
 
 ARCHIVE = archive()
+ARCHIVE_REMOVES_ROWS_AFTER = archive_removes_rows_after()
 DISCOVERY_DIR = discovery_dir()
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
 REQUEST_TIMEOUT = number("OBSERVATORY_REQUEST_TIMEOUT_SECONDS", 30)

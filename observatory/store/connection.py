@@ -14,7 +14,9 @@ from psycopg import sql
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from observatory.base.environment import CONNECTION_IDLE, CONNECTION_LIFETIME
+from observatory.store.archive.errors import ArchiveError
 from observatory.store.askers import ASKER
+from observatory.store.reading import ReadingConnection
 from observatory.store.shares import Busy, Shares
 
 CONNECT_TIMEOUT = 10
@@ -75,6 +77,13 @@ def connect_session() -> psycopg.Connection:
     return _connect(session_parameters())
 
 
+def connect_reader() -> psycopg.Connection:
+    """As `connect`, for reading records: archived ones come back first. Raises psycopg.OperationalError."""
+    connection = ReadingConnection.connect(**parameters(), autocommit=True)
+    _configure(connection, SESSION)
+    return connection
+
+
 def _connect(parameters: dict[str, Any]) -> psycopg.Connection:
     connection = psycopg.connect(**parameters, autocommit=True)
     _configure(connection, SESSION)
@@ -97,11 +106,11 @@ def is_unavailable(error: BaseException | None) -> bool:
     """Whether an error of psycopg, or of Django caused by one, means that the database serves nobody now.
 
     It is away, restarting, read-only or out of space, or all connections are busy: a later attempt can
-    succeed.
+    succeed. So it is with what is archived while the archive is away.
     """
     found = database_error(error)
     if found is None:
-        return False
+        return isinstance(error, ArchiveError)
     if found.sqlstate is None:
         return isinstance(found, psycopg.OperationalError)
     return found.sqlstate.startswith(UNAVAILABLE_STATES)
@@ -109,7 +118,10 @@ def is_unavailable(error: BaseException | None) -> bool:
 
 @contextmanager
 def read_connection() -> Iterator[psycopg.Connection]:
-    """Take a connection from the pool of readers (autocommit, UTC). Raises psycopg_pool.PoolTimeout."""
+    """Take a connection from the pool of readers (autocommit, UTC). Raises psycopg_pool.PoolTimeout.
+
+    Records that it reads are there although they are archived (store/reading.py).
+    """
     with _readers().connection() as connection:
         yield connection
 
@@ -223,6 +235,7 @@ def _pool(
             raise
 
     return ConnectionPool(
+        connection_class=ReadingConnection,
         kwargs={**parameters, "autocommit": True},
         configure=configure,
         check=check,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from celery import shared_task
 from django.conf import settings
 
+from observatory.store.archive.errors import ArchiveError
 from observatory.store.connection import connect
 from observatory.store.engines import choose
 from observatory.store.schema.time_series import time_series
@@ -34,7 +35,6 @@ def archive_clusters() -> None:
     if not settings.ARCHIVE:
         return
     # imports pyarrow: 28 MB and 0.3 s, which each process would spend
-    from observatory.store.archive.place import ArchiveError
     from observatory.store.archive.round import archive_round
 
     try:
@@ -44,3 +44,5 @@ def archive_clusters() -> None:
         return
     if done.files:
         log.info("archived %d rows in %d files, %d bytes", done.rows, done.files, done.bytes)
+    if done.removed:
+        log.info("removed %d archived rows from their tables", done.removed)

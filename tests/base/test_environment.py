@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,14 @@ def test_the_folder_of_discoveries_is_none_or_an_absolute_one(monkeypatch: pytes
     monkeypatch.setenv("OBSERVATORY_DISCOVERY_DIR", "discovery")
     with pytest.raises(ImproperlyConfigured, match="OBSERVATORY_DISCOVERY_DIR is 'discovery'"):
         environment.discovery_dir()
+
+
+def test_rows_leave_the_tables_only_where_a_setting_says_when(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "OBSERVATORY_ARCHIVE_REMOVES_ROWS_AFTER_DAYS"
+    monkeypatch.delenv(name, raising=False)
+    assert environment.archive_removes_rows_after() is None
+    monkeypatch.setenv(name, "7")
+    assert environment.archive_removes_rows_after() == timedelta(days=7)
+    monkeypatch.setenv(name, "0")
+    with pytest.raises(ImproperlyConfigured, match=f"{name} is '0': it must be a positive whole number"):
+        environment.archive_removes_rows_after()

@@ -21,7 +21,8 @@ from observatory.clusters.models import Cluster
 from observatory.runtime.health.checks import archived
 from observatory.runtime.health.own_metrics import archive_metrics
 from observatory.store.archive import catalogue
-from observatory.store.archive.place import MARK, ArchiveError, Place, place, required_place
+from observatory.store.archive.errors import ArchiveError
+from observatory.store.archive.place import MARK, Place, place, required_place
 from observatory.store.maintenance.retention import delete_cluster
 from tests.store.archive.conftest import archive, cluster, connection, folder, world
 

@@ -100,7 +100,7 @@ def recent(
         bins = []
         if stop is not None and chosen:
             start, after = stop - timedelta(seconds=seconds), stop + timedelta(microseconds=1)
-            bins = store.recent_bins(connection, chosen, start, after, BINS)
+            bins = store.recent_bins(connection, clusters, chosen, start, after, BINS)
     known = known_metric(metric)
     return Recent(bins, len(chosen), known is not None and known.type is MetricType.COUNTER)
 

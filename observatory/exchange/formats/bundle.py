@@ -11,7 +11,7 @@ from observatory.exchange.bundles.manifest import ClusterFacts, NoteFacts, RunFa
 from observatory.exchange.formats.base import Progress
 from observatory.replay.scope import Scope, Section
 from observatory.runs.models import Note, Run
-from observatory.store.connection import connect
+from observatory.store.connection import connect_reader
 from observatory.store.queries.agents import has_agent
 from observatory.store.queries.timeline import snapshot
 from observatory.store.times import from_microseconds
@@ -27,7 +27,7 @@ class BundleFormat:
 
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:
         hidden = {str(section) for section in Section if section not in scope.sections}
-        with connect() as connection, snapshot(connection):
+        with connect_reader() as connection, snapshot(connection):
             extract = Extract(
                 connection,
                 scope.cluster.pk,

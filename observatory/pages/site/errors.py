@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.log import log_response
 
+from observatory.store.archive.errors import ArchiveError
 from observatory.store.connection import database_error, is_unavailable
 
 RETRY_AFTER = 5
@@ -45,7 +46,10 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """The answer to an uncaught exception, which is the one that is being handled."""
-    if is_unavailable(error := sys.exc_info()[1]):
+    error = sys.exc_info()[1]
+    if isinstance(error, ArchiveError):
+        return _archive_is_away(request, str(error))
+    if is_unavailable(error):
         return _unavailable(request, str(error))
     if isinstance(database_error(error), psycopg.errors.QueryCanceled):
         return _too_slow(request)
@@ -65,6 +69,25 @@ def _unavailable(request: HttpRequest, reason: str) -> HttpResponse:
     response.headers["Retry-After"] = str(RETRY_AFTER)
     log_response(
         "the database is unavailable: %s: %s",
+        request.path,
+        " ".join(reason.split()),
+        response=response,
+        request=request,
+        level="warning",
+    )
+    return response
+
+
+def _archive_is_away(request: HttpRequest, reason: str) -> HttpResponse:
+    """The answer while archived records are needed and can't be brought back, logged in one line."""
+    text = (
+        "Records of this cluster are archived, and the archive can't be reached now. They are not lost: try "
+        "again later, or ask an administrator."
+    )
+    response = _answer(request, 503, "The archive is away", text)
+    response.headers["Retry-After"] = str(RETRY_AFTER)
+    log_response(
+        "archived records can't be brought back: %s: %s",
         request.path,
         " ".join(reason.split()),
         response=response,

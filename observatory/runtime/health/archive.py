@@ -6,6 +6,7 @@ from django.conf import settings
 
 from observatory.clusters.formatting import format_bytes, format_count
 from observatory.store.archive import catalogue
+from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.waiting import Progress, read_progress
 from observatory.store.connection import connect
 
@@ -19,22 +20,27 @@ def progress() -> Progress:
 def sentence(found: Progress) -> str:
     """As in "clusters archived: 12, waiting: 3; files: 340 (1.20 GiB)"."""
     clusters = f"clusters archived: {format_count(found.archived)}, waiting: {format_count(found.waiting)}"
-    return f"{clusters}; files: {format_count(found.files)} ({format_bytes(found.bytes)})"
+    alone = f"; rows that left the tables: {format_count(found.removed)}" if found.removed else ""
+    return f"{clusters}; files: {format_count(found.files)} ({format_bytes(found.bytes)}){alone}"
 
 
 def fault(found: Progress) -> tuple[str, str]:
     """What is wrong with the archive, and what to do; empty texts if nothing is. Raises psycopg.Error."""
     if not settings.ARCHIVE:
+        if found.removed:
+            rows = f"{format_count(found.removed)} rows are in the archive alone"
+            return f"{rows}, and there is none", "set OBSERVATORY_ARCHIVE as it was"
         if found.leftovers:
             files = f"{format_count(found.leftovers)} files of deleted records"
             return f"{files} can't be removed: there is no archive", "set OBSERVATORY_ARCHIVE as it was"
         return "", ""
     # imports pyarrow: 28 MB and 0.3 s, which each process would spend
-    from observatory.store.archive.place import ArchiveError, required_place
+    from observatory.store.archive.place import required_place
 
     try:
         with connect() as connection:
             required_place().check(catalogue.is_used(connection))
     except ArchiveError as error:
-        return str(error), "recording goes on, and nothing is lost; what waits is archived once it is back"
+        waits = "what waits is archived, and what is archived can be read, once it is back"
+        return str(error), f"recording goes on, and nothing is lost; {waits}"
     return "", ""

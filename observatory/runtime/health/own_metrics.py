@@ -143,6 +143,9 @@ def archive_metrics() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "observatory_archive_leftovers", "Files that are written now, or are to be removed.", found.leftovers
     )
+    yield GaugeMetricFamily(
+        "observatory_archive_removed_rows", "Archived rows that left their tables.", found.removed
+    )
 
 
 def alert_metrics() -> Iterator[Metric]:

@@ -1,6 +1,7 @@
 """Archives a cluster that has ended: writes the files that are missing, or have other rows than the tables.
 
-Rows stay in their tables. Each day of each kind is read in one snapshot, and its files are entered at once.
+Rows stay in their tables; departure.py removes them later. Each day of each kind is read in one snapshot,
+and its files are entered at once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from urllib.parse import quote
 import psycopg
 import pyarrow as pa
 
-from observatory.store.archive import catalogue
+from observatory.store.archive import catalogue, presence
+from observatory.store.archive.bringing_back import bring_back
 from observatory.store.archive.catalogue import Piece, Written
 from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import FORMAT, Place
@@ -51,6 +53,8 @@ class Archived:
     rows: int = 0
     bytes: int = 0
     files: int = 0
+    removed: int = 0
+    """rows that left their tables"""
 
     def add(self, written: Written) -> None:
         self.rows += written.rows
@@ -124,7 +128,14 @@ def _archive_records(
 ) -> None:
     """Write the days of a kind whose numbers of rows are not those of their files."""
     first, last = from_seconds(cluster.extent.first), from_seconds(cluster.extent.last)
+    are_removed = kind.name in presence.removed_kinds(connection, cluster.number)
     by_day = rows_by_day(reading, table_of(kind.name), cluster.number, first - DAY, last)
+    if are_removed:
+        if not by_day:
+            return
+        # late records: files of their days are written again with all rows
+        bring_back(cluster.number, [kind.name])
+        by_day = rows_by_day(reading, table_of(kind.name), cluster.number, first - DAY, last)
     stored: dict[date, list[Piece]] = {}
     for piece in catalogue.pieces(connection, cluster.number):
         if piece.kind == kind.name:

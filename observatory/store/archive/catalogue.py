@@ -119,6 +119,18 @@ def leave_cluster(connection: psycopg.Connection, cluster: int) -> None:
     connection.execute("DELETE FROM archived_cluster WHERE cluster_id = %s", [cluster])
 
 
+def leave_all(connection: psycopg.Connection) -> None:
+    """Give up all pieces but those of rows that left their tables."""
+    # first: who removes rows has locked these, and is waited for
+    connection.execute("DELETE FROM archived_cluster")
+    connection.execute(
+        """UPDATE archive_piece piece SET state = %s WHERE NOT EXISTS (
+               SELECT FROM archived_rows rows
+               WHERE rows.cluster_id = piece.cluster_id AND rows.kind = piece.kind AND is_removed)""",
+        [LEAVING],
+    )
+
+
 def leave_unknown_clusters(connection: psycopg.Connection) -> None:
     """Give up the pieces of clusters that have no extent any more."""
     connection.execute(

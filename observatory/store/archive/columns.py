@@ -72,6 +72,16 @@ def _columns(kind: Kind) -> Iterator[FileColumn]:
             yield FileColumn(
                 name, OF_NAMED["position"], column, of_table[column].refers, (*path[:-1], "position")
             )
+        if reading.group and not _shows(kind, reading.group):
+            # the group of a key can't be told from its text alone: 1 and "1" are of two
+            yield FileColumn(
+                f"{reading.name}_group", pa.string(), reading.group, of_table[reading.group].refers, ("name",)
+            )
+
+
+def _shows(kind: Kind, group: str) -> bool:
+    """Whether people read the names of a column's groups."""
+    return any(reading.path == (group, "name") for reading in kind.readings)
 
 
 def _column(reading: Reading, column: Column, path: Path) -> FileColumn:

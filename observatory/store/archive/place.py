@@ -15,6 +15,8 @@ import pyarrow as pa
 from django.conf import settings
 from pyarrow import fs
 
+from observatory.store.archive.errors import ArchiveError
+
 FORMAT = 1
 """the version of the files that are written; docs/archive.md describes it"""
 MARK = "observatory-archive.json"
@@ -31,10 +33,6 @@ REMEDIES = {
     errno.EROFS: "it is read-only: mount it writable",
     errno.ENOTDIR: "it is not a folder: correct OBSERVATORY_ARCHIVE",
 }
-
-
-class ArchiveError(Exception):
-    """The archive can't be used now. The message says why, and what to do."""
 
 
 class _Hashing:
@@ -82,7 +80,7 @@ class Place:
                 raise ArchiveError(
                     f"The archive at {self.name} has no {MARK}, and the catalogue lists files of it. Mount "
                     "the folder, or correct OBSERVATORY_ARCHIVE. If the archive is lost, "
-                    "`dask-observatory archive run --again` writes it anew."
+                    "`dask-observatory archive run --again` writes anew what is in the tables."
                 )
             self.write(MARK, json.dumps({"format": FORMAT}).encode())
 

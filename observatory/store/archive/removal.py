@@ -10,6 +10,7 @@ from django.conf import settings
 
 from observatory.store.archive import catalogue
 from observatory.store.archive.catalogue import LEAVING, WRITING
+from observatory.store.archive.errors import ArchiveError
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import ARCHIVE, try_lock
 
@@ -44,7 +45,7 @@ def remove_deleted(connection: psycopg.Connection, cluster: int) -> None:
     """Remove the files of a cluster that was deleted. What can't be removed now is left to `sweep`."""
     if not (settings.ARCHIVE and catalogue.pieces(connection, cluster, (WRITING, LEAVING))):
         return
-    from observatory.store.archive.place import ArchiveError, required_place
+    from observatory.store.archive.place import required_place
 
     try:
         place = required_place()

@@ -6,12 +6,21 @@ from collections.abc import Callable
 from datetime import timedelta
 from time import monotonic
 
-from observatory.store.archive import catalogue
+import psycopg
+from django.conf import settings
+
+from observatory.store.archive import catalogue, presence
 from observatory.store.archive.archiving import Archived, archive_cluster
+from observatory.store.archive.departure import remove_rows
 from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import Place, required_place
 from observatory.store.archive.removal import sweep
-from observatory.store.archive.waiting import SETTLED, has_live_clusters, waiting_clusters
+from observatory.store.archive.waiting import (
+    SETTLED,
+    clusters_to_remove_from,
+    has_live_clusters,
+    waiting_clusters,
+)
 from observatory.store.connection import connect
 
 LONGEST_ROUND = 40.0
@@ -41,12 +50,27 @@ def archive_round(
                 total.rows, total.bytes = total.rows + done.rows, total.bytes + done.bytes
                 total.files += done.files
                 report(cluster, done)
+        if settings.ARCHIVE_REMOVES_ROWS_AFTER is not None:
+            total.removed = _remove_rows(connection, place, pace, settings.ARCHIVE_REMOVES_ROWS_AFTER)
     return total
 
 
+def _remove_rows(connection: psycopg.Connection, place: Place, pace: Pace, after: timedelta) -> int:
+    """Remove the rows that nobody needed for long; returns their number."""
+    removed = 0
+    unused = presence.SHORTLY_UNUSED if presence.is_full(connection) else presence.UNUSED
+    for cluster in clusters_to_remove_from(connection, after, unused):
+        if pace.is_over:
+            break
+        removed += remove_rows(cluster, place, pace, unused)
+    return removed
+
+
 def archive_again(place: Place) -> None:
-    """Give up all files, such as those of an archive that is lost: the next rounds write them again."""
+    """Give up all files, such as those of an archive that is lost: the next rounds write them again.
+
+    Not those whose rows left the tables: nothing else has these.
+    """
     with connect() as connection, connection.transaction():
-        for cluster in {piece.cluster for piece in catalogue.pieces(connection)}:
-            catalogue.leave_cluster(connection, cluster)
+        catalogue.leave_all(connection)
     place.check(False)

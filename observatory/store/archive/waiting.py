@@ -28,11 +28,34 @@ class Progress:
     bytes: int
     leftovers: int
     """files that are being written, or are to be removed"""
+    removed: int
+    """rows that are in the archive alone"""
 
 
 def waiting_clusters(connection: psycopg.Connection, settled: timedelta = SETTLED) -> list[int]:
     """The ids of the clusters, those that ended first first."""
     rows = connection.execute(f"SELECT cluster.id {WAITING} ORDER BY cluster.ended", {"settled": settled})
+    return [cluster for (cluster,) in rows]
+
+
+def clusters_to_remove_from(connection: psycopg.Connection, after: timedelta, unused: timedelta) -> list[int]:
+    """The clusters that ended that long ago, are archived, and have rows that may leave their tables.
+
+    Those that nobody needed for longest come first.
+    """
+    rows = connection.execute(
+        """SELECT cluster.id FROM clusters_cluster cluster
+           JOIN extent ON extent.cluster_id = cluster.id
+           JOIN archived_cluster archived
+               ON archived.cluster_id = cluster.id AND archived.sequence = extent.sequence
+           CROSS JOIN LATERAL (
+               SELECT count(*) AS kinds, min(used) FILTER (WHERE NOT is_removed) AS used
+               FROM archived_rows WHERE cluster_id = cluster.id
+           ) AS listed
+           WHERE cluster.ended < now() - %s AND (kinds = 0 OR listed.used < now() - %s)
+           ORDER BY listed.used NULLS LAST, cluster.ended""",
+        [after, unused],
+    )
     return [cluster for (cluster,) in rows]
 
 
@@ -48,8 +71,9 @@ def read_progress(connection: psycopg.Connection) -> Progress:
                 count(*) FILTER (WHERE state = 'stored'),
                 coalesce(sum(rows) FILTER (WHERE state = 'stored'), 0)::bigint,
                 coalesce(sum(bytes) FILTER (WHERE state = 'stored'), 0)::bigint,
-                count(*) FILTER (WHERE state <> 'stored')
-            FROM archive_piece""",
+                count(*) FILTER (WHERE state <> 'stored'),
+                coalesce(sum(rows) FILTER (WHERE state = 'stored' AND is_removed), 0)::bigint
+            FROM archive_piece LEFT JOIN archived_rows USING (cluster_id, kind)""",
         {"settled": SETTLED},
     ).fetchone()
     assert row is not None

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from observatory.store.archive.catalogue import Written
 from observatory.store.archive.columns import FileColumn, file_columns
-from observatory.store.archive.place import FORMAT, UNFINISHED, ArchiveError, Place
+from observatory.store.archive.errors import ArchiveError
+from observatory.store.archive.place import FORMAT, UNFINISHED, Place
 from observatory.store.archive.rows import Coded
 from observatory.wire.kind import Kind
 

@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
+from observatory.store.archive import presence
 from observatory.store.engines import Engine
 from observatory.store.maintenance.keyframes import drop_keyframes
 from observatory.store.times import from_seconds
@@ -103,6 +104,11 @@ LOCK = "SELECT FROM extent WHERE cluster_id = %s FOR UPDATE"
 def delete_scraped(connection: psycopg.Connection, engine: Engine, cluster: int, since: float) -> None:
     """Deletes what was scraped since `since` (seconds) and is now reported by the agent; locks the extent."""
     connection.execute(LOCK, [cluster])
+    if presence.removed_kinds(connection, cluster):
+        # imports pyarrow, which hardly any writer needs
+        from observatory.store.archive.bringing_back import bring_back_within
+
+        bring_back_within(connection, cluster, ("span", "event", "sample"))
     engine.allow_deletes(connection)
     time = from_seconds(since)
     parameters = {

@@ -17,6 +17,7 @@ OWN_ALERT = 0x6F77
 FINDINGS = 0x6669
 DELETIONS = 0x6465
 ARCHIVE = 0x6172
+ARCHIVED_ROWS = 0x6177
 """classes of advisory locks; with a key each names one lock"""
 
 

@@ -193,7 +193,7 @@ def keep_progress(connection: psycopg.Connection, cluster: int, instants: Iterab
         at = (to_microseconds(instant) // INTERVAL + 1) * INTERVAL
         is_inside = extent.first * 1e6 < at < extent.last * 1e6
         _, newest = _newest(connection, extent, at)
-        if is_inside and _records_by_interval(connection, cluster, newest, at):
+        if is_inside and newest < at:  # one that is made is not looked for again among archived records
             _make_keyframe(connection, extent, at)
 
 

@@ -5,6 +5,7 @@ Rows that overlap a retained window stay, and so do the tiles inside of it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,9 +15,12 @@ from time import monotonic
 import psycopg
 from psycopg import sql
 
-from observatory.store.archive import catalogue
+from observatory.store.archive import catalogue, presence
+from observatory.store.archive.errors import ArchiveError
+from observatory.store.archive.expiry import expire
 from observatory.store.archive.removal import remove_deleted
-from observatory.store.connection import connect
+from observatory.store.archive.row_lock import lock_rows
+from observatory.store.connection import connect, connect_reader
 from observatory.store.engines import Engine, choose
 from observatory.store.maintenance.keyframes import keep_progress
 from observatory.store.maintenance.retained_windows import (
@@ -29,6 +33,8 @@ from observatory.store.queries.cluster_rows import ClusterRows, tile_bytes
 from observatory.store.schema.dimensions import DIMENSIONS
 from observatory.store.schema.time_series import TimeSeries, time_series
 from observatory.store.times import EPOCH, to_microseconds
+
+log = logging.getLogger(__name__)
 
 SHORTEST_STEP, STEP = timedelta(minutes=1), timedelta(hours=1)
 """the cluster's time whose rows are deleted in one transaction: the longer, the fewer records it has"""
@@ -54,17 +60,18 @@ def apply_retention(
 
     Records that overlap the windows of `retained` stay, however old they are.
     """
-    with connect() as connection:
+    with connect() as connection, connect_reader() as reader:
         engine = choose(connection)
         windows = merge_windows(retained)
         by_cluster = {
             cluster: list(of_cluster)
             for cluster, of_cluster in groupby(windows, lambda window: window.cluster)
         }
-        for cluster, retention_days in days.items():
-            cutoff = now - timedelta(days=retention_days)
-            starts = [window.start for window in by_cluster.get(cluster, ()) if window.start < cutoff]
-            keep_progress(connection, cluster, [cutoff, *starts])
+        ready = {
+            cluster: retention_days
+            for cluster, retention_days in days.items()
+            if _prepare(connection, reader, cluster, retention_days, now, by_cluster.get(cluster, ()))
+        }
         dropped = sum(
             engine.drop_before(
                 connection, table, now - timedelta(days=min(longest, table.keep_days or longest)), windows
@@ -72,13 +79,37 @@ def apply_retention(
             for table in time_series()
         )
         deleted = 0
-        for cluster, retention_days in sorted(days.items()):
+        for cluster, retention_days in sorted(ready.items()):
             cutoff = now - timedelta(days=retention_days)
             older = [window for window in by_cluster.get(cluster, ()) if window.start < cutoff]
             if retention_days < longest:
                 deleted += _delete_before(connection, engine, cluster, cutoff, older)
             _update_extent(connection, cluster, cutoff, older)
         return RetentionResult(dropped, deleted)
+
+
+def _prepare(
+    connection: psycopg.Connection,
+    reader: psycopg.Connection,
+    cluster: int,
+    retention_days: int,
+    now: datetime,
+    retained: Sequence[RetainedWindow],
+) -> bool:
+    """Keep the progress until the cutoff, and give up files; False if that has to wait for the archive."""
+    cutoff = now - timedelta(days=retention_days)
+    cutoffs = {
+        table.name: now - timedelta(days=min(retention_days, table.keep_days or retention_days))
+        for table in time_series()
+    }
+    starts = [window.start for window in retained if window.start < cutoff]
+    try:
+        keep_progress(reader, cluster, [cutoff, *starts])
+        expire(connection, cluster, cutoffs, retained)
+    except ArchiveError as error:
+        log.warning("retention of cluster %d waits for its archived records: %s", cluster, error)
+        return False
+    return True
 
 
 def delete_cluster(
@@ -108,6 +139,7 @@ def delete_cluster(
                 for name in DIMENSIONS
             }
             catalogue.leave_cluster(connection, cluster_id)
+            presence.forget_cluster(connection, cluster_id)
         remove_deleted(connection, cluster_id)
         return ClusterRows(records, rows["worker"], rows["tile"], size)
 
@@ -132,6 +164,7 @@ def _delete_before(
             continue
         stop, began = min(start + step, cutoff), monotonic()
         with connection.transaction():
+            lock_rows(connection, cluster)
             engine.allow_deletes(connection)
             rows = sum(
                 _delete_between(connection, table, cluster, start, stop, retained) for table in time_series()

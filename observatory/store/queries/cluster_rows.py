@@ -10,7 +10,8 @@ from time import monotonic
 import psycopg
 from psycopg import sql
 
-from observatory.store.connection import read_connection, statement_timeout
+from observatory.store.archive.presence import count_removed, count_removed_before
+from observatory.store.connection import connect, statement_timeout
 from observatory.store.maintenance.retained_windows import RetainedWindow, overlaps_any
 from observatory.store.schema.time_series import TimeSeries, time_series
 
@@ -31,7 +32,7 @@ class ClusterRows:
 
 def count_rows(clusters: Sequence[int], seconds: float) -> ClusterRows:
     """All rows of the clusters; records are counted for at most `seconds`."""
-    with read_connection() as connection:
+    with connect() as connection:  # archived records are counted where they are
         row = connection.execute(
             """SELECT (SELECT count(*) FROM worker WHERE cluster_id = ANY(%(clusters)s)),
                       (SELECT count(*) FROM tile WHERE cluster_id = ANY(%(clusters)s))""",
@@ -45,6 +46,7 @@ def count_rows(clusters: Sequence[int], seconds: float) -> ClusterRows:
         records, is_least = _count_records(
             connection, {cluster: (first, last + INSTANT) for cluster, first, last in ranges}, seconds
         )
+        records += count_removed(connection, clusters)
     return ClusterRows(records, workers, tiles, size, is_least)
 
 
@@ -55,13 +57,14 @@ def count_records_before(
 
     They are counted for at most `seconds`; returns also whether there are more.
     """
-    with read_connection() as connection:
+    with connect() as connection:
         rows = connection.execute(
             "SELECT cluster_id, first FROM extent WHERE cluster_id = ANY(%s) AND first > 'epoch'",
             [list(cutoffs)],
         ).fetchall()
         ranges = {cluster: (first, cutoffs[cluster]) for cluster, first in rows if first < cutoffs[cluster]}
-        return _count_records(connection, ranges, seconds, retained)
+        records, is_least = _count_records(connection, ranges, seconds, retained)
+        return records + count_removed_before(connection, cutoffs), is_least
 
 
 def tile_bytes(connection: psycopg.Connection, clusters: Sequence[int]) -> int:

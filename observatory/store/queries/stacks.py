@@ -29,10 +29,10 @@ def stack_counts(
     return connection.execute(
         """SELECT source, worker_id IS NULL, coalesce(prefix.name, ''), stack_id, sum(count)::bigint
            FROM profile LEFT JOIN prefix ON prefix.id = prefix_id
-           WHERE profile.cluster_id = %s AND time >= %s AND time < %s
+           WHERE profile.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
            GROUP BY source, worker_id IS NULL, prefix.name, stack_id
            ORDER BY sum(count) DESC, stack_id""",
-        [cluster, from_microseconds(start), from_microseconds(stop)],
+        {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop)},
     ).fetchall()
 
 
@@ -42,7 +42,13 @@ def stacks_seen_between(
     """Return the given stacks that were sampled in [start, stop) (microseconds)."""
     rows = connection.execute(
         """SELECT DISTINCT stack_id FROM profile
-           WHERE cluster_id = %s AND time >= %s AND time < %s AND stack_id = ANY(%s)""",
-        [cluster, from_microseconds(start), from_microseconds(stop), list(stacks)],
+           WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
+             AND stack_id = ANY(%(stacks)s)""",
+        {
+            "cluster": cluster,
+            "start": from_microseconds(start),
+            "stop": from_microseconds(stop),
+            "stacks": list(stacks),
+        },
     )
     return [stack for (stack,) in rows]

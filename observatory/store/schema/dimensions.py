@@ -84,5 +84,5 @@ DIMENSIONS = (
     "keyframe",
     "tile",
 )
-CATALOGUE = ("archive_piece", "archived_cluster")
+CATALOGUE = ("archive_piece", "archived_cluster", "archived_rows")
 """what is where in the archive: rows that outlive those of a cluster until its files are removed"""

@@ -14,12 +14,17 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
-from observatory.store.archive import catalogue
+from observatory.store.archive import catalogue, needed, presence
+from observatory.store.archive.departure import remove_rows
+from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import Place, required_place
 from observatory.store.archive.verification import Fault, verify_files, verify_rows
 from observatory.store.connection import connect
+from observatory.store.engines import choose
 from observatory.store.maintenance.retention import delete_cluster
-from tests.exchange.everything import write_everything
+from observatory.wire.head import Head
+from observatory.wire.kinds import stored_kinds
+from tests.exchange.everything import START, STOP, write_everything
 from tests.support.projects import World, world
 
 __all__ = ["world"]
@@ -33,6 +38,13 @@ def connection(transactional_db: None) -> Iterator[psycopg.Connection]:
             delete_cluster(cluster)
         connection.execute("DELETE FROM archive_piece")
         connection.execute("DELETE FROM archived_cluster")
+        connection.execute("DELETE FROM archived_rows")
+    needed.forget()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> None:
+    needed.forget()
 
 
 @pytest.fixture
@@ -97,3 +109,27 @@ class Archive:
 @pytest.fixture
 def archive(connection: psycopg.Connection, folder: Path) -> Archive:
     return Archive(connection, folder)
+
+
+def compress(connection: psycopg.Connection) -> None:
+    """Have TimescaleDB compress all records; PostgreSQL alone compresses none."""
+    if choose(connection).name == "timescale":
+        for kind in stored_kinds():
+            connection.execute(
+                "SELECT compress_chunk(chunk, true) FROM show_chunks(%s::regclass) AS chunk", [kind.name]
+            )
+
+
+def remove_unused(connection: psycopg.Connection, cluster: int) -> int:
+    """Remove the rows of an archived cluster as if nobody had needed them for long; returns their number."""
+    presence.list_kinds(connection, cluster)
+    connection.execute("UPDATE archived_rows SET used = now() - interval '1 day'")
+    needed.forget()
+    return remove_rows(cluster, required_place(), Pace())
+
+
+def next_head(connection: psycopg.Connection, cluster: Cluster) -> Head:
+    """Of the next batch of the cluster's agent."""
+    row = connection.execute("SELECT id, sequence FROM agent WHERE cluster_id = %s", [cluster.pk]).fetchone()
+    assert row is not None
+    return Head(row[0].hex, row[1] + 1, cluster.scheduler_id, "etl", "", START - 100, START - 90, STOP + 300)

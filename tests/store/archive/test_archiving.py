@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,20 +18,30 @@ from observatory.store.archive.place import MARK, Place
 from observatory.store.archive.round import archive_again, archive_round
 from observatory.store.archive.tables import OTHER_TABLES
 from observatory.store.archive.waiting import read_progress, waiting_clusters
-from observatory.store.engines import choose
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.advisory_lock import ARCHIVE, try_lock
 from observatory.store.queries.named_records import read, record_kinds
 from observatory.store.tasks import archive_clusters
-from observatory.wire.head import Head
 from observatory.wire.kinds import KINDS, stored_kinds
 from observatory.wire.records import Event, Sample, Series
 from tests.exchange.everything import FIRST, KEY, START, STOP
-from tests.store.archive.conftest import Archive
+from tests.store.archive.conftest import Archive, compress, next_head
+from tests.store.archive.killing import killed
 from tests.support.projects import World
 
 MICROSECONDS = 1_000_000
+OPERATIONS = (
+    (Place, "create"),
+    (Place, "finish"),
+    (Place, "checksum"),
+    (Place, "remove"),
+    (catalogue, "begin"),
+    (catalogue, "enter"),
+    (catalogue, "forget"),
+    (catalogue, "note_archived"),
+)
+"""on files and catalogue"""
 
 
 def _as_read(value: Any) -> Any:
@@ -72,12 +79,8 @@ def test_files_have_every_row_as_people_read_it(
 def test_files_have_as_many_rows_as_the_tables_compressed_or_not(
     is_compressed: bool, connection: psycopg.Connection, cluster: Cluster, archive: Archive, place: Place
 ) -> None:
-    if is_compressed and choose(connection).name == "timescale":
-        for kind in stored_kinds():
-            connection.execute(
-                "SELECT compress_chunk(chunk, true) FROM show_chunks(%s::regclass) AS chunk",
-                [kind.name],
-            )
+    if is_compressed:
+        compress(connection)
     archive_cluster(cluster.pk, place)
     assert archive.faults(cluster.pk) == []
     assert all(archive.table(kind.name, cluster.pk).num_rows for kind in stored_kinds())
@@ -218,7 +221,7 @@ def test_late_records_have_the_files_of_their_day_and_kind_written_again(
     before = archive.paths(cluster.pk)
     with Writer() as writer:
         late = (START + 3, "scheduler", "", 20, "distributed.core", "it was late", "", 1)
-        writer.write(Batch.of(cluster.pk, rows={"log": [late]}, head=_next_head(connection, cluster)))
+        writer.write(Batch.of(cluster.pk, rows={"log": [late]}, head=next_head(connection, cluster)))
     assert waiting_clusters(connection) == [cluster.pk]
     assert archive_cluster(cluster.pk, place) is not None
     after = archive.paths(cluster.pk)
@@ -230,56 +233,6 @@ def test_late_records_have_the_files_of_their_day_and_kind_written_again(
     assert waiting_clusters(connection) == []
 
 
-def _next_head(connection: psycopg.Connection, cluster: Cluster) -> Head:
-    """Of the next batch of the cluster's agent."""
-    row = connection.execute("SELECT id, sequence FROM agent WHERE cluster_id = %s", [cluster.pk]).fetchone()
-    assert row is not None
-    return Head(row[0].hex, row[1] + 1, cluster.scheduler_id, "etl", "", START - 100, START - 90, STOP + 300)
-
-
-def _die_after(operations: int) -> None:
-    """Have this process killed before or after one of its operations on files and catalogue."""
-    left = operations
-
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            nonlocal left
-            for moment in ("before", "after"):
-                if left <= 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                left -= 1
-                if moment == "before":
-                    result = function(*args, **kwargs)
-            return result
-
-        return wrapped
-
-    for owner, name in (
-        (Place, "create"),
-        (Place, "finish"),
-        (Place, "checksum"),
-        (Place, "remove"),
-        (catalogue, "begin"),
-        (catalogue, "enter"),
-        (catalogue, "forget"),
-        (catalogue, "note_archived"),
-    ):
-        setattr(owner, name, counted(getattr(owner, name)))
-
-
-def _killed(work: Callable[[], object], operations: int) -> bool:
-    """Whether a process that does the work was killed by then."""
-    child = os.fork()
-    if not child:
-        try:
-            _die_after(operations)
-            work()
-        finally:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
-
-
 def test_a_process_that_is_killed_at_any_moment_loses_and_doubles_nothing(
     connection: psycopg.Connection, cluster: Cluster, archive: Archive, place: Place
 ) -> None:
@@ -289,7 +242,7 @@ def test_a_process_that_is_killed_at_any_moment_loses_and_doubles_nothing(
             f"SELECT count(*) FROM {kind.name} WHERE cluster_id = %s", [cluster.pk]
         ).fetchone() or [0]
     operations = kills = 0
-    while _killed(lambda: archive_cluster(cluster.pk, place), operations):
+    while killed(lambda: archive_cluster(cluster.pk, place), OPERATIONS, operations):
         operations, kills = operations + 1 + operations // 4, kills + 1
         by_kind: dict[str, int] = {}
         for piece in catalogue.pieces(connection, cluster.pk):

@@ -14,7 +14,8 @@ from observatory.clusters.models import Cluster
 from observatory.store.archive import catalogue, removal
 from observatory.store.archive.archiving import archive_cluster
 from observatory.store.archive.catalogue import LEAVING
-from observatory.store.archive.place import ArchiveError, Place
+from observatory.store.archive.errors import ArchiveError
+from observatory.store.archive.place import Place
 from observatory.store.archive.removal import sweep
 from observatory.store.archive.round import archive_round
 from observatory.store.archive.waiting import waiting_clusters

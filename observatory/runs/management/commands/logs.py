@@ -16,7 +16,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.logs.search import Wanted, from_time, matching_lines
 from observatory.replay.scope import Scope
 from observatory.runs.management.terminal import SCOPE_HELP, clean, find_scope
-from observatory.store.connection import connect
+from observatory.store.connection import connect_reader
 from observatory.store.patterns import PatternError, pattern
 from observatory.store.queries.logs import LogCursor, LogLine
 from observatory.store.times import EPOCH, to_microseconds
@@ -54,7 +54,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         scope = find_scope(options["of"])
         wanted = wanted_lines(options)
-        with connect() as connection:
+        with connect_reader() as connection:
             try:
                 for line in found_lines(connection, scope, wanted, options["follow"]):
                     self.stdout.write(text_of(line))

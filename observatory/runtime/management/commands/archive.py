@@ -12,6 +12,7 @@ from observatory.clusters.models import Cluster
 from observatory.runtime.health import archive
 from observatory.store.archive import catalogue
 from observatory.store.archive.catalogue import Piece
+from observatory.store.archive.errors import ArchiveError
 from observatory.store.connection import connect
 
 
@@ -30,9 +31,6 @@ class Command(BaseCommand):
             each.add_argument("--cluster", type=int, help="the number of a cluster; without it all")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # imports pyarrow, which help doesn't need
-        from observatory.store.archive.place import ArchiveError
-
         try:
             getattr(self, f"_{options['action']}")(options)
         except ArchiveError as error:

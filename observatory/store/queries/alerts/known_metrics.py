@@ -109,10 +109,16 @@ def series_of(
 
 
 def recent_bins(
-    connection: psycopg.Connection, series: Sequence[int], start: datetime, stop: datetime, bins: int
+    connection: psycopg.Connection,
+    clusters: Sequence[int],
+    series: Sequence[int],
+    start: datetime,
+    stop: datetime,
+    bins: int,
 ) -> list[RecentBin]:
-    """Summarizes the series over [start, stop) in `bins` bins; bins without samples are left out."""
+    """Summarizes series of clusters over [start, stop) in `bins` bins; bins without samples are left out."""
     parameters: dict[str, Any] = {
+        "clusters": list(clusters),
         "series": list(series),
         "start": start,
         "stop": stop,
@@ -126,7 +132,8 @@ def recent_bins(
                        value - lag(value) OVER following AS growth,
                        extract(epoch FROM time - lag(time) OVER following)::float8 AS elapsed
                    FROM sample JOIN series ON series.id = series_id
-                   WHERE series_id = ANY(%(series)s) AND time >= %(start)s AND time < %(stop)s
+                   WHERE series_id = ANY(%(series)s) AND sample.cluster_id = ANY(%(clusters)s)
+                     AND time >= %(start)s AND time < %(stop)s
                      AND value <> 'NaN' AND abs(value) < 'Infinity'
                    WINDOW following AS (PARTITION BY series_id ORDER BY time)
                ), drawn AS (

@@ -184,9 +184,10 @@ def worker_events(
     with connection.cursor(row_factory=class_row(WorkerEvent)) as cursor:
         return cursor.execute(
             """SELECT time, kind, detail FROM event
-               WHERE cluster_id = %s AND worker_id = %s AND time >= %s AND time < %s
-               ORDER BY time, kind LIMIT %s""",
-            [cluster, worker, start, stop, limit],
+               WHERE cluster_id = %(cluster)s AND worker_id = %(worker)s
+                 AND time >= %(start)s AND time < %(stop)s
+               ORDER BY time, kind LIMIT %(limit)s""",
+            {"cluster": cluster, "worker": worker, "start": start, "stop": stop, "limit": limit},
         ).fetchall()
 
 

@@ -126,7 +126,8 @@ def work_since(connection: psycopg.Connection, cluster: int, after: datetime) ->
 def last_client_left(connection: psycopg.Connection, cluster: int) -> datetime | None:
     """Return when a client disconnected last, as far as it was seen."""
     row = connection.execute(
-        "SELECT max(time) FROM event WHERE cluster_id = %s AND kind = 'client-removed'", [cluster]
+        "SELECT max(time) FROM event WHERE cluster_id = %(cluster)s AND kind = 'client-removed'",
+        {"cluster": cluster},
     ).fetchone()
     return row[0] if row else None
 

@@ -51,8 +51,9 @@ def client_detail(connection: psycopg.Connection, cluster: int, stop: datetime) 
 
 def _detail(connection: psycopg.Connection, cluster: int, kind: str, stop: datetime) -> dict[str, Any]:
     found = connection.execute(
-        """SELECT detail FROM event WHERE cluster_id = %s AND kind = %s AND time < %s
+        """SELECT detail FROM event
+           WHERE cluster_id = %(cluster)s AND kind = %(kind)s AND time < %(stop)s
            ORDER BY time DESC LIMIT 1""",
-        [cluster, kind, stop],
+        {"cluster": cluster, "kind": kind, "stop": stop},
     ).fetchone()
     return dict(found[0]) if found and isinstance(found[0], dict) else {}

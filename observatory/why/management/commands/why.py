@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from observatory.runs.management.terminal import SCOPE_HELP, clean, find_scope
-from observatory.store.connection import connect
+from observatory.store.connection import connect_reader
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why.findings.lines import lines_of
 from observatory.why.kept import StillLooking, explained
@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         scope = find_scope(options["of"])
-        with connect() as connection:
+        with connect_reader() as connection:
             try:
                 found = explained(connection, scope, "findings", 0, MAXIMUM_TIME)
             except (TooManyTasks, StillLooking) as error:

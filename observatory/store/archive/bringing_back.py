@@ -1,0 +1,105 @@
+"""Brings archived rows back into the tables that they left: the tables are the cache of the archive."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterable, Iterator
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+from psycopg import sql
+from pyarrow import csv
+
+from observatory.store.archive import catalogue, presence
+from observatory.store.archive.catalogue import Piece
+from observatory.store.archive.errors import ArchiveError, LacksColumns
+from observatory.store.archive.ids import Ids, missing_columns, with_ids
+from observatory.store.archive.place import Place, required_place
+from observatory.store.archive.row_lock import changing_rows, lock_rows
+from observatory.store.connection import connect
+from observatory.store.engines import choose
+from observatory.store.schema.time_series import table_of
+from observatory.wire.kinds import KINDS
+
+ROWS_AT_ONCE = 32_768
+
+
+def bring_back(cluster: int, kinds: Collection[str]) -> None:
+    """Have the rows of these kinds of a cluster in their tables, all in one transaction.
+
+    Waits for another process that does the same. Raises ArchiveError while the archive can't be reached, and
+    psycopg.Error; then nothing has changed.
+    """
+    with connect() as connection, changing_rows(connection, cluster) as is_there:
+        if is_there:
+            bring_back_within(connection, cluster, kinds)
+
+
+def bring_back_within(connection: psycopg.Connection, cluster: int, kinds: Collection[str]) -> None:
+    """As `bring_back`, as part of a transaction that has locked the cluster's extent."""
+    lock_rows(connection, cluster)
+    wanted = [kind for kind in presence.removed_kinds(connection, cluster) if kind in kinds]
+    if not wanted:
+        return
+    place = required_place()
+    place.check(is_used=True)
+    pieces = [piece for piece in catalogue.pieces(connection, cluster) if piece.kind in wanted]
+    _prepare(pieces)
+    choose(connection).allow_deletes(connection)  # and as many new rows in what is compressed
+    for kind in wanted:
+        ids = Ids(connection, cluster)
+        for piece in pieces:
+            if piece.kind == kind:
+                copy_rows(connection, place, piece, ids, kind)
+        presence.note_brought_back(connection, cluster, kind)
+    pa.default_memory_pool().release_unused()
+
+
+def _prepare(pieces: Iterable[Piece]) -> None:
+    """Make the partitions of days that retention dropped for all clusters but this one."""
+    with connect() as connection:
+        engine = choose(connection)
+        for piece in pieces:
+            engine.prepare(connection, table_of(piece.kind), [piece.start.date()])
+
+
+def copy_rows(connection: psycopg.Connection, place: Place, piece: Piece, ids: Ids, table: str) -> None:
+    """Copy the rows of a file into a table that has the columns of its kind. Raises ArchiveError."""
+    kind = KINDS[piece.kind]
+    copied = 0
+    with place.open(piece.path) as stream:
+        for batch in _batches(place, piece, stream):
+            rows = with_ids(kind, ids, batch)
+            _copy(connection, table, rows)
+            copied += rows.num_rows
+    if copied != piece.rows:
+        raise ArchiveError(
+            f"{place.name}/{piece.path} has {copied:,} rows, the catalogue says {piece.rows:,}: see "
+            "`dask-observatory archive verify`."
+        )
+
+
+def _batches(place: Place, piece: Piece, stream: pa.NativeFile) -> Iterator[pa.Table]:
+    try:
+        file = pq.ParquetFile(stream)
+        missing = missing_columns(KINDS[piece.kind], file.schema_arrow.names)
+        if missing:
+            raise LacksColumns(f"{place.name}/{piece.path} lacks the columns {', '.join(missing)}.")
+        for group in range(file.num_row_groups):
+            # the rows of a group are sorted by name: its parts are brought in order of time one by one
+            for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=[group]):
+                yield pa.Table.from_batches([batch])
+    except (OSError, pa.ArrowException) as error:
+        raise ArchiveError(f"{place.name}/{piece.path} can't be read: {error}.") from error
+
+
+def _copy(connection: psycopg.Connection, table: str, rows: pa.Table) -> None:
+    statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(
+        sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
+    )
+    data = io.BytesIO()
+    # a text that is empty is quoted, a null is not
+    csv.write_csv(rows, data, csv.WriteOptions(include_header=False))
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.write(data.getbuffer())
