@@ -24,7 +24,7 @@ class Room:
         free = np.concatenate([np.ones(count, np.int64), -np.ones(count, np.int64), threads, -threads])
         order = np.argsort(time, kind="stable")  # of those at once, the ends of own computations first
         first = np.flatnonzero(np.diff(time[order], prepend=-1))
-        last = np.append(first[1:], len(order)) - 1
+        last = np.append(first, len(order))[1:] - 1
         has_threads = np.cumsum(np.where(order >= work, free[order], 0))[last] > 0
         is_full = (np.cumsum(free[order])[last] <= 0) & has_threads
         begins = np.flatnonzero(is_full & ~np.append(False, is_full[:-1]))
