@@ -139,7 +139,7 @@ export const EACH_WORKER = "each";
 export const WIDE_BIN = 8;
 
 /** Names of the actions of spans, by their number. */
-export const ACTIONS = ["compute", "transfer", "disk-read", "disk-write", "deserialize", "serialize"];
+export const ACTIONS = ["compute", "transfer", "disk-read", "disk-write", "deserialize", "serialize", "long-running"];
 
 /** Names of the status of spans, by their number. */
 export const STATUSES = ["ok", "error"];

@@ -36,7 +36,7 @@ def corrected(records: Records) -> Records:
     if shifts.any():
         shift = _of_others(computing, shifts, spans.worker, spans.times)
         shift[places] = shifts
-        spans = replace(spans, times=_moved(spans.times, shift))
+        spans = replace(spans, times=_moved(spans.times, shift), seceded=spans.seceded + shift)
         shift = _of_others(computing, shifts, transfers.worker, transfers.times)
         transfers = OfWorkers(transfers.worker, _moved(transfers.times, shift))
     return replace(records, spans=spans, transfers=transfers, clock_errors=_errors(computing, known, shifts))

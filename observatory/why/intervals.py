@@ -29,6 +29,10 @@ class Intervals:
     def __len__(self) -> int:
         return len(self.start)
 
+    @property
+    def lengths(self) -> Integers:
+        return self.stop - self.start
+
     def where(self, condition: Flags | Integers) -> Intervals:
         return Intervals(self.start[condition], self.stop[condition])
 

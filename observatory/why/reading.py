@@ -16,6 +16,7 @@ from observatory.why.clients import Clients
 from observatory.why.clocks import corrected
 from observatory.why.intervals import Flags, Intervals
 from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
+from observatory.why.seceded import inferred, with_rest
 from observatory.wire.records import Action, Status
 
 MOST_EDGES = 5_000_000
@@ -28,7 +29,8 @@ def read_records(
     """Read the records of [start, stop) (microseconds), with the times of workers corrected (clocks.py)."""
     rows = store.transitions(connection, cluster, start, stop, others)
     records = _records(connection, cluster, start, stop)
-    return _without(others, corrected(_with_transitions(connection, cluster, records, rows)))
+    found = corrected(_with_transitions(connection, cluster, records, rows))
+    return _without(others, replace(found, spans=inferred(found.spans, found.workers)))
 
 
 def read_accounted(
@@ -64,26 +66,30 @@ def read_graph(connection: psycopg.Connection, cluster: int, records: Records) -
 
 def _records(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
     """The records but for transitions."""
-    spans = store.spans(connection, cluster, start, stop)
     return Records(
         start,
         stop,
         [_worker(one, start, stop) for one in store.lifetimes(connection, cluster, start, stop)],
-        Spans(
-            worker=spans["worker"].astype(np.int64),
-            task=spans["task"],
-            prefix=spans["prefix"].astype(np.int64),
-            group=spans["group"].astype(np.int64),
-            lane=spans["lane"].astype(np.int64),
-            action=spans["action"].astype(np.int64),
-            is_error=spans["status"] == Status.ERROR,
-            nbytes=spans["nbytes"],
-            times=Intervals.of(spans["start"], spans["stop"]),
-            recorded_start=spans["start"],
-        ),
+        with_rest(_spans(store.spans(connection, cluster, start, stop))),
         Transitions.none(),
         _of_workers(store.received(connection, cluster, start, stop)),
         _of_workers(store.pauses(connection, cluster, start, stop)),
+    )
+
+
+def _spans(columns: Mapping[str, Array]) -> Spans:
+    return Spans(
+        worker=columns["worker"].astype(np.int64),
+        task=columns["task"],
+        prefix=columns["prefix"].astype(np.int64),
+        group=columns["group"].astype(np.int64),
+        lane=columns["lane"].astype(np.int64),
+        action=columns["action"].astype(np.int64),
+        is_error=columns["status"] == Status.ERROR,
+        nbytes=columns["nbytes"],
+        times=Intervals.of(columns["start"], columns["stop"]),
+        recorded_start=columns["start"],
+        seceded=columns["stop"].astype(np.int64),
     )
 
 
@@ -104,7 +110,7 @@ def _without(others: OtherWork, records: Records) -> Records:
     is_other = _is_other(records.spans, others)
     computing = records.spans.where(is_other & (records.spans.action == Action.COMPUTE))
     own = records.spans.where(~is_other)
-    return replace(records, spans=own, others=OfWorkers(computing.worker, computing.times))
+    return replace(records, spans=own, others=OfWorkers(computing.worker, computing.in_pool))
 
 
 def _is_other(spans: Spans, others: OtherWork) -> Flags:

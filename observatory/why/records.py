@@ -52,6 +52,18 @@ class Spans:
     times: Intervals
     recorded_start: Integers
     """as it is stored: `times` are corrected (clocks.py)"""
+    seceded: Integers
+    """when the task left its worker's pool of threads; its end, where it didn't before"""
+
+    @property
+    def in_pool(self) -> Intervals:
+        """When they took a thread of the pool."""
+        return Intervals(self.times.start, self.seceded)
+
+    @property
+    def outside(self) -> Intervals:
+        """When they ran beside the pool, having seceded."""
+        return Intervals(self.seceded, self.times.stop)
 
     def __len__(self) -> int:
         return len(self.worker)
@@ -69,6 +81,7 @@ class Spans:
             self.nbytes[condition],
             self.times.where(condition),
             self.recorded_start[condition],
+            self.seceded[condition],
         )
 
 

@@ -25,6 +25,8 @@ class Action(IntEnum):
     DISK_WRITE = 3
     DESERIALIZE = 4
     SERIALIZE = 5
+    LONG_RUNNING = 6
+    """the task has seceded: it computes, or waits, outside of the worker's pool of threads"""
 
     @classmethod
     def of(cls, name: str) -> Action:

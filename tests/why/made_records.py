@@ -55,6 +55,7 @@ def recorded(
             nbytes=whole(SIZE for _ in spans),
             times=Intervals(micro(row[3] for row in spans), micro(row[4] for row in spans)),
             recorded_start=micro(row[3] for row in spans),
+            seceded=micro(row[4] for row in spans),
         ),
         Transitions(
             task=whole(row[0] for row in transitions),

@@ -29,6 +29,7 @@ from observatory.agent.scheduler.client_runs import ClientRuns
 from observatory.agent.scheduler.errors import Errors
 from observatory.agent.scheduler.events import Events
 from observatory.agent.scheduler.graphs import Graphs
+from observatory.agent.scheduler.long_running import LongRunning
 from observatory.agent.scheduler.samples import Sampler
 from observatory.agent.scheduler.spans import Spans
 from observatory.agent.scheduler.worker_lifetimes import WorkerLifetimes
@@ -83,7 +84,8 @@ class SchedulerAgent(SchedulerPlugin):
         configuration = self.configuration
         self.buffer = buffer = Buffer()
         self._transition = buffer.appender("transition")
-        self.spans = Spans(scheduler, buffer, _started(scheduler))
+        self.long_running = LongRunning(scheduler)
+        self.spans = Spans(scheduler, buffer, _started(scheduler), self.long_running)
         self.errors = Errors(scheduler, buffer, self.spans.record)
         self.lifetimes = WorkerLifetimes(scheduler, buffer)
         self.events = Events(scheduler, buffer, self.errors, self.lifetimes)
@@ -98,6 +100,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.listener = Listener(buffer.appender("log"), "scheduler", configuration.log_levels)
         handler.listen(self.listener)
         self.errors.install()
+        self.long_running.install()
         self.events.install()
         self.graphs.install()
         self.worker_messages.install()
@@ -193,6 +196,7 @@ class SchedulerAgent(SchedulerPlugin):
         await scheduler.unregister_worker_plugin(None, WORKER_PLUGIN[2])
         await scheduler.unregister_nanny_plugin(None, NANNY_PLUGIN[2])
         self.errors.uninstall()
+        self.long_running.uninstall()
         self.events.uninstall()
         self.graphs.uninstall()
         self.worker_messages.uninstall()

@@ -10,6 +10,7 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.scheduler.long_running import LongRunning
 from observatory.wire.clocks import HEARTBEAT_LATENCY, TOLERANCE, UNCORRECTED_ACTIONS
 from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.event_kinds import RECORDS_DROPPED
@@ -21,9 +22,12 @@ ACTIONS = {action.label: int(action) for action in Action}
 class Spans:
     """Makes rows of kind `span`. Those that cannot be right are counted, and reported as an event."""
 
-    def __init__(self, scheduler: Scheduler, buffer: Buffer, started: float) -> None:
+    def __init__(
+        self, scheduler: Scheduler, buffer: Buffer, started: float, long_running: LongRunning
+    ) -> None:
         """`started`: when the scheduler started, in seconds; the earliest time of a span."""
         self.scheduler = scheduler
+        self._long_running = long_running
         self.started = started
         self._append = buffer.appender("span")
         self._event = buffer.appender("event")
@@ -44,11 +48,13 @@ class Spans:
         A worker estimates how far its clock is from the scheduler's by a heartbeat, which is wrong by up to
         its latency. Spans that would end after the message came are stored earlier by that much. Transfers
         keep their times: the worker's log of transfers has the same, by which the waiting task is found.
+        A computation is two spans from where it seceded: it took no thread of the pool any more.
         """
         spans = message.get("startstops")
+        worker = message.get("worker") or ""
+        seconds = self._long_running.ended(key, worker)
         if not spans:
             return
-        worker = message.get("worker") or ""
         thread = message.get("thread") or 0
         nbytes = message.get("nbytes") or 0
         typename = message.get("typename") or ""
@@ -67,7 +73,13 @@ class Spans:
                 if action != Action.TRANSFER:
                     early = max(0.0, stop - now) if is_uncorrected else ahead
                     start, stop = start - early, stop - early
-                self._append((worker, thread, key, action, start, stop, nbytes, typename, status))
+                seceded = stop
+                if action == Action.COMPUTE and seconds is not None:
+                    seceded = min(start + seconds, stop)
+                self._append((worker, thread, key, action, start, seceded, nbytes, typename, status))
+                if seceded < stop:
+                    rest = int(Action.LONG_RUNNING), seceded, stop
+                    self._append((worker, thread, key, *rest, nbytes, typename, status))
             else:
                 self._outside.append(now)
 

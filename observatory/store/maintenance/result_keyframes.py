@@ -66,7 +66,8 @@ _CHANGES: LiteralString = f"""
         SELECT DISTINCT ON (group_id, key_rest) group_id, key_rest, nbytes, lane.worker_id
         FROM span JOIN lane ON lane.id = lane_id
         WHERE span.cluster_id = %(cluster)s AND stop > %(after)s - %(tolerance)s * interval '1 s'
-            AND stop <= %(at)s + %(tolerance)s * interval '1 s' AND action = %(compute)s AND status = %(ok)s
+            AND stop <= %(at)s + %(tolerance)s * interval '1 s'
+            AND action = ANY(%(computing)s) AND status = %(ok)s
         ORDER BY group_id, key_rest, stop > %(at)s, stop DESC
     )
     SELECT change.group_id, change.key_rest, net,
@@ -163,7 +164,7 @@ def _parameters(cluster: int, after: int, at: int) -> dict[str, object]:
         "after": from_microseconds(after),
         "at": from_microseconds(at),
         "memory": MEMORY,
-        "compute": int(Action.COMPUTE),
+        "computing": [int(Action.COMPUTE), int(Action.LONG_RUNNING)],
         "ok": int(Status.OK),
         "tolerance": TOLERANCE,
     }

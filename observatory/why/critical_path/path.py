@@ -17,7 +17,7 @@ from observatory.why.critical_path.hindrances import Hindrances
 from observatory.why.critical_path.predecessors import NONE, LastEnded, needed_computations, previous_of
 from observatory.why.critical_path.room import Room
 from observatory.why.critical_path.waits import RowsOfTasks, StaysOfTasks, WaitsOfWorkers
-from observatory.why.intervals import Integers
+from observatory.why.intervals import Integers, Intervals
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import (
     MEMORY,
@@ -90,7 +90,7 @@ class CriticalPath:
         self._add(ThreadKind.NOTHING, time, self.stop, NONE)
         while place != NONE and time > self._start:
             began = int(self._began[place])
-            self._add(self._kind(place), began, time, place)
+            self._add_computation(place, began, time)
             place, time = self._before(place, min(began, time))
         self._add(ThreadKind.NOTHING, self._start, time, NONE)
         return self._pieces[::-1]
@@ -101,6 +101,18 @@ class CriticalPath:
         ended = np.minimum(self._ended, self.stop)
         last = np.flatnonzero(ended == ended.max())
         return int(last[self._began[last].argmin()])
+
+    def _add_computation(self, place: int, began: int, time: int) -> None:
+        """A task that has seceded waits for others as a rule: while these compute, or threads are idle."""
+        seceded = max(began, min(int(self.computing.seceded[place]), time))
+        for is_computing, start, stop in self._in_pool.divided(seceded, time) if seceded < time else ():
+            self._add(ThreadKind.COMPUTING if is_computing else ThreadKind.NOTHING, start, stop, place)
+        self._add(self._kind(place), began, seceded, place)
+
+    @cached_property
+    def _in_pool(self) -> Intervals:
+        """While any thread computed."""
+        return self.computing.in_pool.union()
 
     def _kind(self, place: int) -> ThreadKind:
         if self.computing.is_error[place]:

@@ -109,7 +109,9 @@ class Evidence:
 
     @cached_property
     def computations(self) -> Computations:
-        return Computations(self._accountant.computing)
+        """As long as they took a thread: without the time after they seceded."""
+        computing = self._accountant.computing
+        return Computations(replace(computing, times=computing.in_pool))
 
     @cached_property
     def first_uses(self) -> list[FirstUse]:

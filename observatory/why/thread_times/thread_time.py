@@ -141,18 +141,24 @@ class Accountant:
         yield _waiting(ThreadKind.READY, waits, except_during=received)
 
     def _blamed(self, waiting: Steps) -> Numbers:
-        """Share the idle time of threads that waited for other tasks equally among those that ran."""
+        """Share the idle time of threads that waited for other tasks equally among those that ran.
+
+        Tasks that have seceded wait for others as a rule: they have a share where they alone ran.
+        """
         if len(waiting.edges) < 2 or not len(self._computing):
             return np.zeros(len(self._computing))
-        tasks = self._computing.times.clipped(int(waiting.edges[0]), int(waiting.edges[-1]))
-        edges = np.unique(np.concatenate([waiting.edges, tasks.start, tasks.stop]))
+        window = int(waiting.edges[0]), int(waiting.edges[-1])
+        tasks, seceded = self._computing.in_pool.clipped(*window), self._computing.outside.clipped(*window)
+        edges = np.unique(np.concatenate([waiting.edges, tasks.start, tasks.stop, seceded.stop]))
         values = waiting.at(edges[:-1])
-        running = tasks.counts(edges)
-        return Steps(edges, values / np.maximum(running, 1)).integrals(tasks) / 1e6
+        running, alone = tasks.counts(edges), seceded.counts(edges)
+        shares = Steps(edges, values / np.maximum(running, 1))
+        of_seceded = Steps(edges, np.where(running == 0, values / np.maximum(alone, 1), 0.0))
+        return (shares.integrals(tasks) + of_seceded.integrals(seceded)) / 1e6
 
 
 def _acting(kind: ThreadKind, spans: Spans, condition: Flags) -> tuple[Demand, Integers]:
-    return Demand(kind, spans.times.where(condition)), spans.prefix[condition]
+    return Demand(kind, spans.in_pool.where(condition)), spans.prefix[condition]
 
 
 def _waiting(

@@ -23,7 +23,9 @@ class Plan:
     needed: Predecessors
     """computations whose results each needs, and its own attempts before it"""
     seconds: Numbers
-    """that each computed"""
+    """that each computed in a thread of its worker"""
+    seconds_outside: Numbers
+    """that it ran on after it had seceded"""
     disk_seconds: Numbers
     """in which spilled data was read or written for it"""
     is_queued: Flags
@@ -41,7 +43,9 @@ class Plan:
 def plan_of(records: Records, graph: Graph) -> Plan:
     """Return the plan of all computations, also of attempts that failed."""
     computing = records.spans.where(records.spans.action == Action.COMPUTE)
-    computing = replace(computing, times=computing.times.clipped(records.start, records.stop))
+    window = records.start, records.stop
+    seceded = np.clip(computing.seceded, *window)
+    computing = replace(computing, times=computing.times.clipped(*window), seceded=seceded)
     computing = computing.where(np.argsort(computing.times.start, kind="stable"))
     error = records.clock_errors_of(computing.worker)
     needed = _with_attempts(computing, needed_computations(computing, graph, error))
@@ -50,7 +54,8 @@ def plan_of(records: Records, graph: Graph) -> Plan:
     return Plan(
         computing,
         needed,
-        (computing.times.stop - computing.times.start) / 1e6,
+        computing.in_pool.lengths / 1e6,
+        computing.outside.lengths / 1e6,
         _disk_seconds(records.spans, computing),
         _is_queued(computing, needed, threads),
         submissions(computing, needed, records),

@@ -85,6 +85,8 @@ class Window:
             found.append("Workers left in the window; the simulation keeps them.")
         if len(self._records.others.worker):
             found.append("Tasks of other runs took threads, which isn't simulated.")
+        if predictor.plan.seconds_outside.any():
+            found.append("Tasks seceded; the simulation lets them run on for as long as they did.")
         if len(self._records.pauses.worker):
             found.append("Workers were paused for memory, which isn't simulated.")
         off = predictor.simulated / predictor.last - 1

@@ -38,6 +38,7 @@ class Simulation:
     ) -> None:
         self._rates, self._conditions = rates, conditions
         self._seconds = list(conditions.seconds)
+        self._seconds_outside = plan.seconds_outside.tolist()
         self._expected = _expected(plan, self._seconds)
         self._nbytes = plan.computing.nbytes.tolist()
         self._is_queued = plan.is_queued.tolist()
@@ -174,11 +175,19 @@ class Simulation:
         while worker.idle and worker.ready:
             place = heappop(worker.ready)
             worker.idle -= 1
-            self._at(time + self._seconds[place], self._finish, place, worker.number)
+            self._at(time + self._seconds[place], self._leave, place, worker.number)
+
+    def _leave(self, time: float, place: int, number: int) -> None:
+        """A task needs its thread no more: it has finished, or seceded."""
+        self._at(time + self._rates.turning, self._free, number)
+        outside = self._seconds_outside[place]
+        if outside:
+            self._at(time + outside, self._finish, place, number)
+        else:
+            self._finish(time, place, number)
 
     def _finish(self, time: float, place: int, number: int) -> None:
         self._end = max(self._end, time)
-        self._at(time + self._rates.turning, self._free, number)
         self._at(self._decide(time + self._rates.sending / 2), self._handle_finished, place, number)
 
     def _free(self, time: float, number: int) -> None:

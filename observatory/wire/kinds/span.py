@@ -49,7 +49,7 @@ RECORD_KIND = Kind(
         Field(
             "action",
             Type.CODE,
-            "0 compute, 1 transfer, 2 disk-read, 3 disk-write, 4 deserialize, 5 serialize",
+            "0 compute, 1 transfer, 2 disk-read, 3 disk-write, 4 deserialize, 5 serialize, 6 long-running",
             "",
             "startstops action",
             Label(tuple(action.label for action in Action)),

@@ -8,21 +8,37 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from distributed import Client, secede, wait
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.scheduler.long_running import LongRunning
 from observatory.agent.scheduler.spans import Spans
 from observatory.wire.records import Action
+from tests.agent.eventually import eventually
+from tests.agent.fake_server import FakeServer
 
 WORKER = "tcp://10.0.0.1:4000"
 HOUR = 3600.0
 
 
-def recorded(delay: float, *spans: tuple[str, float, float], age: float = 60) -> dict[str, list[Any]]:
-    """The rows of a task's spans (action, start, stop: seconds ago), of a cluster `age` seconds old."""
+def recorded(
+    delay: float, *spans: tuple[str, float, float], age: float = 60, seceded: tuple[str, float] = ("", 0.0)
+) -> dict[str, list[Any]]:
+    """The rows of a task's spans (action, start, stop: seconds ago), of a cluster `age` seconds old.
+
+    `seceded`: on which worker, and after how many seconds.
+    """
     now = time.time()
-    scheduler: Any = SimpleNamespace(workers={WORKER: SimpleNamespace(time_delay=delay)})
+    workers = {WORKER: SimpleNamespace(time_delay=delay)}
+    handlers = {"long-running": lambda **message: None}
+    scheduler: Any = SimpleNamespace(workers=workers, stream_handlers=handlers)
     buffer = Buffer()
-    recorder = Spans(scheduler, buffer, now - age)
+    long_running = LongRunning(scheduler)
+    long_running.install()
+    scheduler.stream_handlers["long-running"](
+        key="inc-1", worker=seceded[0], run_id=1, compute_duration=seceded[1], stimulus_id=""
+    )
+    recorder = Spans(scheduler, buffer, now - age, long_running)
     startstops = [{"action": name, "start": now - start, "stop": now - stop} for name, start, stop in spans]
     recorder.record("inc-1", 0, {"worker": WORKER, "thread": 1, "startstops": startstops})
     recorder.report(now)
@@ -75,3 +91,45 @@ def test_no_span_ends_after_the_scheduler_heard_of_it() -> None:
 def test_spans_that_ended_in_time_are_as_their_worker_told() -> None:
     rows = recorded(0.0, ("transfer", 3, 2), ("compute", 2, 1))
     assert [times for _, *times in rows["span"]] == [pytest.approx([3, 2]), pytest.approx([2, 1])]
+
+
+def test_a_task_that_seceded_ran_on_outside_of_the_pool() -> None:
+    rows = recorded(0.0, ("transfer", 9, 8), ("compute", 8, 2), seceded=(WORKER, 1.5))
+    assert rows["span"] == [
+        (Action.TRANSFER, pytest.approx(9), pytest.approx(8)),
+        (Action.COMPUTE, pytest.approx(8), pytest.approx(6.5)),
+        (Action.LONG_RUNNING, pytest.approx(6.5), pytest.approx(2)),
+    ]
+
+
+@pytest.mark.parametrize("seceded", [("tcp://10.0.0.2:4000", 1.5), (WORKER, 6.0), (WORKER, 7.0)])
+def test_what_seceded_elsewhere_or_at_its_end_computed_as_others_do(seceded: tuple[str, float]) -> None:
+    rows = recorded(0.0, ("compute", 8, 2), seceded=seceded)
+    assert rows["span"] == [(Action.COMPUTE, pytest.approx(8), pytest.approx(2))]
+
+
+def test_the_rest_of_a_task_that_seceded_is_a_span_of_its_own(client: Client, received: FakeServer) -> None:
+    """Also where it fails, and not that of the same key which runs again without it."""
+    wait(client.submit(run_on, 0.5, True, key="seceded"))
+    wait(client.submit(run_on, 0.5, True, "failed", key="failed"))
+
+    def spans(key: str) -> list[tuple[Action, float]]:
+        rows = [row for row in received.rows["span"] if row["key"] == key]
+        return [(Action(row["action"]), row["stop"] - row["start"]) for row in rows]
+
+    for key in ("seceded", "failed"):
+        eventually(lambda key=key: len(spans(key)) == 2)
+        (first, inside), (second, outside) = spans(key)
+        assert (first, second) == (Action.COMPUTE, Action.LONG_RUNNING)
+        assert 0 <= inside < outside
+        assert outside >= 0.5
+    wait(client.submit(run_on, 0.5, False, key="again"))
+    eventually(lambda: [action for action, _ in spans("again")] == [Action.COMPUTE])
+
+
+def run_on(seconds: float, secedes: bool, fails: str = "") -> None:
+    if secedes:
+        secede()
+    time.sleep(seconds)
+    if fails:
+        raise ValueError(fails)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from dask.sizeof import sizeof
-from distributed import get_worker
+from distributed import get_worker, secede, worker_client
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
@@ -190,3 +190,18 @@ def _filled(nbytes: int) -> np.ndarray:
 def sleep_longer_on(names: tuple[int, ...], seconds: float, factor: float) -> None:
     """Some workers need `factor` times as long."""
     time.sleep(seconds * (factor if get_worker().name in names else 1))
+
+
+def orchestrate(number: int, seconds: float, count: int = 2) -> int:
+    """Secedes, and waits for tasks of its own."""
+    with worker_client() as client:
+        return len(client.gather(client.map(sleep, [seconds] * count, pure=False)))
+
+
+def run_on(number: int, seconds: float) -> int:
+    """Secedes, and computes on its own."""
+    secede()
+    stop = time.monotonic() + seconds
+    while time.monotonic() < stop:
+        number += 1
+    return number

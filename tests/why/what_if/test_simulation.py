@@ -81,6 +81,16 @@ def test_a_worker_that_joins_later_computes_from_then_on() -> None:
     assert simulated(plan([1.0] * 6), [WorkerSpec(1), WorkerSpec(1, joins=2.0)]) == pytest.approx(4)
 
 
+def test_a_task_that_seceded_needs_no_thread_and_what_needs_it_waits_for_its_end() -> None:
+    records = records_of(computed(1, 0, 5), computed(2, 1, 3), computed(3, 5, 6))
+    records.spans.seceded[0] = 1_000_000
+    made = plan_of(records, graph((3, 1)))
+    assert made.seconds.tolist() == [1, 2, 1]
+    assert simulated(made, ONE) == pytest.approx(6)
+    window = Window(records, graph(), Transfers(np.zeros(0, np.int64), np.zeros(0)), 0.0)
+    assert "Tasks seceded; the simulation lets them run on for as long as they did." in window.doubts()
+
+
 def test_an_idle_worker_steals_what_would_begin_later_elsewhere() -> None:
     made = plan([1.0, *[1.0] * 6], *[(task, 0) for task in range(1, 7)])
     found = simulated(made, TWO)

@@ -64,12 +64,13 @@ LABELLED: LiteralString = """
     WHERE series.cluster_id = %(cluster)s AND metric = %(metric)s AND labels ? %(label)s
         AND sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
     GROUP BY 1, 2 ORDER BY 1, 2 LIMIT %(limit)s"""
-TASKS: LiteralString = """
+TASKS: LiteralString = f"""
     SELECT key_rest, task_group.name, nbytes FROM unnest(%(lanes)s::int[], %(starts)s::timestamptz[])
         WITH ORDINALITY AS wanted (lane, at, place)
     JOIN LATERAL (
         SELECT key_rest, group_id, nbytes FROM span
-        WHERE cluster_id = %(cluster)s AND lane_id = lane AND start = at AND action = 0 LIMIT 1
+        WHERE cluster_id = %(cluster)s AND lane_id = lane AND start = at
+            AND action IN ({int(Action.COMPUTE)}, {int(Action.LONG_RUNNING)}) LIMIT 1
     ) AS found ON true
     JOIN task_group ON task_group.id = group_id ORDER BY place"""
 SIZES: LiteralString = f"""

@@ -18,7 +18,7 @@ from observatory.store.queries.windows.other_work import NONE, TASK, OtherWork
 from observatory.store.queries.windows.outliers import PAUSES
 from observatory.store.times import from_microseconds
 from observatory.store.worker_slots import SLOT
-from observatory.wire.records import SOURCES, TASK_STATES
+from observatory.wire.records import SOURCES, TASK_STATES, Action
 
 MOST_CLIENT_ACTIVITIES = 500_000
 """that are read: of a hundred runs in a window, at least"""
@@ -97,12 +97,13 @@ SEEN_FUNCTIONS: LiteralString = f"""
         coalesce(substring(split_part(frame, E'\t', 3) FROM '^[0-9]{{1,9}}$'), '0')::int AS line,
         prefix_id AS prefix, sum(count)::bigint AS count
     FROM innermost GROUP BY 1, 2, 3, 4 ORDER BY 5 DESC"""
-KEYS: LiteralString = """
+KEYS: LiteralString = f"""
     SELECT key_rest, task_group.name FROM unnest(%(lanes)s::int[], %(starts)s::timestamptz[])
         WITH ORDINALITY AS wanted (lane, at, place)
     JOIN LATERAL (
         SELECT key_rest, group_id FROM span
-        WHERE cluster_id = %(cluster)s AND lane_id = lane AND start = at AND action = 0 LIMIT 1
+        WHERE cluster_id = %(cluster)s AND lane_id = lane AND start = at
+            AND action IN ({int(Action.COMPUTE)}, {int(Action.LONG_RUNNING)}) LIMIT 1
     ) AS found ON true
     JOIN task_group ON task_group.id = group_id ORDER BY place"""
 
