@@ -13,6 +13,7 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.builder import covering_tile_ids, get_tile
 from observatory.replay.tiles.each_worker import SHIFT
 from observatory.replay.tiles.layers import Layer
+from observatory.replay.windows.stragglers import fence_of
 from observatory.store.queries.windows.outliers import Computing
 from observatory.store.timeline_blocks import decode_array
 from observatory.wire.blocks import decode
@@ -57,6 +58,7 @@ class Work:
     def longest(self, ratio: float, excess: float, fewest: int) -> Iterator[Place]:
         """Yield bins whose longest task takes `ratio` times its prefix' median and `excess` seconds more.
 
+        And is beyond the fence of its prefix, by the quartiles of the bins' means.
         Those that are longest beyond the median come first. Prefixes with less than `fewest` tasks are left
         out.
         """
@@ -65,6 +67,7 @@ class Work:
         enough = np.bincount(at, rows["tasks"], len(prefixes))[at] >= fewest
         beyond = rows["longest"] - rows["usual"]
         is_long = enough & (rows["usual"] > 0) & (beyond >= np.maximum((ratio - 1) * rows["usual"], excess))
+        is_long &= rows["longest"] > fence_of(_quantile(rows, 0.25), _quantile(rows, 0.75))
         order = np.argsort(-np.where(is_long, beyond, -np.inf), kind="stable")[:MOST_PLACES]
         for row in order[is_long[order]].tolist():
             start, width = int(rows["start"][row]), int(rows["width"][row])
@@ -95,18 +98,17 @@ def work_of_tiles(connection: psycopg.Connection, scope: Scope, start: int, stop
                 parts.append({name: column[inside] for name, column in rows.items()})
     names += ["start", "width"]
     joined = {name: np.concatenate([part[name] for part in parts] or [np.zeros(0)]) for name in names}
-    return Work({**joined, "usual": _usual(joined)})
+    return Work({**joined, "usual": _quantile(joined, 0.5)})
 
 
-def _usual(rows: Rows) -> npt.NDArray[np.float64]:
-    """Return the median of each row's prefix: of the bins' means, weighted by their tasks."""
-    usual = np.zeros(len(rows["prefix"]))
+def _quantile(rows: Rows, share: float) -> npt.NDArray[np.float64]:
+    """Return a quantile of each row's prefix: of the bins' means, weighted by their tasks."""
+    found = np.zeros(len(rows["prefix"]))
     mean = rows["seconds"] / np.maximum(rows["tasks"], 1e-9)
     for prefix in np.unique(rows["prefix"]):
         of_prefix = np.flatnonzero((rows["prefix"] == prefix) & (rows["tasks"] > 0))
         if len(of_prefix):
             order = of_prefix[np.argsort(mean[of_prefix])]
             reached = np.cumsum(rows["tasks"][order])
-            middle = order[np.searchsorted(reached, reached[-1] / 2)]
-            usual[rows["prefix"] == prefix] = mean[middle]
-    return usual
+            found[rows["prefix"] == prefix] = mean[order[np.searchsorted(reached, reached[-1] * share)]]
+    return found

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.replay.windows.stragglers import FENCE, FEWEST
+from observatory.replay.windows.stragglers import FEWEST, fence_of
 from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Spans
 from observatory.why.thread_times.assignments import is_repeated
@@ -37,11 +37,11 @@ class Computations:
 
     @cached_property
     def longest_usual(self) -> Numbers:
-        """The upper end of what tasks of the row's prefix take as a rule (Tukey's outer fence)."""
+        """The upper end of what tasks of the row's prefix take as a rule."""
 
         def fence(durations: Numbers) -> float:
             lower, upper = np.percentile(durations, [25, 75], method="lower")
-            return float(upper + FENCE * (upper - lower))
+            return float(fence_of(lower, upper))
 
         return self._of_prefixes(fence)
 

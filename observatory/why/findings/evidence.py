@@ -25,6 +25,7 @@ from observatory.why.findings.computations import Computations
 from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
 from observatory.why.findings.first_uses import FirstUse, first_uses
 from observatory.why.findings.growths import Growth, growths
+from observatory.why.findings.restarts import restarts
 from observatory.why.findings.samples import Samples, samples_of
 from observatory.why.findings.silences import Silence, silences, standing_still
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
@@ -178,6 +179,12 @@ class Evidence:
         """The workers that lived in the window, by id."""
         found = store.worker_ends(self.connection, self._cluster, self.start, self.stop)
         return {worker.id: worker for worker in found}
+
+    @cached_property
+    def restarts(self) -> Intervals:
+        """While a client restarted all workers: until as many had come back."""
+        times = [event.time for event in self.events("restarted")]
+        return restarts(times, list(self.ends.values())).clipped(self.start, self.stop).union()
 
     @property
     def deaths(self) -> list[store.WorkerEnd]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from observatory.why.thread_times.kinds import ThreadKind
+
 if TYPE_CHECKING:
     from observatory.why.findings.evidence import Evidence
 
@@ -75,6 +77,8 @@ class FindingKind:
     documentation: str
     """URL of the page about it"""
     find: Callable[[Evidence], Iterable[Finding]]
+    counts: tuple[ThreadKind, ...] = ()
+    """the time of threads that its cost consists of: first that of which most is; empty: no thread's"""
     is_failure: bool = False
     """it is listed before all others, whatever it costs"""
     explained_by: tuple[str, ...] = ()

@@ -109,5 +109,7 @@ OF_CLIENTS = (ThreadKind.GATHERING, ThreadKind.SENDING, ThreadKind.OPTIMIZING, T
 """what there was nothing to do for, where a client's run was open"""
 OWN = frozenset({ThreadKind.COMPUTING, ThreadKind.RECOMPUTING, ThreadKind.FAILED})
 """the thread ran a task of the run"""
+FINISHED = (ThreadKind.COMPUTING, ThreadKind.RECOMPUTING)
+"""the thread ran a task that finished"""
 BUSY = OWN | {ThreadKind.OTHER_RUNS}
 """the thread ran a task"""

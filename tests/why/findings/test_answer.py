@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from io import StringIO
 from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -61,7 +62,8 @@ def test_the_failure_is_first_then_the_most_costly_and_what_another_explains_is_
         "failure": made_up("failure", 0, is_failure=True),
         "effect": made_up("effect", 9, explained_by=("cheap",)),
     }
-    found = find(None, known)  # type: ignore[arg-type]
+    evidence: Any = SimpleNamespace(waits=SimpleNamespace(seconds={}))
+    found = find(evidence, known)
     assert [name for name, _ in found] == ["failure", "costly", "cheap"]
 
 

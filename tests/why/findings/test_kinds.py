@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import exp
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -39,6 +41,24 @@ def test_a_task_that_all_others_wait_for_is_a_straggler() -> None:
     assert [task["key"] for task in finding["tasks"]] == ["work-60"]
     assert "1 task of work took 8.50 s, 500 ms is usual." in finding["sentence"]
     assert finding["moments"][0]["time"] == finding["tasks"][0]["start"]
+
+
+@pytest.mark.parametrize("deviation", [0.5, 1.0])
+def test_durations_that_differ_widely_have_no_stragglers_and_one_far_beyond_them_is_one(
+    deviation: float,
+) -> None:
+    """Lognormal, as of requests, texts and tables: the longest of them is one of many."""
+    quantiles = [NormalDist().inv_cdf((place + 0.5) / 160) for place in range(160)]
+    seconds = [0.4 * exp(deviation * quantiles[place * 37 % 160]) for place in range(160)]
+    # the longest first, so that no thread waits for them
+    tasks = [Task(f"work-{place}", one) for place, one in enumerate(sorted(seconds, reverse=True))]
+    assert "stragglers" not in kinds_of(Simulated(tasks).findings())
+    assert max(seconds) > max(1.5, 3.6 * 0.4)
+    assert kinds_of(Simulated([*tasks, Task("work-160", 60.0)]).findings())[0] == "stragglers"
+
+
+def kinds_of(findings: Sequence[Any]) -> list[str]:
+    return [one["kind"] for one in findings]
 
 
 def test_a_worker_that_died_costs_what_was_lost_and_computed_again() -> None:

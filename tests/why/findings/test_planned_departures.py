@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from observatory.wire.records import WorkerGone
+from observatory.wire.records import Event, WorkerGone
 from tests.support.recorded_cluster import START
 from tests.why.findings.simulated import Death, Simulated, futures, map_reduce
+from tests.why.findings.test_kinds_of_parts import findings_of_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,3 +50,20 @@ def test_a_stage_in_which_nothing_computed_is_no_narrow_one() -> None:
     seeded.gone.append(WorkerGone("tcp://10.0.0.1:4000", START + 14.0, "lost"))
     seeded.makespan = 14.5
     assert [one["kind"] for one in seeded.findings()] == ["worker-died"]
+
+
+def test_a_client_that_restarts_all_workers_is_not_what_takes_the_time() -> None:
+    """It waits until they have come back; what it does beside that counts."""
+
+    def run(restarts: bool) -> list[str]:
+        simulated = Simulated(futures(32, 0.5))
+        simulated.gone += [WorkerGone(one.address, START + 2.3, "removed") for one in simulated.seen]
+        simulated.seen += [replace(one, time=START + 10.3) for one in simulated.seen]
+        simulated.makespan = 11.0
+        simulated.sample("observatory_worker_cpu_percent", 2.0, 0, 12, worker=1)
+        if restarts:
+            simulated.events.append(Event(START + 2.2, "restarted", "", {}))
+        return [one["kind"] for one in findings_of_run(simulated)]
+
+    assert run(restarts=False) == ["client"]
+    assert run(restarts=True) == []

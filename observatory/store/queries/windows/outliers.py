@@ -72,15 +72,15 @@ STRAGGLERS: LiteralString = f"""
             percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)::float8 AS seconds
         FROM computed GROUP BY prefix_id),
     usual AS (
-        SELECT prefix_id, tasks, seconds, durations[(tasks - 1) / 4 + 1] AS lower,
-            durations[(tasks - 1) * 3 / 4 + 1] AS upper
+        SELECT prefix_id, tasks, seconds, greatest(%(shortest)s, durations[(tasks - 1) / 4 + 1]) AS lower,
+            greatest(%(shortest)s, durations[(tasks - 1) * 3 / 4 + 1]) AS upper
         FROM by_prefix)
     SELECT {TASK}, usual.seconds AS usual
     FROM computed AS span JOIN usual USING (prefix_id)
     JOIN lane ON lane.id = lane_id JOIN task_group ON task_group.id = group_id
     WHERE usual.tasks >= %(fewest)s AND usual.seconds > 0
         AND span.seconds >= greatest(%(ratio)s * usual.seconds, usual.seconds + %(excess)s)
-        AND span.seconds > upper + %(fence)s * (upper - lower)
+        AND span.seconds > upper * power(upper / lower, %(fence)s)
     ORDER BY span.seconds - usual.seconds DESC, start LIMIT %(most)s"""
 LONGEST_OF_WORKER: LiteralString = f"""
     SELECT {TASK}, %(usual)s::float8 AS usual
@@ -131,15 +131,17 @@ def stragglers(
     ratio: float,
     excess: float,
     fence: float,
+    shortest: float,
     fewest: int,
     most: int,
 ) -> list[LongTask]:
     """Return the tasks that took longest beyond the median of a prefix with `fewest` tasks.
 
     At least `ratio` times the median, `excess` seconds above it, and `fence` interquartile ranges above the
-    upper quartile. Reads all spans of the window.
+    upper quartile, both of logarithms of at least `shortest` seconds. Reads all spans of the window.
     """
-    limits = {"ratio": ratio, "excess": excess, "fence": fence, "fewest": fewest, "most": most}
+    limits = {"ratio": ratio, "excess": excess, "fewest": fewest, "most": most}
+    limits |= {"fence": fence, "shortest": shortest}
     actions = {"compute": Action.COMPUTE, "finished": Status.OK}
     return _tasks(connection, STRAGGLERS, {**window_parameters(cluster, start, stop), **limits, **actions})
 

@@ -74,4 +74,5 @@ KIND = FindingKind(
     "`minimum`, and raise `distributed.adaptive.target-duration`.",
     documentation="https://docs.dask.org/en/stable/adaptive.html",
     find=find,
+    counts=tuple(kind for kind in KINDS if kind not in BUSY),
 )

@@ -37,7 +37,7 @@ BUSY = 50.0
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for a run in which the cluster had no task for much of the time."""
-    gaps = Intervals.of(np.array([evidence.start]), np.array([evidence.stop])).without(evidence.unfinished)
+    gaps = evidence.whole.without(evidence.unfinished).without(evidence.restarts)
     seconds, window = _seconds(gaps), (evidence.stop - evidence.start) / 1e6
     cost = Cost(evidence.waits.during(ThreadKind.NOTHING, gaps), seconds)
     if not evidence.scope.run or seconds < max(LEAST_SECONDS, LEAST_SHARE * window):
@@ -102,5 +102,6 @@ KIND = FindingKind(
     "are used, and follow them by `as_completed`. Between rounds, keep data on the cluster.",
     documentation="https://docs.dask.org/en/stable/best-practices.html",
     find=find,
+    counts=(ThreadKind.NOTHING,),
     explained_by=("large-graph", "scheduler-busy", "unrunnable"),
 )

@@ -84,5 +84,6 @@ KIND = FindingKind(
     "with fewer threads.",
     documentation="https://distributed.dask.org/en/stable/worker.html",
     find=find,
+    counts=(*WAITING, ThreadKind.SCHEDULER, ThreadKind.OTHERS),
     explained_by=("gil",),
 )

@@ -10,6 +10,7 @@ from observatory.replay.scope import Section
 from observatory.store.queries.windows.findings import Failure
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 KILLED = "killed"
 DEATHS_ADVICE = (
@@ -90,5 +91,6 @@ KIND = FindingKind(
     "where it can be debugged.",
     documentation="https://docs.dask.org/en/stable/debugging.html",
     find=find,
+    counts=(ThreadKind.FAILED,),
     is_failure=True,
 )

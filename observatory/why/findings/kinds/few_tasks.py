@@ -68,5 +68,6 @@ KIND = FindingKind(
     "thread, or take fewer workers.",
     documentation="https://docs.dask.org/en/stable/best-practices.html",
     find=find,
+    counts=(ThreadKind.OTHERS,),
     explained_by=("stragglers",),
 )

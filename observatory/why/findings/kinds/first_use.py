@@ -11,6 +11,7 @@ from observatory.why.findings.evidence import Evidence, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.first_uses import FirstUse
 from observatory.why.intervals import Intervals
+from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -55,4 +56,5 @@ KIND = FindingKind(
     "did.",
     documentation="https://distributed.dask.org/en/stable/plugins.html#worker-plugins",
     find=find,
+    counts=(*FINISHED, ThreadKind.OTHERS),
 )

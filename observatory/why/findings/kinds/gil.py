@@ -12,7 +12,7 @@ from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.samples import Samples
 from observatory.why.intervals import Integers, Numbers
 from observatory.why.thread_times.gil import CONTENTION, gil_waits
-from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 
 LEAST_CONTENTION = 0.3
 """share of the time of a prefix' tasks in which its workers' threads waited for the GIL"""
@@ -80,4 +80,5 @@ KIND = FindingKind(
     "`dask worker --nworkers=auto`), or functions that release the GIL, such as those of numpy and pandas.",
     documentation="https://distributed.dask.org/en/stable/worker.html#thread-pool",
     find=find,
+    counts=(*FINISHED, ThreadKind.READY, ThreadKind.OTHERS),
 )

@@ -57,5 +57,6 @@ KIND = FindingKind(
     "`--lifetime`.",
     documentation="https://distributed.dask.org/en/stable/worker-memory.html",
     find=find,
+    counts=(*FULL, ThreadKind.OTHERS),
     explained_by=("worker-died",),
 )

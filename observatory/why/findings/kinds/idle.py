@@ -56,4 +56,6 @@ KIND = FindingKind(
     "`cluster.adapt(minimum=0, maximum=…)`.",
     documentation="https://docs.dask.org/en/stable/adaptive.html",
     find=find,
+    counts=(ThreadKind.NOTHING,),
+    explained_by=("client",),
 )

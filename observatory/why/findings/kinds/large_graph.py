@@ -108,4 +108,5 @@ KIND = FindingKind(
     "the future. In a `dask.delayed` graph, wrap what several calls take in `dask.delayed(…)` once.",
     documentation="https://docs.dask.org/en/stable/best-practices.html#load-data-with-dask",
     find=find,
+    counts=(ThreadKind.NOTHING, ThreadKind.READY, ThreadKind.OTHERS),
 )

@@ -61,4 +61,5 @@ KIND = FindingKind(
     "`persist` less, and delete futures.",
     documentation="https://distributed.dask.org/en/stable/worker-memory.html",
     find=find,
+    counts=(ThreadKind.PAUSED, ThreadKind.DISK, ThreadKind.OTHERS),
 )

@@ -96,5 +96,6 @@ KIND = FindingKind(
     "from the tasks that made them. What can begin earlier should not depend on all of the stage before.",
     documentation="https://docs.dask.org/en/stable/best-practices.html",
     find=find,
+    counts=(ThreadKind.OTHERS,),
     explained_by=("few-tasks", "stragglers", "small-tasks", "slow-worker"),
 )

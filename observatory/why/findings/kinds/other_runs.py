@@ -50,4 +50,5 @@ KIND = FindingKind(
     "priority: `client.submit(…, priority=10)`, `dask.annotate(priority=10)`.",
     documentation="https://docs.dask.org/en/stable/priority.html",
     find=find,
+    counts=(ThreadKind.OTHER_RUNS,),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 
 LEAST_SHARE = 0.2
 """of the time of threads while there was something to do"""
@@ -62,4 +62,5 @@ KIND = FindingKind(
     "in these chunks instead of rechunking it, and order steps so that chunks change once.",
     documentation="https://docs.dask.org/en/stable/array-chunks.html",
     find=find,
+    counts=(*FINISHED, *WAITING, ThreadKind.OTHERS),
 )

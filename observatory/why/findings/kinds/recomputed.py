@@ -9,6 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -43,4 +44,5 @@ KIND = FindingKind(
     "`dask.compute(a, b)`.",
     documentation="https://docs.dask.org/en/stable/best-practices.html#avoid-calling-compute-repeatedly",
     find=find,
+    counts=(ThreadKind.RECOMPUTING, ThreadKind.OTHERS),
 )

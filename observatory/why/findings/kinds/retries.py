@@ -11,6 +11,7 @@ from observatory.replay.scope import Section
 from observatory.store.queries.windows.findings import Failure
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.thread_times.kinds import ThreadKind
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -53,4 +54,5 @@ KIND = FindingKind(
     "costs time.",
     documentation="https://docs.dask.org/en/stable/debugging.html",
     find=find,
+    counts=(ThreadKind.FAILED, ThreadKind.OTHERS),
 )

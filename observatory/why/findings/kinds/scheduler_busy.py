@@ -68,5 +68,6 @@ KIND = FindingKind(
     "code on it (`run_on_scheduler`, plugins) that takes long.",
     documentation="https://distributed.dask.org/en/stable/efficiency.html",
     find=find,
+    counts=(ThreadKind.SCHEDULER, ThreadKind.READY, ThreadKind.NOTHING),
     explained_by=("small-tasks", "large-graph"),
 )

@@ -12,7 +12,7 @@ from observatory.why.findings.evidence import CONSTRAINED, Evidence, counted, fa
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.intervals import Intervals, Numbers, Steps
 from observatory.why.thread_times.gil import CONTENTION
-from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 from observatory.wire.task_waits import FILE_LOCK, LOCK
 
 PENDING, MOST = "dask_semaphore_pending_leases", "dask_semaphore_max_leases"
@@ -166,4 +166,5 @@ KIND = FindingKind(
     "held. Allow more leases where what it protects can take them, or send this work to one task of its own.",
     documentation="https://docs.dask.org/en/stable/futures.html#coordination-primitives",
     find=find,
+    counts=(*FINISHED, ThreadKind.READY, ThreadKind.OTHERS),
 )

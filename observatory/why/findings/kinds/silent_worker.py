@@ -11,7 +11,7 @@ from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.silences import Silence, standing_still
 from observatory.why.intervals import Intervals
-from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 
 WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
 
@@ -59,5 +59,6 @@ KIND = FindingKind(
     "back. `distributed.scheduler.worker-ttl` says after how long the scheduler gives a worker up.",
     documentation="https://distributed.dask.org/en/stable/resilience.html",
     find=find,
+    counts=(*FINISHED, *WAITING, ThreadKind.OTHERS),
     explained_by=("gil",),
 )

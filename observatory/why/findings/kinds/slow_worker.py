@@ -11,6 +11,7 @@ from observatory.why.findings.evidence import Evidence, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.slow_workers import SlowWorker
 from observatory.why.intervals import Intervals
+from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -58,4 +59,5 @@ KIND = FindingKind(
     "may be limited or shared. Leave it out, or replace it.",
     documentation="https://distributed.dask.org/en/stable/diagnosing-performance.html",
     find=find,
+    counts=(*FINISHED, ThreadKind.OTHERS),
 )

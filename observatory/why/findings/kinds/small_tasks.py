@@ -107,4 +107,5 @@ KIND = FindingKind(
     "into one. A task should take at least 100 ms.",
     documentation="https://docs.dask.org/en/stable/best-practices.html#avoid-very-large-graphs",
     find=find,
+    counts=(*WAITING, ThreadKind.TRANSFER),
 )

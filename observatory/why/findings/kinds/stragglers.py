@@ -10,6 +10,7 @@ from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind, FoundTask
 from observatory.why.intervals import Integers, Intervals
+from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 
 SKEWED = 3.0
 """times the median size of results, or of what tasks need, from which a partition is skewed"""
@@ -90,4 +91,5 @@ KIND = FindingKind(
     "begin with them.",
     documentation="https://docs.dask.org/en/stable/best-practices.html",
     find=find,
+    counts=(ThreadKind.OTHERS, *FINISHED),
 )

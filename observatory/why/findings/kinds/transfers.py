@@ -59,5 +59,6 @@ KIND = FindingKind(
     "select columns and rows early, and use fewer and larger workers.",
     documentation="https://distributed.dask.org/en/stable/efficiency.html",
     find=find,
+    counts=(ThreadKind.TRANSFER, ThreadKind.OTHERS),
     explained_by=("rechunk",),
 )

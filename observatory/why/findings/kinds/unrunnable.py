@@ -49,5 +49,6 @@ KIND = FindingKind(
     "`resources=` and `workers=` with those of the workers.",
     documentation="https://distributed.dask.org/en/stable/resources.html",
     find=find,
+    counts=(ThreadKind.SCHEDULER,),
     is_failure=True,
 )

@@ -8,6 +8,7 @@ from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.waiting_tasks import WaitingTasks
+from observatory.why.thread_times.kinds import FINISHED
 from observatory.wire.task_waits import CONNECTION, FILE, FILE_LOCK, LOCK, OTHER, PROCESS, SLEEP
 
 LEAST_SHARE = 0.1
@@ -75,5 +76,6 @@ KIND = FindingKind(
     "wait for answers as fast when more ask at once.",
     documentation="https://docs.dask.org/en/stable/best-practices.html",
     find=find,
+    counts=FINISHED,
     explained_by=("gil", "serialized"),
 )

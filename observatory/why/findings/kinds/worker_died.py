@@ -119,4 +119,5 @@ KIND = FindingKind(
     "more, or make partitions smaller.",
     documentation="https://distributed.dask.org/en/stable/killed.html",
     find=find,
+    counts=(ThreadKind.LOST, ThreadKind.RECOMPUTING, ThreadKind.OTHERS),
 )
