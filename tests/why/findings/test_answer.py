@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from io import StringIO
-from types import ModuleType
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
