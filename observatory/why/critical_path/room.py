@@ -13,7 +13,7 @@ class Room:
     """Finds the last time before another one when no thread was free."""
 
     def __init__(self, records: Records, computing: Spans) -> None:
-        own, others = computing.times, records.others.times
+        own, others = computing.in_pool, records.others.times
         threads = np.array([worker.threads for worker in records.workers], np.int64)
         begun, gone = (
             np.array([getattr(worker, at) for worker in records.workers], np.int64)
