@@ -1084,6 +1084,9 @@ export interface components {
             tasks: number | null;
             /** Errors */
             errors: number | null;
+            progress: components["schemas"]["TasksOfRun"] | null;
+            /** Counted */
+            counted: number | null;
             first_error: components["schemas"]["FirstError"] | null;
             /** Workers */
             workers: number | null;
@@ -1118,6 +1121,18 @@ export interface components {
             history: components["schemas"]["CardHistory"] | null;
             /** Notes */
             notes: components["schemas"]["CardNote"][];
+        };
+        /**
+         * TasksOfRun
+         * @description Tasks by what became of them: each once, however often it was computed.
+         */
+        TasksOfRun: {
+            /** Done */
+            done: number;
+            /** Erred */
+            erred: number;
+            /** Left */
+            left: number;
         };
         /**
          * UnusualFigure
@@ -1237,6 +1252,9 @@ export interface components {
              * @default 0
              */
             errors?: number;
+            progress?: components["schemas"]["TasksOfRun"] | null;
+            /** Until */
+            until?: number | null;
             /**
              * Seconds
              * @default {}
@@ -2518,6 +2536,10 @@ export interface components {
         ShuffleProgress: {
             /** Shuffle */
             shuffle: string;
+            /** Name */
+            name: string;
+            /** Code */
+            code: string;
             /** First */
             first: number;
             /** Last */
@@ -2581,7 +2603,7 @@ export interface components {
         };
         /**
          * TransferSums
-         * @description Transfers together.
+         * @description Transfers together, with the messages of P2P shuffles.
          */
         TransferSums: {
             /** Count */

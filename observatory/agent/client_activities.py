@@ -13,6 +13,7 @@ from importlib import import_module
 from inspect import iscoroutinefunction
 from threading import Lock
 from time import monotonic
+from types import FunctionType
 from typing import Any
 
 from observatory.agent.submitting_runs import open_runs_here
@@ -78,7 +79,6 @@ class _Timed(Wrapping):
         super().__init__(owner, name, self._timing)
 
     def _timing(self, original: Any) -> Callable[..., Any]:
-        @functools.wraps(original)
         def timed(*args: Any, **kwargs: Any) -> Any:
             began = monotonic()
             try:
@@ -86,7 +86,6 @@ class _Timed(Wrapping):
             finally:
                 self._note(began)
 
-        @functools.wraps(original)
         async def timed_coroutine(*args: Any, **kwargs: Any) -> Any:
             began = monotonic()
             try:
@@ -94,7 +93,8 @@ class _Timed(Wrapping):
             finally:
                 self._note(began)
 
-        return timed_coroutine if iscoroutinefunction(original) else timed
+        wrapper = timed_coroutine if iscoroutinefunction(original) else timed
+        return functools.wraps(original)(_of_module(wrapper, original.__module__))
 
     def _note(self, began: float) -> None:
         """Of several runs in threads for those that are open here; where none is, for all."""
@@ -102,6 +102,15 @@ class _Timed(Wrapping):
         here = {id(run.activities) for run in open_runs_here()}
         for run in [run for run in self.runs if id(run) in here] or self.runs:
             run.add(self.activity, began, ended)
+
+
+def _of_module(function: Any, name: str) -> Any:
+    """The function as if it were of another module.
+
+    Dask leaves frames of its own modules out of the code that submitted a graph; ours would be in its place.
+    """
+    names = {**function.__globals__, "__name__": name}
+    return FunctionType(function.__code__, names, function.__name__, closure=function.__closure__)
 
 
 _wrapped: dict[tuple[int, str], _Timed] = {}

@@ -1,4 +1,4 @@
-"""Wraps functions of clients, of Dask and of threads while runs are open, and only then."""
+"""Wraps functions of clients, of Dask and of threads as long as something is recorded of them."""
 
 from __future__ import annotations
 

@@ -120,6 +120,20 @@ def state_at(
     }
 
 
+def tasks_until(connection: psycopg.Connection, scope: Scope, at: int) -> dict[str, int] | None:
+    """Return how many tasks of the window were done, erred and left at `at` (µs), as its progress says.
+
+    None: no agent told. Needs a snapshot.
+    """
+    extent = read_extent(connection, scope.cluster.pk)
+    now = _progress(connection, scope, min(at, scope.stop), extent, 0)
+    if not now.is_exact:
+        return None
+    found = rows(connection, scope.cluster, now, progress_before(connection, scope))
+    done, erred, total = (sum(row[name] or 0 for row in found) for name in ("done", "erred", "total"))
+    return {"done": done, "erred": erred, "left": total - done - erred}
+
+
 def _silent(heard: Mapping[int, float], polled: int | None, workers: int) -> set[int]:
     """Return the workers without a heartbeat for long. `polled`: when the scheduler last answered (µs)."""
     if polled is None:

@@ -15,6 +15,7 @@ from observatory.clusters.api import seconds
 from observatory.clusters.api_lists import page_of, read_field
 from observatory.clusters.refusal import Refusal, refusal, refused
 from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
+from observatory.replay.answers.shared_fields import shared
 from observatory.runs import access
 from observatory.runs.forms import CutForm, RunForm
 from observatory.runs.listing import RunFilter, find_runs
@@ -82,11 +83,27 @@ class RunChange(Schema):
     pinned: bool | None = None
 
 
+@shared("done", "erred", "left")
+class TasksOfRun(Schema):
+    """Tasks by what became of them: each once, however often it was computed."""
+
+    done: int
+    erred: int
+    """with those that needed a failed one"""
+    left: int
+
+
 class RunFigures(Schema):
     """Totals of a run's window (store/queries/windows/totals.py). An answer leaves out what isn't counted."""
 
     tasks: int = 0
+    """computations: each attempt counts"""
     errors: int = 0
+    """failures of tasks of their own"""
+    progress: TasksOfRun | None = None
+    """at the end of the run; None: no agent told, or other clients worked meanwhile"""
+    until: float | None = None
+    """the time until which all was counted; None: counted by an older Observatory"""
     seconds: dict[str, float] = {}
     """busy seconds by action"""
     transferred: int | None = None

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
+import psycopg
 from django.db.models import Min
 from django.utils.timezone import now
 
+from observatory.replay.state import tasks_until
 from observatory.runs.discovery.discover import SHORTEST_RUN
 from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
+from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
 from observatory.store.queries.extents import extents
+from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.activity import end_of_begun_tasks, main_prefixes, submitted_code
 from observatory.store.queries.windows.contents import main_prefix_contents, window_computations
 from observatory.store.queries.windows.totals import window_totals
-from observatory.store.times import from_seconds
+from observatory.store.times import from_seconds, to_microseconds
 
 PREFIXES = 3
 """one more than a name can contain"""
@@ -41,7 +45,9 @@ def refresh_figures(run: Run) -> None:
         totals = window_totals(connection, *window, others)
         prefixes = main_prefix_contents(connection, *window, MAIN_PREFIXES, others)
         computations = window_computations(connection, *window, others)
-    run.tasks, run.errors, run.figures = totals.tasks, totals.errors, asdict(totals)
+        progress = None if others else _progress(connection, run, stop)
+    run.tasks, run.errors = totals.tasks, totals.errors
+    run.figures = asdict(totals) | {"progress": progress, "until": stop.timestamp()}
     run.contents = {
         "prefixes": [asdict(prefix) for prefix in prefixes],
         "computations": [asdict(computation) for computation in computations[:FIRST_COMPUTATIONS]],
@@ -54,6 +60,12 @@ def refresh_figures(run: Run) -> None:
         elif run.outcome == Run.Outcome.RUNNING:
             run.outcome = Run.Outcome.FINISHED
     run.save(update_fields=["tasks", "errors", "figures", "contents", "counted", "outcome"])
+
+
+def _progress(connection: psycopg.Connection, run: Run, stop: datetime) -> dict[str, int] | None:
+    """The tasks by what became of them, as the page of the run says; with others' work, these are in it."""
+    with snapshot(connection):
+        return tasks_until(connection, scope_of_run(run), to_microseconds(stop))
 
 
 def extend_to_last_tasks(run: Run) -> None:

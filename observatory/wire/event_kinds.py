@@ -194,7 +194,7 @@ _KINDS = (
         details=(
             word("state", ("began", "ended")),
             *numbers("workers", "seconds"),
-            *texts("shuffle", "topic", "event"),
+            *texts("shuffle", "name", "topic", "event"),
         ),
     ),
     EventKind("topic", "a message was logged to a Dask topic (`log_event`)", details=texts("topic", "event")),

@@ -195,15 +195,19 @@ def test_a_kind_has_what_was_found_about_its_tasks_besides_that_they_failed(
     keep(
         second,
         finding("failure", 9, "load_blob", sentence="1 task of load_blob failed."),
-        finding("stragglers", 5, "other", sentence="Others were slow."),
-        finding("worker-died", 4, "load_blob", sentence=f"2 workers died of {HOSTILE}."),
+        finding("stragglers", 5, "load_blob", "load", sentence="Some were slow."),
+        finding("worker-died", 4, "load_blob", "load", sentence=f"2 workers died of {HOSTILE}."),
+        finding("failure", 3, "load", sentence="1 task of load failed with KeyError.", exception="KeyError"),
     )
     shown = page(world)
     assert f'Found in its last run: <a href="/runs/{second.pk}/?tab=why">2 workers died of' in shown
     assert HOSTILE not in shown
     assert shown.count("Found in its last run") == 1, "nothing was found about the other kind's tasks"
     of_kind = page(world, "&type=KilledWorker&place=prefix+load_blob")
-    assert "1 task of load_blob failed." in of_kind, "the run's main finding"
+    assert "1 task of load_blob failed." in of_kind
+    of_other = page(world, "&type=ValueError&place=etl.py:load")
+    for sentence in ("load_blob failed", "Some were slow", "2 workers died", "KeyError"):
+        assert sentence not in of_other, "none is about a ValueError of load"
 
 
 def api(world: World, query: str = "", role: str = "viewer") -> Any:

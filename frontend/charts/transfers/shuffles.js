@@ -49,7 +49,7 @@ class Shuffles {
       label: "P2P shuffles",
       empty: "There was no P2P shuffle in this window.",
       key: ({ shuffle }) => shuffle.shuffle,
-      find: ({ shuffle }) => shuffle.shuffle,
+      find: ({ shuffle }) => `${shuffle.name} ${shuffle.code} ${shuffle.shuffle}`,
       choose: ({ shuffle }) => context.timeline.jump(shuffle.first),
     });
   }
@@ -110,7 +110,7 @@ function progressOf({ share, shuffle }) {
   const bar = element("progress", "");
   bar.max = 1;
   bar.value = share;
-  bar.setAttribute("aria-label", `${shuffle.shuffle} at the playhead`);
+  bar.setAttribute("aria-label", `${shuffle.name || shuffle.shuffle} at the playhead`);
   return element("span", "shuffle-progress", bar, formatPercent(share));
 }
 
@@ -133,7 +133,12 @@ function bytes(name, title, help) {
 
 /** @type {import("../data_table/data_table.js").Column<Moved>[]} */
 const COLUMNS = [
-  { name: "shuffle", title: "shuffle", value: ({ shuffle }) => shuffle.shuffle },
+  {
+    name: "shuffle",
+    title: "shuffle",
+    help: "Of which collection, and by which columns or into which chunks, as far as the agent could know it",
+    value: ({ shuffle }) => shuffle.name || shuffle.shuffle,
+  },
   {
     name: "share",
     title: "at the playhead",
@@ -159,4 +164,12 @@ const COLUMNS = [
     value: ({ shuffle }) => microseconds(shuffle.last - shuffle.first),
     text: ({ shuffle }) => formatDuration(shuffle.last - shuffle.first),
   },
+  {
+    name: "code",
+    title: "submitted by",
+    help: "The line that submitted it, where Dask records code (distributed.diagnostics.computations.nframes)",
+    value: ({ shuffle }) => shuffle.code,
+    text: ({ shuffle }) => shuffle.code || "–",
+  },
+  { name: "id", title: "id", help: "Dask's id of the shuffle", value: ({ shuffle }) => shuffle.shuffle },
 ];

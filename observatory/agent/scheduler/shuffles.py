@@ -1,4 +1,4 @@
-"""Records P2P shuffles: their start, end and progress."""
+"""Records P2P shuffles: their names, start, end and progress."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
+from observatory.agent.scheduler.shuffle_names import code_of, name_of
 
+BARRIER = "shuffle-barrier-"
+"""before the id of a shuffle: the key of the task that waits until all is sent"""
 MEDIA = ("comm", "disk")
 LONGEST = 100
 """Most characters of a shuffle's id."""
@@ -31,14 +34,28 @@ class Shuffles:
             if id not in self._started:
                 self._started[id] = now
                 workers = len(getattr(state, "participating_workers", ()))
-                message = f"a P2P shuffle between {workers} workers began"
-                self._record(now, message, state="began", shuffle=id, workers=workers)
+                name, code = self._described(id, state)
+                message = f"a P2P shuffle between {workers} workers began{f': {name}' if name else ''}"
+                self._record(now, message, state="began", shuffle=id, workers=workers, name=name, code=code)
         for id in self._started.keys() - active.keys():
             seconds = now - self._started.pop(id)
             message = f"a P2P shuffle ended after {seconds:.1f} s"
             self._record(now, message, state="ended", shuffle=id, seconds=seconds)
         for id, by_worker in _items(plugin, "heartbeats"):
             self._progress(now, str(id)[:LONGEST], list(by_worker.values()))
+
+    def _described(self, id: str, state: Any) -> tuple[str, str]:
+        """The name of a shuffle and the line that submitted it; "" where they aren't known."""
+        barrier = f"{BARRIER}{id}"
+        task = self.scheduler.tasks.get(barrier)
+        spec = getattr(getattr(state, "run_spec", None), "spec", None)
+        if task is None:
+            return "", ""
+        sending = next(iter(task.dependencies), task)
+        return (
+            name_of(self.scheduler.tasks, barrier, spec),
+            code_of(self.scheduler.computations, sending.group),
+        )
 
     def _progress(self, now: float, shuffle: str, heartbeats: list[Any]) -> None:
         sums: dict[tuple[str, str], float] = {}

@@ -24,6 +24,7 @@ from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.process import name_of_process
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.retirement import Retirement, add_route
+from observatory.agent.worker.shuffle_transfers import ShuffleTransfers
 from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
 from observatory.agent.worker.task_threads import TaskThreads
 from observatory.agent.worker.transfers import Transfers
@@ -54,6 +55,7 @@ class WorkerAgent(WorkerPlugin):
         path = path_for(worker.nanny, os.getpid()) if worker.nanny else None
         self.wal = WriteAheadLog(path)
         self.transfers = Transfers(worker)
+        self.shuffle_transfers = ShuffleTransfers(worker)
         self.disk = Disk(worker)
         self.failures = Failures(worker, bool(self.settings.get("error_arguments")))
         self.profiles = Profiles(worker, worker.address)
@@ -89,6 +91,7 @@ class WorkerAgent(WorkerPlugin):
         worker.metrics.pop(PROCESS_NAME, None)
         if self.native_profiles is not None:
             await asyncio.to_thread(self.native_profiles.stop)
+        self.shuffle_transfers.close()
         await self.message_sender.stop()
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
@@ -107,6 +110,8 @@ class WorkerAgent(WorkerPlugin):
     def _gather(self) -> None:
         delay = float(getattr(self.worker, "scheduler_delay", 0.0))
         for row in self.transfers.rows():
+            self.wal.append("transfer", row)
+        for row in self.shuffle_transfers.rows(delay):
             self.wal.append("transfer", row)
         for row in self.disk.rows(delay):
             self.wal.append("sample", row)

@@ -30,6 +30,7 @@ MOST_NOTES = 20
 DURATIONS = ("shortest", "median", "p95", "longest")
 """of a prefix; runs that were counted by an earlier version have none"""
 FIGURES = (
+    "progress",
     "workers",
     "lifetimes",
     "most_workers",
@@ -63,6 +64,7 @@ def card_of(run: Run, scope: Scope) -> Item:
         "is_counted": run.counted is not None,
         "tasks": run.tasks if run.counted else None,
         "errors": run.errors if run.counted else None,
+        "counted": run.figures.get("until") if run.is_open else None,
         "first_error": _first_error(run, scope),
         **{name: run.figures.get(name) for name in FIGURES},
         "main_finding": main_finding_of(run),

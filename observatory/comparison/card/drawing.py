@@ -28,6 +28,8 @@ def drawn_card(run: Run, scope: Scope) -> Item:
     own = [card["stop"] - card["start"]] if card["stop"] else []
     return {
         **card,
+        "task_count": sum(card["progress"].values()) if card["progress"] else None,
+        "counted_until": None if card["counted"] is None else datetime.fromtimestamp(card["counted"], UTC),
         "workers_changed": _workers_changed(card),
         "outcome_text": run.get_outcome_display(),
         "main_finding_text": _state_text(card["main_finding"]),

@@ -8,7 +8,7 @@ from ninja import Schema
 
 from observatory.replay.answers.shared_fields import shared
 from observatory.replay.scope import Section
-from observatory.runs.api import MainFinding
+from observatory.runs.api import MainFinding, TasksOfRun
 
 
 @shared("time", "type", "message", "key")
@@ -102,6 +102,8 @@ class CardCost(Schema):
     "is_counted",
     "tasks",
     "errors",
+    "progress",
+    "counted",
     "workers",
     "lifetimes",
     "most_workers",
@@ -134,7 +136,13 @@ class RunCard(Schema):
     tags: dict[str, str]
     is_counted: bool
     tasks: int | None
+    """computations: each attempt counts"""
     errors: int | None
+    """failures of tasks of their own"""
+    progress: TasksOfRun | None
+    """each task once, as in the progress at the run's end; null: no agent told, or others worked meanwhile"""
+    counted: float | None
+    """until when a running run was counted; null: it has ended"""
     first_error: FirstError | None
     workers: int | None
     """one that was restarted is one"""

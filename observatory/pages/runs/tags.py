@@ -7,8 +7,8 @@ from typing import Any
 from django import template
 
 from observatory.runs.models import RunError
+from observatory.why.findings import of_errors
 from observatory.why.findings.kinds import finding_kinds
-from observatory.why.findings.of_errors import finding_of
 
 register = template.Library()
 
@@ -28,5 +28,11 @@ def finding_title(kind: str) -> str:
 
 @register.filter
 def finding_about(error: RunError) -> dict[str, Any] | None:
-    """The most costly finding about the tasks of an error of a run, besides that they failed."""
-    return finding_of(error)
+    """The first finding of a run about one of its errors."""
+    return of_errors.finding_about(error)
+
+
+@register.filter
+def cause_of(error: RunError) -> dict[str, Any] | None:
+    """What was found of why the tasks of an error failed, besides that they did."""
+    return of_errors.cause_of(error)

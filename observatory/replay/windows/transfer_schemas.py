@@ -7,11 +7,12 @@ from typing import Literal
 from ninja import Schema
 
 from observatory.replay.answers.shared_fields import shared
+from observatory.replay.scope import Section
 
 
 @shared("count", "nbytes", "seconds", "unsized")
 class TransferSums(Schema):
-    """Transfers together."""
+    """Transfers together, with the messages of P2P shuffles."""
 
     count: float
     nbytes: float
@@ -85,11 +86,16 @@ class ShuffleAmount(Schema):
     """time and bytes, at most forty"""
 
 
-@shared("shuffle", "first", "last", "amounts")
+@shared("shuffle", "name", "first", "last", "amounts", code=Section.CODE)
 class ShuffleProgress(Schema):
     """What a P2P shuffle had moved by the end of the window."""
 
     shuffle: str
+    """Dask's id"""
+    name: str
+    """“merge of timeseries by name”, as far as the agent could know it; "" otherwise"""
+    code: str
+    """the line that submitted it, with its file; "" where Dask recorded none"""
     first: float
     last: float
     amounts: list[ShuffleAmount]

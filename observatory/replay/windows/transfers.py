@@ -61,7 +61,7 @@ def transfers_of(
         "largest": _largest(connection, scope, found.start, found.stop),
         "steals": steals[:MOST_STEALS],
         "outcomes": _outcomes(steals),
-        "shuffles": _shuffles(store.shuffle_amounts(connection, scope.cluster.pk, found.start, found.stop)),
+        "shuffles": _shuffles(connection, scope, found.start, found.stop),
     }
 
 
@@ -202,15 +202,25 @@ def _outcomes(steals: list[Item]) -> dict[str, int]:
     return dict(outcomes)
 
 
-def _shuffles(amounts: list[store.ShuffleAmount]) -> list[Item]:
-    found: dict[str, Item] = {}
-    for one in amounts:
-        shuffle = found.setdefault(
-            one.shuffle, {"shuffle": one.shuffle, "first": one.first, "last": one.last, "amounts": []}
-        )
-        shuffle["first"] = min(shuffle["first"], one.first)
-        shuffle["last"] = max(shuffle["last"], one.last)
-        shuffle["amounts"].append(
+def _shuffles(connection: psycopg.Connection, scope: Scope, start: int, stop: int) -> list[Item]:
+    cluster = scope.cluster.pk
+    amounts: dict[str, list[store.ShuffleAmount]] = {}
+    for one in store.shuffle_amounts(connection, cluster, start, stop):
+        amounts.setdefault(one.shuffle, []).append(one)
+    shuffles = list(amounts)[-MOST_SHUFFLES:]
+    named = store.shuffle_names(connection, cluster, stop, shuffles)
+    return [_shuffle(amounts[id], *named.get(id, ("", "")), scope) for id in shuffles]
+
+
+def _shuffle(amounts: list[store.ShuffleAmount], name: str, code: str, scope: Scope) -> Item:
+    return {
+        "shuffle": amounts[0].shuffle,
+        "name": scope.text(name),
+        "code": scope.text(code),
+        "first": min(one.first for one in amounts),
+        "last": max(one.last for one in amounts),
+        "amounts": [
             {"medium": one.medium, "what": one.what, "nbytes": one.nbytes, "progress": one.progress}
-        )
-    return list(found.values())[-MOST_SHUFFLES:]
+            for one in amounts
+        ],
+    }

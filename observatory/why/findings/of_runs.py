@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -112,11 +113,16 @@ def _look(connection: psycopg.Connection, run: Run) -> dict[str, Any]:
         {
             **{name: finding[name] for name in ("kind", "sentence", "thread_seconds", "wall_seconds")},
             "prefixes": [names[prefix] for prefix in finding["prefixes"] if prefix in names],
+            "exception": _fact(finding, "exception"),
         }
         for finding in found[:MOST_KEPT]
     ]
     main = {name: kept[0][name] for name in ("kind", "sentence", "thread_seconds", "wall_seconds")}
     return {"state": State.FOUND, "all": kept, **main}
+
+
+def _fact(finding: Mapping[str, Any], label: str) -> str:
+    return next((str(fact["value"]) for fact in finding["facts"] if fact["label"] == label), "")
 
 
 def _found(connection: psycopg.Connection, run: Run, scope: Scope) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Transfers of results between workers."""
+"""Transfers between workers: of results, and of the shards of P2P shuffles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from observatory.wire.columns import ColumnType
 from observatory.wire.kind import As, Field, Importance, Kind, Label, Type, WorkerReference
 
 RECORD_KIND = Kind(
-    meaning="A transfer of results between two workers.",
+    meaning="A transfer between two workers: of results, or what a P2P shuffle sent in about a second.",
     importance=Importance.SAMPLES,
     fields=(
         Field("start", Type.TIME, "start of the transfer", "s", "Worker.transfer_incoming_log start"),
@@ -14,7 +14,7 @@ RECORD_KIND = Kind(
         Field(
             "worker",
             Type.NAME,
-            "address of the worker that reports it",
+            "address of the worker that reports it; of a shuffle, of the receiver",
             "",
             "Worker.address",
             WorkerReference(),
@@ -23,15 +23,15 @@ RECORD_KIND = Kind(
         Field(
             "direction",
             Type.CODE,
-            "0 incoming, 1 outgoing",
+            "0 incoming, 1 outgoing, 2 shuffled: incoming, of a P2P shuffle",
             "",
             "the worker's log that has it",
-            Label(("incoming", "outgoing"), most=255),
+            Label(("incoming", "outgoing", "shuffled"), most=255),
         ),
         Field(
             "nbytes",
             Type.REAL,
-            "size of the results",
+            "size of the results or shards",
             "B",
             "Worker.transfer_incoming_log total",
             As(ColumnType.BIGINT),
@@ -47,11 +47,17 @@ RECORD_KIND = Kind(
         Field(
             "keys",
             Type.JSON,
-            "object: size of each key, of the first hundred",
+            "object: size of each key, of the first hundred; of a shuffle, its id and size",
             "B",
             "Worker.transfer_incoming_log keys",
         ),
-        Field("count", Type.COUNT, "number of keys", "", "Worker.transfer_incoming_log keys"),
+        Field(
+            "count",
+            Type.COUNT,
+            "number of keys; of a shuffle, of messages",
+            "",
+            "Worker.transfer_incoming_log keys",
+        ),
     ),
     clips_stop=True,
     reading=(

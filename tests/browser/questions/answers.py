@@ -138,6 +138,9 @@ def shuffle(visitor: Visitor, known: Known) -> None:
     visitor.open_tab("Transfers")
     rows = visitor.chart("shuffles").locator("tbody tr")
     expect(rows).to_have_count(1)
+    rows_of, chunk = recording.ARRAY[0], recording.CHUNK
+    expect(rows.first).to_contain_text(re.compile(f"rechunk of \\w+ into chunks of {rows_of} × {chunk}"))
+    expect(rows.first).to_contain_text("recording.py:")
     size = 8 * recording.ARRAY[0] * recording.ARRAY[1]
     assert 0.3 * size < amount(cell(rows.first, 6)) < 1.2 * size
     visitor.found()

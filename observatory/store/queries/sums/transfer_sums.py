@@ -16,6 +16,8 @@ FIRST_LOGGED: LiteralString = "(SELECT min(start) FROM transfer WHERE cluster_id
 """From here on the workers' logs have all transfers. Before, spans say who received, but not what of whom:
 their `nbytes` is the size of the waiting task's own result."""
 
+RECEIVED: LiteralString = "direction IN (0, 2)"
+"""results and shards of P2P shuffles, as their receivers got them"""
 LIFETIMES: LiteralString = f"""
     SELECT id, address, started - interval '{TOLERANCE} s' AS started,
         lead(started - interval '{TOLERANCE} s', 1, 'infinity')
@@ -25,19 +27,21 @@ LIFETIMES: LiteralString = f"""
 QUERY: LiteralString = f"""
     WITH lifetime AS MATERIALIZED ({LIFETIMES}),
     moved AS (
-        SELECT lifetime.id AS sender, worker_id AS receiver, start, stop, nbytes, 0 AS unsized
+        SELECT lifetime.id AS sender, worker_id AS receiver, start, stop, nbytes, 0 AS unsized,
+            CASE direction WHEN 2 THEN count ELSE 1 END AS count,
+            CASE direction WHEN 2 THEN 0 ELSE nbytes END AS largest
         FROM transfer LEFT JOIN lifetime ON address = peer AND start >= started AND start < until
-        WHERE cluster_id = %(cluster)s AND direction = 0 AND start >= %(start)s AND start < %(stop)s
+        WHERE cluster_id = %(cluster)s AND {RECEIVED} AND start >= %(start)s AND start < %(stop)s
         UNION ALL
-        SELECT NULL, worker_id, start, stop, 0, 1 FROM span JOIN lane ON lane.id = lane_id
+        SELECT NULL, worker_id, start, stop, 0, 1, 1, 0 FROM span JOIN lane ON lane.id = lane_id
         WHERE span.cluster_id = %(cluster)s AND action = {int(Action.TRANSFER)}
             AND start >= %(start)s AND start < %(stop)s
             AND start < coalesce({FIRST_LOGGED}, 'infinity'))
     SELECT coalesce(sender, 0) AS sender, coalesce(receiver, 0) AS receiver,
         ({microseconds_after_first("start")} / %(width)s::bigint)::int AS bin,
-        count(*)::float8 AS count, sum(nbytes)::float8 AS nbytes,
+        sum(count)::float8 AS count, sum(nbytes)::float8 AS nbytes,
         sum(date_part('epoch', stop - start)) AS seconds, sum(unsized)::float8 AS unsized,
-        max(nbytes)::float8 AS largest
+        max(largest)::float8 AS largest
     FROM moved GROUP BY 1, 2, 3"""
 
 
@@ -62,4 +66,5 @@ TRANSFER_SUMS = SumLayer(
     named_by="nbytes",
 )
 """A transfer counts where it starts. One that only a span tells of has the sender UNKNOWN and no bytes: it is
-`unsized`. `largest` is the bytes of the largest one."""
+`unsized`. `largest` is the bytes of the largest one. Of P2P shuffles messages count; none is the
+largest."""

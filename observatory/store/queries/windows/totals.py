@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from observatory.store.queries.progress import entered_until
-from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED
+from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED, RECEIVED
 from observatory.store.queries.windows.existence import worker_existence
 from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.store.queries.windows.peak_memory import peak_memory
@@ -119,7 +119,7 @@ def _transferred(connection: psycopg.Connection, window: dict[str, Any]) -> int 
                 SELECT FROM span WHERE {STARTS} AND action = {int(Action.TRANSFER)}
                   AND start < coalesce({FIRST_LOGGED}, 'infinity'))
             THEN (SELECT least(coalesce(sum(nbytes), 0), 9e18)::bigint FROM transfer
-                  WHERE {STARTS} AND direction = 0)
+                  WHERE {STARTS} AND {RECEIVED})
             END""",
         window,
     ).fetchone()

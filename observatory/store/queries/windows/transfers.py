@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, LiteralString
 
 import psycopg
@@ -12,8 +13,10 @@ from psycopg.rows import class_row
 from observatory.store.keys import decode_key
 from observatory.store.queries.sums.transfer_sums import LIFETIMES
 from observatory.store.queries.timeline import window_parameters
+from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
 
+LONGEST_SHUFFLE = timedelta(days=1)
 STEPS = 39
 """of a shuffle's progress, of each of which the last sample is given, and the last of all"""
 
@@ -128,3 +131,26 @@ def shuffle_amounts(
         GROUP BY shuffle, medium, what ORDER BY first, shuffle, medium, what"""
     with connection.cursor(row_factory=class_row(ShuffleAmount)) as cursor:
         return cursor.execute(query, {**window_parameters(cluster, start, stop), "steps": STEPS}).fetchall()
+
+
+def shuffle_names(
+    connection: psycopg.Connection, cluster: int, stop: int, shuffles: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """Return the name of each shuffle that began before `stop` (µs), and the line that submitted it.
+
+    Both are "" where they aren't known.
+    """
+    rows = connection.execute(
+        """SELECT detail->>'shuffle', coalesce(detail->>'name', ''), coalesce(detail->>'code', '')
+           FROM event WHERE cluster_id = %(cluster)s AND kind = 'shuffle'
+             AND time >= %(stop)s - %(longest)s AND time < %(stop)s
+             AND detail->>'shuffle' = ANY(%(shuffles)s) AND detail->>'state' = 'began'
+           ORDER BY time""",
+        {
+            "cluster": cluster,
+            "stop": from_microseconds(stop),
+            "longest": LONGEST_SHUFFLE,
+            "shuffles": list(shuffles),
+        },
+    )
+    return {shuffle: (name, code) for shuffle, name, code in rows}

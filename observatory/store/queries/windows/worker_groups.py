@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED
+from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED, RECEIVED
 from observatory.store.queries.timeline import OF_LANES, OVERLAPS, WITHIN
 from observatory.store.queries.windows.comparison import WORKER_MEMORY
 from observatory.store.queries.windows.row_counts import STARTS
@@ -94,7 +94,7 @@ def _received(connection: psycopg.Connection, window: dict[str, Any]) -> int | N
                 SELECT FROM span WHERE {STARTS} AND {OF_LANES} AND action = {int(Action.TRANSFER)}
                   AND start < coalesce({FIRST_LOGGED}, 'infinity'))
             THEN (SELECT least(coalesce(sum(nbytes), 0), 9e18)::bigint FROM transfer
-                  WHERE {STARTS} AND direction = 0 AND worker_id = ANY(%(workers)s))
+                  WHERE {STARTS} AND {RECEIVED} AND worker_id = ANY(%(workers)s))
             END""",
         window,
     ).fetchone()
