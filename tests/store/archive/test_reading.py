@@ -151,6 +151,7 @@ class Arguments:
             "timeout": 60.0,
             "columns": ["time"],
             "band": 0,
+            "shuffles": ["f00d"],
             "ratio": 1.5,
             "excess": 0.0,
             "fence": 1.5,
@@ -197,6 +198,7 @@ class Arguments:
                 parameter.default is not parameter.empty and parameter.name != "lanes"
             ):
                 continue
+            assert parameter.name in known, f"{name} needs a value for {parameter.name} in Arguments"
             value = known[parameter.name]
             if isinstance(value, float) and parameter.name in TIMES:
                 value = round(value * SECOND) if hints[parameter.name] is int else from_seconds(value)
