@@ -13,12 +13,12 @@ from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why.critical_path import answer
 from observatory.why.critical_path.answer import critical_path
-from observatory.why.reading import read_for_path
 from observatory.why.schemas import CriticalPathAnswer
+from observatory.why.window import readable_part
 from tests.support.observed_cluster import Observed, agent_server, observed
 from tests.support.projects import world
 from tests.support.response_schemas import assert_documented
-from tests.why.consistency import inconsistencies
+from tests.why.consistency import contradictions
 
 CLOCKS = 0.1
 """seconds by which times of workers are corrected at most, on a loaded machine"""
@@ -61,11 +61,10 @@ def test_a_task_on_it_began_after_what_it_needed_had_ended(observed: Observed) -
     assert all(one["slack"] == 0 for one in found["prefixes"] if one["prefix"] in on_path)
 
 
-def test_it_waits_for_nothing_that_no_thread_waited_for(observed: Observed) -> None:
-    window = answer_of(observed.scope)
+def test_threads_path_findings_and_what_if_agree(observed: Observed) -> None:
     with read_connection() as connection:
-        times = [round(window[name] * 1e6) for name in ("start", "stop")]
-        assert inconsistencies(*read_for_path(connection, observed.cluster.pk, *times)) == {}
+        window = readable_part(connection, observed.scope, 0, MAXIMUM_TIME)
+        assert contradictions(connection, observed.scope, *window) == []
 
 
 def test_of_many_pieces_the_longest_are_listed(observed: Observed, monkeypatch: pytest.MonkeyPatch) -> None:

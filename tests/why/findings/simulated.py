@@ -17,12 +17,11 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import MAXIMUM_TIME, from_seconds
 from observatory.why.findings.answer import findings
-from observatory.why.reading import read_for_path
 from observatory.why.window import readable_part
 from observatory.wire.records import Action, Event, Sample, Series, Span, Status, WorkerGone, WorkerSeen
 from tests.replay.conftest import make_cluster
 from tests.support.recorded_cluster import START
-from tests.why.consistency import inconsistencies
+from tests.why.consistency import contradictions
 
 GIB = 2**30
 
@@ -322,9 +321,9 @@ class Simulated:
 
 
 def found_in(connection: Any, scope: Scope) -> list[dict[str, Any]]:
-    """The findings; checks that the critical path agrees with the threads."""
-    start, stop = readable_part(connection, scope, 0, MAXIMUM_TIME)
-    assert inconsistencies(*read_for_path(connection, scope.cluster.pk, start, stop)) == {}
+    """The findings; checks that threads, critical path, findings and simulations agree."""
+    wrong = contradictions(connection, scope, *readable_part(connection, scope, 0, MAXIMUM_TIME))
+    assert not wrong, wrong
     found: list[dict[str, Any]] = findings(connection, scope, 0, MAXIMUM_TIME)["findings"]
     return found
 

@@ -46,7 +46,7 @@ def test_a_kind_is_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "iter_modules", lambda path: names)
     kinds.finding_kinds.cache_clear()
     try:
-        found = Simulated(futures(16)).findings()
+        found = Simulated(futures(80)).findings()
     finally:
         kinds.finding_kinds.cache_clear()
     assert [(one["kind"], one["sentence"], one["advice"]) for one in found] == [

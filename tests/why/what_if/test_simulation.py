@@ -125,7 +125,16 @@ def test_a_prediction_without_a_change_is_what_was_observed() -> None:
     assert predictor.predict(Change()) == pytest.approx(100)
     assert predictor.naive(Change()) == pytest.approx(80)
     # 80 seconds of tasks took 90, and 10 seconds after them stay
-    assert predictor.predict(Change(prefix=12, times_as_fast=2)) == pytest.approx(47.5 * 90 / 80 + 10)
+    slower = Change(prefix=12, times_as_fast=0.5)
+    assert predictor.predict(slower) == pytest.approx((15 + 130) * 90 / 80 + 10)
+
+
+def test_tasks_that_are_twice_as_fast_save_at_most_half_of_the_time_in_which_any_of_them_computed() -> None:
+    records = records_of(computed(1, 5, 20), computed(2, 25, 90))
+    predictor = Predictor(records, plan_of(records, graph((2, 1))), AT_ONCE)
+    # the simulation is shorter than the window was: what it leaves out doesn't get faster
+    assert predictor.predict(Change(prefix=12, times_as_fast=2)) == pytest.approx(100 - 65 / 2)
+    assert predictor.predict(Change(2, prefix=12, times_as_fast=2)) == pytest.approx(47.5 * 90 / 80 + 10)
 
 
 def test_spilled_data_takes_no_time_with_unlimited_memory() -> None:
