@@ -55,8 +55,13 @@ class SchedulerTimes:
     @classmethod
     def of(cls, computing: Spans, rows: Transitions) -> SchedulerTimes:
         is_sent = (rows.finish == PROCESSING) & (rows.worker > 0)
-        is_end = (rows.start == PROCESSING) & np.isin(rows.finish, (MEMORY, ERRED)) & (rows.worker > 0)
-        return cls(_paired(computing, rows, is_sent, -UNKNOWN), _paired(computing, rows, is_end, UNKNOWN))
+        return cls(_paired(computing, rows, is_sent, -UNKNOWN), reported_times(computing, rows))
+
+
+def reported_times(computing: Spans, rows: Transitions) -> Integers:
+    """When the scheduler heard of the end of each computation; UNKNOWN where that isn't known."""
+    is_end = (rows.start == PROCESSING) & np.isin(rows.finish, (MEMORY, ERRED)) & (rows.worker > 0)
+    return _paired(computing, rows, is_end, UNKNOWN)
 
 
 def _paired(computing: Spans, rows: Transitions, wanted: Flags, unknown: int) -> Integers:
@@ -89,17 +94,38 @@ def _of_task_and_worker(task: Integers, worker: Integers) -> Integers:
 def _shifts(computing: Spans, known: SchedulerTimes) -> Integers:
     """Microseconds by which each computation was later than its worker's clock said."""
     shifts = np.zeros(len(computing), np.int64)
+    wrong = np.unique(computing.worker[_is_wrong(computing, known)])
+    places = np.flatnonzero(np.isin(computing.worker, wrong))
+    if len(places):
+        found = SchedulerTimes(known.sent[places], known.reported[places])
+        shifts[places] = _shifts_of_wrong(computing.where(places), found)
+    return shifts
+
+
+def _is_wrong(computing: Spans, known: SchedulerTimes) -> Flags:
+    """Whether the times of a computation can't be as they are, or not after those before it on its thread."""
+    start, stop = computing.times.start, computing.times.stop
+    found = (start < known.sent) | (stop > known.reported)
+    order = np.lexsort((start, computing.lane))
+    before, after = order[:-1], order[1:]
+    heard = np.where(known.reported < UNKNOWN, known.reported, -UNKNOWN)
+    is_earlier = (start[after] < stop[before]) | ((heard[after] < heard[before]) & (heard[after] > -UNKNOWN))
+    found[after] |= is_earlier & (computing.lane[after] == computing.lane[before])
+    return found
+
+
+def _shifts_of_wrong(computing: Spans, known: SchedulerTimes) -> Integers:
+    """Of computations of workers whose times can't be as they are."""
+    shifts = np.zeros(len(computing), np.int64)
     by_thread = _by_thread(computing, known)
     if not (known.sent > -UNKNOWN).any() and not (known.reported < UNKNOWN).any():
         return _one_by_one(computing, by_thread)
     low, high = _bounds(computing, known, by_thread)
     order = _by_worker(computing, by_thread)
     edges = np.flatnonzero(np.diff(computing.worker[order], prepend=-1, append=-1))
-    is_right = (low[order] <= 0) & (high[order] >= 0) & ~_overlaps(computing, by_thread)[order]
     for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        if not is_right[first:last].all():
-            rows = order[first:last]
-            shifts[rows] = list(_of_worker(computing, low, high, rows))
+        rows = order[first:last]
+        shifts[rows] = list(_of_worker(computing, low, high, rows))
     return shifts
 
 
@@ -127,16 +153,6 @@ def _accumulated(function: np.ufunc, values: Integers, lanes: Integers) -> Integ
     """The values of each lane, accumulated. Those of a lane follow each other."""
     first = np.flatnonzero(np.diff(lanes))
     return np.concatenate([function.accumulate(part) for part in np.split(values, first + 1)])
-
-
-def _overlaps(computing: Spans, by_thread: Integers) -> Flags:
-    """Whether each computation begins before the one before it on its thread ended."""
-    lane, start, stop = (
-        column[by_thread] for column in (computing.lane, computing.times.start, computing.times.stop)
-    )
-    found = np.zeros(len(computing), np.bool_)
-    found[by_thread[1:]] = (lane[1:] == lane[:-1]) & (start[1:] < stop[:-1])
-    return found
 
 
 def _one_by_one(computing: Spans, by_thread: Integers) -> Integers:

@@ -43,6 +43,8 @@ def inconsistencies(records: Records, graph: Graph) -> dict[ThreadKind, tuple[fl
     found = {}
     for kind, length in on_path.items():
         most = _seconds_of_any_thread(threads, kind)
+        if kind is ThreadKind.NOTHING:  # whatever a worker that starts waits for, the cluster has no task
+            most += _seconds_of_any_thread(threads, ThreadKind.STARTING)
         if length / 1e6 > most + MOST * (records.stop - records.start) / 1e6:
             found[kind] = (length / 1e6, most)
     return found

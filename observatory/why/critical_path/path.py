@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.why.clocks import UNKNOWN, SchedulerTimes
+from observatory.why.clocks import UNKNOWN, reported_times
 from observatory.why.critical_path.hindrances import Hindrances
 from observatory.why.critical_path.predecessors import NONE, LastEnded, needed_computations, previous_of
 from observatory.why.critical_path.room import Room
@@ -73,7 +73,7 @@ class CriticalPath:
 
     def _heard_of(self, records: Records) -> Integers:
         """When the scheduler heard that each computation had ended, or the earliest time that it can have."""
-        reported = SchedulerTimes.of(self.computing, records.transitions).reported
+        reported = reported_times(self.computing, records.transitions)
         return np.where(reported < UNKNOWN, reported, self._ended - self._error)
 
     @cached_property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.clocks import UNKNOWN, SchedulerTimes
+from observatory.why.clocks import UNKNOWN, reported_times
 from observatory.why.intervals import Flags, Integers, Intervals, joined
 from observatory.why.records import Records, Spans
 from observatory.wire.records import TASK_STATES, UNFINISHED_STATES, Action
@@ -104,7 +104,7 @@ def at_scheduler(records: Records, known: Stays, cluster: Intervals) -> Interval
     times = [known.where(np.isin(known.state, (NO_WORKER, QUEUED))).times]
     if records.has_agent:
         computing = records.spans.where(records.spans.action == Action.COMPUTE)
-        reported = SchedulerTimes.of(computing, records.transitions).reported
+        reported = reported_times(computing, records.transitions)
         ended = computing.times.stop
         times.append(Intervals(ended, np.where(reported < UNKNOWN, np.maximum(ended, reported), ended)))
         with_workers = known.where(known.state == PROCESSING).times
