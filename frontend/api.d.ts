@@ -1151,6 +1151,17 @@ export interface components {
             /** Usual */
             usual: number;
         };
+        /** NotebookOutput */
+        NotebookOutput: {
+            /** Html */
+            html: string;
+            /** Text */
+            text: string;
+            /** Url */
+            url: string;
+            /** Is Final */
+            is_final: boolean;
+        };
         /**
          * RunQuery
          * @description Times and durations are in seconds. Parameters left out don't filter.

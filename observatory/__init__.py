@@ -14,7 +14,9 @@ __all__ = ["__version__", "run"]
 def __getattr__(name: str) -> Any:
     """Import `run` on first use: most of the package does not need `distributed`."""
     if name == "run":
-        from observatory.agent.runs import run
+        from observatory.agent.runs import OpenRun, run
+        from observatory.client.opened_runs import bundle
 
+        OpenRun.show = bundle
         return run
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -34,6 +34,7 @@ from observatory.wire.runs import (
     METADATA,
     READS_RUNS,
     RUNNING,
+    SERVER,
     clean_code,
     clean_line,
     clean_tags,
@@ -43,6 +44,7 @@ log = logging.getLogger("observatory")
 
 TIMEOUT = 5.0
 """Most seconds that a script waits for the scheduler's answer."""
+LONGEST_SERVER = 2_000
 NO_AGENT = "the scheduler has no Observatory agent (docs/agent.md)"
 
 _warned: set[str] = set()
@@ -72,11 +74,17 @@ def run(
 
 
 class OpenRun:
-    """The context manager that `run` returns."""
+    """The context manager that `run` returns. `outcome` is "" until it is entered."""
+
+    show: Callable[[OpenRun], dict[str, str]] | None = None
+    """what notebooks show of it, by media type; observatory/__init__.py sets it, for agents have no client"""
 
     def __init__(self, client: Client | None, description: dict[str, Any]) -> None:
         self.id = uuid4().hex
         self.description = description
+        self.outcome = ""
+        self.server = ""
+        """address of Observatory as the agent knows it"""
         self._client: Any = client
         self._started = 0.0
         self._ended = 0.0
@@ -86,6 +94,19 @@ class OpenRun:
         self._submitting: SubmittingRun | None = None
         self._report: asyncio.Future[None] | None = None
         """Keeps a reference to the call of an asynchronous client, which a plain `with` cannot await."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been open, by the client's clock."""
+        return (self._ended or time.monotonic()) - self._started if self._started else 0.0
+
+    @property
+    def is_recorded(self) -> bool:
+        """An agent answered."""
+        return self._has_agent and self._client is not None and bool(self.outcome)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {} if OpenRun.show is None else OpenRun.show(self)
 
     def __enter__(self) -> OpenRun:
         if self._find_client():
@@ -100,10 +121,10 @@ class OpenRun:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._ended = time.monotonic()
+        outcome = self._end(kind, error)
         if self._client is not None:
             self._unwatch()
-            self._send_and_wait(*_outcome(kind, error))
+            self._send_and_wait(*outcome)
 
     async def __aenter__(self) -> OpenRun:
         if self._find_client():
@@ -118,13 +139,19 @@ class OpenRun:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._ended = time.monotonic()
+        outcome = self._end(kind, error)
         if self._client is not None:
             self._unwatch()
-            await self._send_from_loop(*_outcome(kind, error))
+            await self._send_from_loop(*outcome)
+
+    def _end(self, kind: type[BaseException] | None, error: BaseException | None) -> tuple[str, str]:
+        self._ended = time.monotonic()
+        outcome = _outcome(kind, error)
+        self.outcome = outcome[0]
+        return outcome
 
     def _find_client(self) -> bool:
-        self._started = time.monotonic()
+        self._started, self.outcome = time.monotonic(), RUNNING
         if self._client is None:
             try:
                 self._client = Client.current()
@@ -175,6 +202,7 @@ class OpenRun:
                 _warn(NO_AGENT)
             elif self._submitting is not None:
                 self._submitting.is_read = bool(answer.get(READS_RUNS))
+                self.server = clean_line(answer.get(SERVER, ""), LONGEST_SERVER)
 
     async def _call(self, outcome: str, exception_type: str) -> Any:
         """Calls the handler if the scheduler has it; returns its answer, else None."""

@@ -10,7 +10,11 @@ import numpy as np
 import pandas as pd
 
 from observatory.client.connection import TIMEOUT, Connection
+from observatory.client.findings import findings_frame
 from observatory.client.memory import MemorySamples
+from observatory.client.run import Run as ShownRun
+from observatory.client.run import number_of
+from observatory.client.shown import Cluster, Output
 from observatory.wire.blocks import Block, decode
 
 Run: TypeAlias = "int | Mapping[str, Any] | pd.Series"
@@ -18,6 +22,7 @@ Run: TypeAlias = "int | Mapping[str, Any] | pd.Series"
 
 PAGE_SIZE = 200
 CLUSTER_MEMORY = "observatory_cluster_memory_bytes"
+FRAMES = ("pandas", "polars")
 MEASURES = ("process", "managed", "unmanaged", "spilled")
 TASK_COLUMNS = ("key", "prefix", "time", "duration", "worker", "worker_name", "state", "error")
 FINDING_COLUMNS = (
@@ -32,18 +37,22 @@ class ObservatoryClient:
     """Reads with a personal access token, which is made at /account/tokens/.
 
     Times in DataFrames are in UTC, on the clock of the cluster's scheduler. Methods raise ObservatoryError.
+    `frames`: DataFrames are those of pandas or of polars.
     """
 
-    def __init__(self, url: str, token: str, timeout: float = TIMEOUT) -> None:
+    def __init__(self, url: str, token: str, timeout: float = TIMEOUT, *, frames: str = "pandas") -> None:
+        if frames not in FRAMES:
+            raise ValueError(f"frames is {frames!r}: there are {', '.join(FRAMES)}")
         self._connection = Connection(url, token, timeout)
+        self._frames = frames
 
     def clusters(self, **filters: Any) -> pd.DataFrame:
         """The newest first; `filters` are those of GET /api/v1/clusters: search, state, project."""
-        return self._list("/clusters", filters)
+        return self._returned(self._list("/clusters", filters))
 
     def runs(self, **filters: Any) -> pd.DataFrame:
         """The newest first; `filters` are those of GET /api/v1/runs: name, tag, user, outcome, since …"""
-        return self._list("/runs", filters)
+        return self._returned(self._list("/runs", filters))
 
     def usage(self, **filters: Any) -> pd.DataFrame:
         """A row for each day and group; `filters` are those of GET /api/v1/usage: since, until, by …
@@ -54,7 +63,7 @@ class ObservatoryClient:
         for row in days:
             row |= {f"cost_{cost['currency']}": cost["amount"] for cost in row.pop("costs")}
         found = pd.DataFrame(days)
-        return found.assign(day=pd.to_datetime(found["day"])) if days else found
+        return self._returned(found.assign(day=pd.to_datetime(found["day"])) if days else found)
 
     def search(self, text: str) -> dict[str, Any]:
         """Everything you may see with the text in its name, and of each cluster the newest tasks."""
@@ -70,11 +79,15 @@ class ObservatoryClient:
             found = self._connection.json(f"/clusters/{cluster}/search", q=text, limit=size, older=older)
             tasks += found["tasks"]
             older = found["older"]
-        return _with_times(pd.DataFrame(tasks, columns=None if tasks else TASK_COLUMNS))
+        return self._returned(_with_times(pd.DataFrame(tasks, columns=None if tasks else TASK_COLUMNS)))
 
-    def run(self, run: Run) -> dict[str, Any]:
-        found: dict[str, Any] = self._connection.json(f"/runs/{_number(run)}")
-        return found
+    def run(self, run: Run) -> ShownRun:
+        """A dictionary that shows itself in a notebook, compares itself with others, and has figures."""
+        return ShownRun(self._connection.json(f"/runs/{number_of(run)}"), self._connection)
+
+    def cluster(self, cluster: int | Mapping[str, Any] | pd.Series) -> Cluster:
+        """A dictionary that shows itself in a notebook."""
+        return Cluster(self._connection.json(f"/clusters/{number_of(cluster)}"), self._connection)
 
     def workers(self, run: Run) -> pd.DataFrame:
         return self.records(run, "worker")
@@ -107,8 +120,10 @@ class ObservatoryClient:
 
     def findings(self, run: Run) -> pd.DataFrame:
         """The causes of lost time or failure, the most costly first; docs/why.md says what each costs."""
-        found = self._connection.json(f"/runs/{_number(run)}/timeline/findings")["findings"]
-        return pd.DataFrame(found, columns=None if found else FINDING_COLUMNS)
+        number = number_of(run)
+        found = self._connection.json(f"/runs/{number}/timeline/findings")["findings"]
+        output = Output(self._connection, f"/runs/{number}/notebook/findings")
+        return self._returned(findings_frame(found, FINDING_COLUMNS, output))
 
     def prediction(self, run: Run, prefix: str | None = None, **change: float | bool) -> dict[str, Any]:
         """How many seconds a run would have taken with a change, and why that may be wrong.
@@ -116,7 +131,7 @@ class ObservatoryClient:
         `prefix` is a name; `change` are the other parameters of GET …/what-if/prediction: workers, threads,
         times_as_fast, no_transfers, unlimited_memory. Raises ValueError for a prefix that the run hasn't.
         """
-        timeline = f"/runs/{_number(run)}/timeline"
+        timeline = f"/runs/{number_of(run)}/timeline"
         if prefix is not None:
             known = self._connection.json(f"{timeline}/prefixes")["prefixes"]
             ids = [one["prefix"] for one in known if one["name"] == prefix]
@@ -128,7 +143,7 @@ class ObservatoryClient:
 
     def kinds(self, run: Run) -> dict[str, dict[str, str]]:
         """The kinds of records of a run, and the types of their columns by name."""
-        found: dict[str, dict[str, str]] = self._connection.json(f"/runs/{_number(run)}/records")
+        found: dict[str, dict[str, str]] = self._connection.json(f"/runs/{number_of(run)}/records")
         return found
 
     def records(
@@ -141,8 +156,20 @@ class ObservatoryClient:
         value: str | None = None,
     ) -> pd.DataFrame:
         """The records of a kind in order of time: in [start, stop), and with `value` in `column`."""
+        return self._returned(self._records(run, kind, start, stop, column, value))
+
+    def _records(
+        self,
+        run: Run,
+        kind: str,
+        start: float | pd.Timestamp | None = None,
+        stop: float | pd.Timestamp | None = None,
+        column: str | None = None,
+        value: str | None = None,
+    ) -> pd.DataFrame:
         parameters = {"start": _seconds(start), "stop": _seconds(stop), "column": column, "value": value}
-        frames = [_frame(block) for block in self._blocks(f"/runs/{_number(run)}/records/{kind}", parameters)]
+        path = f"/runs/{number_of(run)}/records/{kind}"
+        frames = [_frame(block) for block in self._blocks(path, parameters)]
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
     def memory(self, runs: Run | Sequence[Run], measure: str = "process") -> MemorySamples:
@@ -154,14 +181,21 @@ class ObservatoryClient:
         for run in several:
             name = str(self.run(run)["name"])
             if name in samples:
-                name = f"{name} ({_number(run)})"
+                name = f"{name} ({number_of(run)})"
             samples[name] = self._memory(run, measure)
         return MemorySamples(samples)
 
     def _memory(self, run: Run, measure: str) -> pd.Series:
-        found = self.samples(run, CLUSTER_MEMORY)
+        found = self._records(run, "sample", column="metric", value=CLUSTER_MEMORY)
         of_measure = found[found["labels"].map(lambda labels: json.loads(labels).get("type") == measure)]
         return pd.Series(of_measure["value"].to_numpy(), index=of_measure["time"].dt.tz_localize(None))
+
+    def _returned(self, frame: pd.DataFrame) -> pd.DataFrame:
+        if self._frames == "pandas":
+            return frame
+        from observatory.client.polars_frames import polars_frame
+
+        return polars_frame(frame)
 
     def _list(self, path: str, filters: Mapping[str, Any]) -> pd.DataFrame:
         items: list[dict[str, Any]] = []
@@ -180,10 +214,6 @@ class ObservatoryClient:
             mark = block.meta["next"]
             if mark is None:
                 return
-
-
-def _number(run: Run) -> int:
-    return int(run) if isinstance(run, int | np.integer) else int(run["id"])
 
 
 def _seconds(time: float | pd.Timestamp | None) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, cast
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -18,6 +19,7 @@ from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
 from observatory.replay.answers.shared_fields import shared
 from observatory.runs import access
 from observatory.runs.forms import CutForm, RunForm
+from observatory.runs.from_code import get_run_from_code
 from observatory.runs.listing import RunFilter, find_runs
 from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
@@ -208,6 +210,12 @@ def cut_run(request: HttpRequest, new: NewRun) -> Any:
 @router.get("/runs/{int:run_id}", response=RunOut, exclude_unset=True)
 def get_run(request: HttpRequest, run_id: int) -> dict[str, Any]:
     return _run(access.get_run(cast(User, request.user), run_id))
+
+
+@router.get("/runs/code/{uuid:code_id}", response=RunOut, exclude_unset=True)
+def get_run_of_code(request: HttpRequest, code_id: UUID) -> dict[str, Any]:
+    """The run that client code opened with this id."""
+    return _run(get_run_from_code(cast(User, request.user), code_id))
 
 
 @router.patch("/runs/{int:run_id}", response={200: RunOut, 422: Refusal}, exclude_unset=True, auth=CHANGES)

@@ -47,6 +47,13 @@ def clusters_with_client_runs() -> list[int]:
         return [cluster for (cluster,) in cursor.fetchall()]
 
 
+def clusters_with_client_run(run: UUID) -> list[int]:
+    """The clusters with reports of one client run since the last `take_client_runs`."""
+    with django_connection.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT cluster_id FROM opened_run WHERE run = %s", [run])
+        return [cluster for (cluster,) in cursor.fetchall()]
+
+
 def take_client_runs(cluster: int) -> list[ClientRun]:
     """The client runs of a cluster in order; they are deleted with Django's current transaction."""
     with django_connection.cursor() as cursor:

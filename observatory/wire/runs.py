@@ -30,6 +30,8 @@ OF_WORKER = "Client-worker-"
 """how ids of the clients begin with which tasks submit tasks"""
 READS_RUNS = "reads_runs"
 """in the answer of an agent that reads RUNS_OF_GRAPH"""
+SERVER = "server"
+"""in the answer of an agent: the address of the Observatory that it reports to; earlier ones leave it out"""
 METADATA = "observatory"
 """Key of the scheduler's metadata that is set while its agent records runs."""
 

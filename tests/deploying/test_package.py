@@ -26,11 +26,14 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LIGHT = (
     *("__init__.py", "__main__.py", "agent", "wire"),
     *("client/__init__.py", "client/connection.py", "client/check/"),
+    *("client/opened_runs.py", "client/run.py", "client/settings.py", "client/shown.py"),
 )
 LIGHT_IN_RUNTIME = ("runtime/__init__.py", "runtime/command_line.py")
 EXTRA_OF = {
     "agent/pytest_plugin.py": "ci",
     "assistants/": "mcp",
+    "client/figures/": "notebook",
+    "client/polars_frames.py": "notebook",
     "client/": "client",
     "client/check/junit.py": "ci",
     "config/logging/error_reports.py": "sentry",

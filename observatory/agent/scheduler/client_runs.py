@@ -25,6 +25,7 @@ from observatory.wire.runs import (
     OUTCOMES,
     READS_RUNS,
     RUNNING,
+    SERVER,
     clean_code,
     clean_line,
     clean_tags,
@@ -56,9 +57,10 @@ class ClientRuns:
     """
 
     def __init__(
-        self, scheduler: Scheduler, buffer: Buffer, write_now: Callable[[], Awaitable[None]]
+        self, scheduler: Scheduler, buffer: Buffer, write_now: Callable[[], Awaitable[None]], server: str
     ) -> None:
-        """`write_now` returns when what is in the buffer is on disk."""
+        """`write_now` returns when what is in the buffer is on disk. `server` is told to clients."""
+        self._server = server
         self.scheduler = scheduler
         self._write_now = write_now
         self._append = buffer.appender("run")
@@ -115,7 +117,7 @@ class ClientRuns:
             self._record_activities(min(start, client_run.start), now, run, description.get("activities"))
         if outcome != RUNNING:
             await self._write_now()
-        return {"status": "OK", READS_RUNS: True}
+        return {"status": "OK", READS_RUNS: True, SERVER: self._server}
 
     def client_left(self, client: str) -> None:
         """Ends the runs of a client that disconnected: a killed script cannot end them itself."""

@@ -92,7 +92,7 @@ class SchedulerAgent(SchedulerPlugin):
         self.graphs = Graphs(scheduler, buffer, configuration.key_edges_limit)
         self.sampler = Sampler(scheduler, buffer, configuration.sample_interval, self._report)
         self.worker_messages = WorkerMessages(scheduler, buffer)
-        self.client_runs: ClientRuns = ClientRuns(scheduler, buffer, self._write_now)
+        self.client_runs: ClientRuns = ClientRuns(scheduler, buffer, self._write_now, configuration.url)
         cluster = ClusterInfo(
             scheduler.id, self._cluster_name(), scheduler.address, _started(scheduler), self.since
         )

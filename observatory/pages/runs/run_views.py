@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -21,6 +22,7 @@ from observatory.pages.runs.forms import LinkForm
 from observatory.pages.site.formatting import epoch
 from observatory.replay.tabs import tab_named
 from observatory.runs.access import get_run, may_change_runs
+from observatory.runs.from_code import get_run_from_code
 from observatory.runs.models import Permalink, Run
 from observatory.runs.sharing import links
 from observatory.runs.sharing.scopes import scope_of_run
@@ -67,6 +69,12 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
         "card_errors_url": _errors_url(run),
     }
     return render(request, "pages/runs/run.html", context)
+
+
+@require_safe
+def run_of_code(request: HttpRequest, code_id: UUID) -> HttpResponse:
+    """Leads to the run that client code opened with this id."""
+    return redirect("run", run_id=get_run_from_code(cast(User, request.user), code_id).pk)
 
 
 def _card_refresh(run: Run) -> int | None:

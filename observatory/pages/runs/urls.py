@@ -11,6 +11,7 @@ urlpatterns = [
     path("runs/delete/", change_views.delete, name="runs-delete"),
     path("runs/filters/", views.save_filter, name="filter-save"),
     path("runs/filters/<int:filter_id>/remove/", views.remove_filter, name="filter-remove"),
+    path("runs/code/<uuid:code_id>/", run_views.run_of_code, name="run-of-code"),
     path("runs/<int:run_id>/", run_views.run_page, name="run"),
     path("runs/<int:run_id>/settings/", change_views.settings, name="run-settings"),
     path("runs/<int:run_id>/links/", run_views.run_links, name="run-links"),

@@ -52,6 +52,7 @@ PLACES: dict[str, Any] = {
     "note_id": 1,
     "number": "MQ",
     "object_id": 1,
+    "code_id": "01234567-89ab-cdef-0123-456789abcdef",
     "prefix": 1,
     "reference": "1",
     "worker": 1,

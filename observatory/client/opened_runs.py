@@ -1,0 +1,83 @@
+"""What notebooks show of the runs that `observatory.run` opened."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+from typing import Any, Protocol
+from uuid import UUID
+
+from observatory.client.connection import Connection, ObservatoryError
+from observatory.client.run import Run
+from observatory.client.settings import TOKEN, read_settings
+from observatory.client.shown import Bundle, plain_bundle, printable
+
+TIMEOUT = 20.0
+"""most seconds that the output of a cell waits for one answer"""
+ARRIVAL = 10.0
+"""seconds in which an agent's report of a run arrives, as a rule"""
+NOT_FOUND = 404
+
+
+class OpenedRun(Protocol):
+    """agent/runs.py's OpenRun."""
+
+    id: str
+    description: dict[str, Any]
+    outcome: str
+    server: str
+
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def is_recorded(self) -> bool: ...
+
+
+def bundle(opened: OpenedRun) -> Bundle:
+    """The run as Observatory knows it; without an answer, what is known here and how to see more."""
+    if not opened.outcome:
+        return plain_bundle(f"Run “{opened.description['name']}”: not started")
+    if not opened.is_recorded:
+        return plain_bundle(f"{_headline(opened)}. It isn't recorded: see the warning above.")
+    connection = read_settings().connection(opened.server, TIMEOUT)
+    if connection is None:
+        hint = f"To show it here, set {TOKEN} to an access token of {opened.server}/account/tokens/"
+        return _local(opened, hint if opened.server else "")
+    try:
+        return find_run(connection, opened.id)._repr_mimebundle_()
+    except ObservatoryError as error:
+        return _local(opened, str(error))
+
+
+def find_run(connection: Connection, id: str, patience: float = ARRIVAL) -> Run:
+    """The run with the id that client code gave it. Waits for its report. Raises ObservatoryError."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return Run(connection.json(f"/runs/code/{UUID(id)}"), connection)
+        except ObservatoryError as error:
+            if error.status != NOT_FOUND or time.monotonic() > deadline:
+                raise
+        time.sleep(0.2)
+
+
+def page_url(opened: OpenedRun) -> str:
+    """The address of its page, "" where none is known."""
+    server = read_settings().url or opened.server
+    is_url = server.startswith(("http://", "https://"))
+    return f"{server.rstrip('/')}/runs/code/{UUID(opened.id)}/" if is_url else ""
+
+
+def _local(opened: OpenedRun, hint: str) -> Bundle:
+    url, headline = page_url(opened), _headline(opened)
+    link = f' · <a href="{escape(url)}" target="_blank" rel="noopener noreferrer">Open in Observatory</a>'
+    html = f"<div>{escape(headline)}{link if url else ''}"
+    lines = [headline, f"  {url}" if url else "", f"  {hint}" if hint else ""]
+    return {
+        "text/html": f'{html}<div style="opacity:.75">{escape(hint)}</div></div>',
+        "text/plain": "\n".join(printable(line) for line in lines if line),
+    }
+
+
+def _headline(opened: OpenedRun) -> str:
+    return f"Run “{opened.description['name']}”: {opened.outcome}, {opened.seconds:.1f} s"

@@ -1,0 +1,40 @@
+"""Where notebooks find Observatory: the environment, else Dask's configuration."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import dask
+
+from observatory.client.connection import TIMEOUT, Connection
+
+URL, TOKEN = "OBSERVATORY_URL", "OBSERVATORY_ACCESS_TOKEN"
+VARIABLES = {"url": URL, "access-token": TOKEN}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Empty texts: not set."""
+
+    url: str
+    access_token: str
+
+    def connection(self, server: str = "", timeout: float = TIMEOUT) -> Connection | None:
+        """`server`: the address that is used where none is set. None: something is missing or invalid."""
+        url = self.url or server
+        if not url or not self.access_token:
+            return None
+        try:
+            return Connection(url, self.access_token, timeout)
+        except ValueError:
+            return None
+
+
+def read_settings() -> Settings:
+    return Settings(_setting("url"), _setting("access-token"))
+
+
+def _setting(name: str) -> str:
+    found = os.environ.get(VARIABLES[name]) or dask.config.get(f"observatory.{name}", "")
+    return found.strip().rstrip("/") if isinstance(found, str) else ""
