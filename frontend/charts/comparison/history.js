@@ -16,6 +16,7 @@ const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [280, 76, 16, 26, 24]; // px
 const NEAR = 14; // px: a point that the mouse is beside
 const UNITS = { seconds: units.seconds, share: units.percent, bytes: units.bytes, count: units.count };
 const LABEL = 150; // px between two labels of the time axis
+const DAY = 86_400; // seconds
 
 /**
  * @param {HTMLTableElement} table
@@ -35,6 +36,22 @@ export function readHistory(table) {
       change,
     };
   });
+}
+
+/**
+ * Labels of a time axis at equal distances, as exact as these are; none stands twice.
+ * @param {number} first seconds since the epoch
+ * @param {number} last
+ * @param {number} count of distances
+ */
+export function timeLabels(first, last, count) {
+  const step = (last - first) / count;
+  const length = step >= DAY ? "2026-01-31".length : step >= 60 ? "2026-01-31 12:00".length : undefined;
+  const labels = Array.from({ length: last > first ? count + 1 : 1 }, (_, at) => {
+    const time = at === count ? last : first + at * step;
+    return { time, text: formatDate(time).slice(0, length) };
+  });
+  return labels.filter(({ text }, at) => text !== labels[at - 1]?.text);
 }
 
 export class History {
@@ -119,11 +136,9 @@ export class History {
     const count = Math.max(1, Math.floor((width - LEFT - RIGHT) / LABEL));
     context.textBaseline = "top";
     context.fillStyle = theme().muted;
-    for (let at = 0; at <= count && last > first; at++) {
-      const time = first + ((last - first) * at) / count;
-      const words = formatDate(time).slice(0, last - first > 5 * 86_400 ? 10 : 16);
-      context.textAlign = at === 0 ? "left" : at === count ? "right" : "center";
-      context.fillText(words, this.#x(time), HEIGHT - BOTTOM + 8);
+    for (const { time, text } of timeLabels(first, last, count)) {
+      context.textAlign = time === first ? "left" : time === last ? "right" : "center";
+      context.fillText(text, this.#x(time), HEIGHT - BOTTOM + 8);
     }
   }
 

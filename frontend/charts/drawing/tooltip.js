@@ -23,12 +23,12 @@ export class Tooltip {
    * @param {[string, string, string?][]} lines name, value and the colour of a swatch
    */
   show(x, y, title, lines) {
-    const content = JSON.stringify([title, lines]);
-    if (content !== this.#shown) this.#fill(title, lines);
-    this.#shown = content;
-    this.#box.hidden = false;
-    const origin = this.#parent.getBoundingClientRect();
     const { clientWidth, clientHeight } = document.documentElement;
+    const content = JSON.stringify([title, lines, clientWidth, clientHeight]);
+    this.#box.hidden = false;
+    if (content !== this.#shown) this.#fill(title, lines, clientHeight - 2 * MARGIN);
+    this.#shown = content;
+    const origin = this.#parent.getBoundingClientRect();
     const { offsetWidth, offsetHeight } = this.#box;
     this.#box.style.left = `${placeBeside(origin.left + x, offsetWidth, clientWidth)}px`;
     this.#box.style.top = `${placeBeside(origin.top + y, offsetHeight, clientHeight)}px`;
@@ -41,8 +41,9 @@ export class Tooltip {
   /**
    * @param {string} title
    * @param {[string, string, string?][]} lines
+   * @param {number} room px: lines that have none are counted
    */
-  #fill(title, lines) {
+  #fill(title, lines, room) {
     const heading = document.createElement("strong");
     heading.textContent = title;
     const list = document.createElement("dl");
@@ -59,6 +60,13 @@ export class Tooltip {
       list.append(term, description);
     }
     this.#box.replaceChildren(heading, list);
+    const more = document.createElement("small");
+    for (let left = 1; this.#box.offsetHeight > room && list.children.length > 2; left++) {
+      list.lastChild?.remove();
+      list.lastChild?.remove();
+      more.textContent = `and ${left} more`;
+      this.#box.append(more);
+    }
   }
 }
 

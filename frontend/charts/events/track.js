@@ -4,6 +4,7 @@ import { formatCount } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawMarks, markOf } from "./marks.js";
+import { messageOf, repeated } from "./repeated.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { OVERVIEW } from "../overview/overview.js";
 import { workerLabel } from "../../timeline/slots.js";
@@ -135,17 +136,18 @@ class EventsTrack {
     const gaps = this.#gapsAt(x);
     if (!near.length && !gaps.length) return this.#tooltip.hide();
     const colors = theme();
+    const groups = repeated(near);
     /** @type {[string, string, string?][]} */
-    const lines = near.slice(0, MOST_LINES).map((one) => {
+    const lines = groups.slice(0, MOST_LINES).map((group) => {
+      const [one] = group;
       const mark = markOf(one.kind);
       const worker = this.#context.model.workers.get(one.worker ?? -1);
       const name = worker ? workerLabel(worker) : "";
-      const times = one.count > 1 ? `${formatCount(one.count)}×` : "";
-      const sentence = one.message || mark.label; // of one event it names the worker itself
-      const text = [times, sentence, sentence.includes(name) ? "" : name].filter(Boolean).join(" · ");
+      const sentence = messageOf(group, mark.label); // of one event it names the worker itself
+      const text = [sentence, sentence.includes(name) ? "" : name].filter(Boolean).join(" · ");
       return [formatTime(one.time, 1), text, colors[mark.color]];
     });
-    if (near.length > MOST_LINES) lines.push(["", `and ${near.length - MOST_LINES} more`]);
+    if (groups.length > MOST_LINES) lines.push(["", `and ${groups.length - MOST_LINES} more`]);
     for (const gap of gaps) lines.push(["gap", gap.label, colors.warning]);
     const count = formatCount(near.reduce((sum, event) => sum + event.count, 0));
     const title =

@@ -15,10 +15,12 @@ import { theme } from "../drawing/theme.js";
  *   marked: Set<number>, near: Set<number>, found: Set<number>, pointed: number|null}} Scene
  */
 
-const FONT = "11px system-ui, sans-serif";
+const FONT = 11; // px
+const SMALLEST = 8; // px of the screen: names are not written smaller where the graph is zoomed out
 const FAINT = 0.22;
-const READABLE = 0.55; // scale from which on names are drawn
-const LINE = 13; // px of the graph for a node's name
+const READABLE = 0.55; // scale from which on edges end with arrows
+const LEADING = 1.15; // height of a line, relative to its letters
+const LOWEST_BAR = 2; // px of the screen
 const ARROW = 5;
 
 /**
@@ -83,7 +85,7 @@ function paintNodes(context, scene) {
   const colors = theme();
   const [left, top] = viewport.place(0, 0);
   const [right, bottom] = viewport.place(viewport.width, viewport.height);
-  context.font = FONT;
+  context.font = `${lettersAt(viewport.scale)}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   context.textAlign = "left";
   for (let node = 0; node < nodes.count; node++) {
@@ -104,10 +106,11 @@ function paintNodes(context, scene) {
 /** @param {CanvasRenderingContext2D} context @param {Scene} scene @param {number} node @param {number} x @param {number} y */
 function paintNode(context, { nodes, viewport, box, shares }, node, x, y) {
   const colors = theme();
-  const isReadable = viewport.scale >= READABLE;
+  const line = lettersAt(viewport.scale) * LEADING;
+  const isReadable = line + LOWEST_BAR / viewport.scale <= box.height;
   context.fillStyle = colors.surface;
   context.fillRect(x, y, box.width, box.height);
-  const bar = isReadable ? Math.max(box.height - LINE - 2, 5) : box.height;
+  const bar = isReadable ? box.height - line : box.height;
   let from = x;
   for (const { color, share } of shares(node)) {
     context.fillStyle = color;
@@ -116,7 +119,14 @@ function paintNode(context, { nodes, viewport, box, shares }, node, x, y) {
   }
   if (!isReadable) return;
   context.fillStyle = colors.text;
-  context.fillText(fitText(context, nodes.names[node], box.width - 8, true), x + 4, y + LINE / 2 + 1.5);
+  const margin = Math.min(4, 3 / viewport.scale);
+  const name = fitText(context, nodes.names[node], box.width - 2 * margin, true);
+  context.fillText(name, x + margin, y + line / 2 + 0.5);
+}
+
+/** @param {number} scale @returns {number} px of the graph */
+function lettersAt(scale) {
+  return Math.max(FONT, SMALLEST / scale);
 }
 
 /**

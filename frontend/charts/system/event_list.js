@@ -7,11 +7,13 @@ import { WindowData } from "../../timeline/window_data.js";
 import { isoTime } from "../chart_menu/table.js";
 import { DataTable } from "../data_table/data_table.js";
 import { markOf } from "../events/marks.js";
+import { messageOf, repeated } from "../events/repeated.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").Schemas["EventItem"]} EventItem */
+/** A row of the table: an event, or several that repeat. @typedef {EventItem & {all: EventItem[]}} Row */
 
 const MOST = 1000;
 
@@ -23,13 +25,14 @@ export const eventList = {
   layers: [],
   help:
     `The first ${MOST} events of the window: workers and clients that came and left, restarts, shuffles, gaps, and what code logged to Dask's topics ` +
-    "with log_event (the agent records topics). Click one to move the playhead to it; open it for its details.",
+    "with log_event (the agent records topics). Those in a row that repeat are one. Click one to move the playhead to it; open it for its details.",
   create: (parent, context) => new EventList(parent, context),
 };
 
 class EventList {
   #parent;
   #context;
+  /** @type {DataTable<Row>} */
   #table;
   #note = element("p", "chart-empty");
   /** @type {View|null} */
@@ -75,8 +78,12 @@ class EventList {
           if (worker !== null) context.selection.set({ worker });
           context.timeline.jump(time);
         },
-        open: ({ detail }) =>
-          Object.assign(element("pre", "event-detail", JSON.stringify(detail, null, 1)), { tabIndex: 0 }),
+        open: ({ all }) => {
+          const details = all.length === 1 ? all[0].detail : all.map(({ detail }) => detail);
+          return Object.assign(element("pre", "event-detail", JSON.stringify(details, null, 1)), {
+            tabIndex: 0,
+          });
+        },
       },
     );
     parent.append(this.#note);
@@ -106,8 +113,9 @@ class EventList {
     const { answer, message } = this.#data;
     const { start, stop } = this.#view ?? { start: 0, stop: Infinity };
     // a file answers with those of the whole run
+    const events = (answer ?? []).filter(({ time }) => time >= start && time < stop);
     this.#table.show(
-      (answer ?? []).filter(({ time }) => time >= start && time < stop),
+      repeated(events).map((all) => ({ ...all[0], message: messageOf(all), all })),
       message,
     );
     this.#note.textContent =
@@ -123,7 +131,7 @@ class EventList {
   }
 }
 
-/** @param {EventItem} event */
+/** @param {Row} event */
 function topicOf({ kind, detail }) {
   return kind === "topic" ? String(detail.topic ?? "") : "";
 }

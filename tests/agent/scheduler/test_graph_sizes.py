@@ -24,6 +24,7 @@ def test_a_graph_is_recorded_with_its_size(client: Client, received: FakeServer)
     detail = event["detail"]
     assert (detail["tasks"], 3_000_000 < detail["nbytes"] < 3_100_000) == (1, True)
     assert 0 < detail["seconds"] < 120
+    assert detail["message"] == "a client submitted 1 task"
     import observatory.agent
 
     observatory.agent.unregister(client)

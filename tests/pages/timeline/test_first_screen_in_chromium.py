@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from observatory.runs.models import Note, Run
+from observatory.runs.refresh import refresh_figures
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Sample, Series
@@ -122,6 +123,26 @@ def test_the_strip_opens_to_the_card_and_stays_as_a_person_left_it(
     page.wait_for_function(READY)
     expect(card).to_be_hidden()
     assert complaints == []
+
+
+@pytest.mark.parametrize("width", [1600, 1250, 390])
+def test_the_histograms_of_the_card_stand_in_their_rows(page: Page, run: Run, width: int) -> None:
+    refresh_figures(run)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"/runs/{run.pk}/")
+    page.wait_for_function(READY)
+    page.locator("#run-strip > summary").click()
+    row = page.locator(".run-card-prefixes tbody tr")
+    expect(row).to_have_count(1)
+    words = row.locator("small")
+    expect(words).to_contain_text("median")
+    middles = [
+        box["y"] + box["height"] / 2
+        for part in (row.locator("th"), row.locator("svg"), words)
+        if (box := part.bounding_box())
+    ]
+    assert len(middles) == 3
+    assert max(middles) - min(middles) < 3
 
 
 def test_panels_without_content_take_no_room_until_they_have_some(page: Page, run: Run) -> None:
