@@ -12,7 +12,7 @@ from io import BytesIO
 
 from PIL import Image
 from playwright.sync_api import Page
-from recorded_demo import LOADED, ROOT, recorded_demo, show
+from recorded_demo import LOADED, ROOT, note_charts, recorded_demo, show
 
 WIDTH, HEIGHT = 1400, 1000
 """pixels of the page"""
@@ -21,6 +21,7 @@ SHOWN = (980, 700)
 FRAME, LAST_FRAME = 150, 2_000
 """milliseconds"""
 QUALITY = 60
+FILM = ROOT / "docs/replay.webp"
 BEGIN = 0.04
 """share of the cluster's time"""
 PAINTING = 120
@@ -48,6 +49,7 @@ def main() -> None:
     with recorded_demo(WIDTH, HEIGHT) as (page, cluster):
         show(page, cluster, BEGIN)
         save(list(take_frames(page)))
+        note_charts(page, FILM)
 
 
 def take_frames(page: Page) -> Iterator[Image.Image]:
@@ -63,8 +65,7 @@ def take_frames(page: Page) -> Iterator[Image.Image]:
 def save(frames: list[Image.Image]) -> None:
     first, *others = frames
     durations = [FRAME] * len(others) + [LAST_FRAME]
-    path = ROOT / "docs/replay.webp"
-    first.save(path, save_all=True, append_images=others, duration=durations, loop=0, quality=QUALITY)
+    first.save(FILM, save_all=True, append_images=others, duration=durations, loop=0, quality=QUALITY)
 
 
 if __name__ == "__main__":

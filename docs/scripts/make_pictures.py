@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page
-from recorded_demo import ROOT, recorded_demo, show
+from recorded_demo import ROOT, note_charts, recorded_demo, show
 
 WIDTH, HEIGHT = 1200, 900
 """pixels"""
@@ -64,7 +64,9 @@ def take_pictures(page: Page, cluster: str) -> None:
             page.evaluate(SELECT, view.worker)
         for _ in range(3):  # charts above become higher once they are drawn
             _scroll_to(page, view.top)
-        _save(page.screenshot(), FOLDER / f"{tab}.webp")
+        picture = FOLDER / f"{tab}.webp"
+        _save(page.screenshot(), picture)
+        note_charts(page, picture)
 
 
 def _scroll_to(page: Page, chart: str) -> None:

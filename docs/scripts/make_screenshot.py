@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from recorded_demo import ROOT, recorded_demo, show
+from recorded_demo import ROOT, note_charts, recorded_demo, show
 
 WIDTH, HEIGHT = 1600, 1000
 """pixels"""
+PICTURE = ROOT / "docs/screenshot.png"
 PLAYHEAD = 0.66
 """share of the run"""
 
@@ -13,7 +14,8 @@ PLAYHEAD = 0.66
 def main() -> None:
     with recorded_demo(WIDTH, HEIGHT) as (page, cluster):
         show(page, cluster, PLAYHEAD)
-        page.screenshot(path=ROOT / "docs/screenshot.png")
+        page.screenshot(path=PICTURE)
+        note_charts(page, PICTURE)
 
 
 if __name__ == "__main__":

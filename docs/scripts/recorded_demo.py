@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -21,6 +22,8 @@ from tests.support.chromium import ARGUMENTS, NAMES, TIMEOUT  # noqa: E402
 PASS = 480
 """seconds that a pass of the demo and its end may take"""
 LOADED = "() => document.documentElement.dataset.ready === '1' && !document.querySelector('.panel.is-stale')"
+CHARTS = ROOT / "docs/pictures/charts.json"
+"""the names of the charts that each picture's page has: a test says when the page has others"""
 SETTLING = 4_000
 """milliseconds until what was loaded last is drawn"""
 
@@ -53,6 +56,16 @@ def _ended_cluster(page: Page, url: str) -> int:
                 return int(cluster["id"])
         time.sleep(2)
     raise TimeoutError(f"the demo has not ended after {PASS} s")
+
+
+def note_charts(page: Page, picture: Path) -> None:
+    """Keeps which charts the page has that a picture shows."""
+    names = page.evaluate(
+        "() => [...document.querySelectorAll('[data-chart]')].map((one) => one.dataset.chart)"
+    )
+    noted = json.loads(CHARTS.read_text()) if CHARTS.exists() else {}
+    noted[str(picture.relative_to(ROOT))] = sorted(names)
+    CHARTS.write_text(json.dumps(noted, indent=1, sort_keys=True) + "\n")
 
 
 def show(page: Page, address: str, share: float) -> None:

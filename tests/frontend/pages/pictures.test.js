@@ -1,0 +1,28 @@
+// The pictures of the documents show the charts that the page has: else `make screenshot pictures film` takes them again.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import "../browser.js";
+import { charts } from "../../../frontend/tabs.js";
+import { marks } from "../../../frontend/tabs/marks.js";
+
+/** @type {Record<string, string[]>} names of the charts by picture */
+const noted = JSON.parse(
+  readFileSync(new URL("../../../docs/pictures/charts.json", import.meta.url), "utf8"),
+);
+const PICTURE_OF_TAB = /^docs\/pictures\/(.+)\.webp$/;
+
+test("screenshot, film and pictures of tabs are noted", () => {
+  assert.ok(noted["docs/screenshot.png"] && noted["docs/replay.webp"]);
+  assert.ok(Object.keys(noted).filter((picture) => PICTURE_OF_TAB.test(picture)).length > 5);
+});
+
+for (const [picture, shown] of Object.entries(noted))
+  test(`${picture} shows the charts that its tab has`, () => {
+    const tab = PICTURE_OF_TAB.exec(picture)?.[1] ?? "status";
+    const own = charts[/** @type {import("../../../frontend/contract.js").TabName} */ (tab)];
+    // a chart that some clusters lack alone is not missed
+    const wanted = [...marks, ...own].filter(({ name, isThere }) => !isThere || shown.includes(name));
+    assert.deepEqual(shown, wanted.map(({ name }) => name).sort());
+  });
