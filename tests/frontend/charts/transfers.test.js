@@ -77,6 +77,8 @@ test("a shuffle has moved by the playhead what its last sample before says", () 
   ) => ({ medium, what, nbytes: progress[progress.length - 1][1], progress });
   const shuffle = {
     shuffle: "s",
+    name: "",
+    code: "",
     first: 10,
     last: 30,
     amounts: [
