@@ -9,7 +9,7 @@ from uuid import UUID
 
 from observatory.client.connection import Connection, ObservatoryError
 from observatory.client.run import Run
-from observatory.client.settings import TOKEN, read_settings
+from observatory.client.settings import TOKEN, URL, read_settings
 from observatory.client.shown import Bundle, plain_bundle, printable
 
 TIMEOUT = 20.0
@@ -39,10 +39,11 @@ def bundle(opened: OpenedRun) -> Bundle:
         return plain_bundle(f"Run “{opened.description['name']}”: not started")
     if not opened.is_recorded:
         return plain_bundle(f"{_headline(opened)}. It isn't recorded: see the warning above.")
-    connection = read_settings().connection(opened.server, TIMEOUT)
+    connection = read_settings().connection(TIMEOUT)
     if connection is None:
-        hint = f"To show it here, set {TOKEN} to an access token of {opened.server}/account/tokens/"
-        return _local(opened, hint if opened.server else "")
+        server = read_settings().url or opened.server
+        hint = f"set {URL} to {server} and {TOKEN} to an access token of {server}/account/tokens/"
+        return _local(opened, f"To show it here, {hint}" if server else "")
     try:
         return find_run(connection, opened.id)._repr_mimebundle_()
     except ObservatoryError as error:

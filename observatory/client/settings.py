@@ -20,13 +20,12 @@ class Settings:
     url: str
     access_token: str
 
-    def connection(self, server: str = "", timeout: float = TIMEOUT) -> Connection | None:
-        """`server`: the address that is used where none is set. None: something is missing or invalid."""
-        url = self.url or server
-        if not url or not self.access_token:
+    def connection(self, timeout: float = TIMEOUT) -> Connection | None:
+        """None: something is missing or invalid. What an agent tells is no address to send a token to."""
+        if not self.url or not self.access_token:
             return None
         try:
-            return Connection(url, self.access_token, timeout)
+            return Connection(self.url, self.access_token, timeout)
         except ValueError:
             return None
 

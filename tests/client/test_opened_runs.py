@@ -54,7 +54,7 @@ def test_a_run_in_a_notebook_shows_its_card_by_an_access_token(
 ) -> None:
     _, secret = access_tokens.make(world.people["viewer"], "notebook", None)
     cells = (CELL.format(address=reporting), ARRIVED.format(url=live_server.url, secret=secret), "run")
-    *_, [output] = execute(tmp_path, *cells, OBSERVATORY_ACCESS_TOKEN=secret)
+    *_, [output] = execute(tmp_path, *cells, OBSERVATORY_URL=live_server.url, OBSERVATORY_ACCESS_TOKEN=secret)
     run = Run.objects.get(origin="code")
     html = output["data"]["text/html"]
     assert f'href="{live_server.url}/runs/{run.pk}/"' in html
@@ -64,14 +64,18 @@ def test_a_run_in_a_notebook_shows_its_card_by_an_access_token(
     assert f"{live_server.url}/runs/{run.pk}/" in output["data"]["text/plain"]
 
 
-def test_without_a_token_it_shows_what_is_known_and_leads_to_its_page(
-    reporting: str, world: World, live_server: Any, tmp_path: Path
+@pytest.mark.parametrize("token", ["", "obp_not_for_an_address_that_an_agent_tells"])
+def test_without_token_or_address_it_shows_what_is_known_and_leads_to_its_page(
+    reporting: str, world: World, live_server: Any, tmp_path: Path, token: str
 ) -> None:
-    [[output]] = execute(tmp_path, CELL.format(address=reporting), OBSERVATORY_ACCESS_TOKEN="")
+    [[output]] = execute(
+        tmp_path, CELL.format(address=reporting), OBSERVATORY_URL="", OBSERVATORY_ACCESS_TOKEN=token
+    )
     html, text = output["data"]["text/html"], output["data"]["text/plain"]
     assert "<img" not in html
     assert f"Run “etl {HOSTILE}”: finished" in text
-    assert f"set OBSERVATORY_ACCESS_TOKEN to an access token of {live_server.url}/account/tokens/" in text
+    hint = f"set OBSERVATORY_URL to {live_server.url} and OBSERVATORY_ACCESS_TOKEN to an access token of "
+    assert f"{hint}{live_server.url}/account/tokens/" in text
     [link] = [line.strip() for line in text.splitlines() if "/runs/code/" in line]
     assert link in html
 
