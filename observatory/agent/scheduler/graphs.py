@@ -80,8 +80,8 @@ class Graphs:
         tasks = [task for task in map(scheduler.tasks.get, update.get("tasks") or ()) if task is not None]
         received = RECEIVED.get()
         client = _client_of(update, received)
-        count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
-        text = f"{'a client' if client else 'a task'} submitted {count}"
+        submitted = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
+        text = f"{'a client' if client else 'a task'} submitted {submitted}"
         message = {"message": text, "client": client, "tasks": len(tasks), **_detail(received, now)}
         self._event((now, GRAPH_UPDATED, "", json.dumps(message)))
         if not tasks:
