@@ -30,7 +30,7 @@ __all__ = ["refused"]
         ("span", set_first("lane_id", 0), "span.lane_id refers to lane 0"),
         ("lane", set_first("worker_id", -7), "lane.worker_id refers to worker -7"),
         ("transition", set_first("worker_id", 999), "transition.worker_id refers to worker 999"),
-        ("span", set_first("action", 6), "span.action is 6 in a row: it goes from 0 to 5"),
+        ("span", set_first("action", 7), "span.action is 7 in a row: it goes from 0 to 6"),
         ("span", set_first("nbytes", -1), "span.nbytes is -1"),
         ("transition", set_first("finish", 8), "transition.finish is 8"),
         ("prefix", twice, "an id of prefix is there twice"),
