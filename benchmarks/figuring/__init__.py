@@ -1,0 +1,1 @@
+"""What benchmarks/figures.py records, and computes from it."""

@@ -1,0 +1,159 @@
+"""What figures must be, computed from what the independent recorder wrote. Times are seconds."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Line = dict[str, Any]
+Pair = tuple[str, str]
+UNFINISHED = ("waiting", "no-worker", "queued", "processing")
+AROUND = 2.5
+"""seconds by which the sample that is shown at an instant is older: a heartbeat and a tick of the agent"""
+
+
+class Recorded:
+    """The lines of one cluster, and the window [start, stop] of its run."""
+
+    def __init__(self, folder: Path, start: float, stop: float) -> None:
+        self.start, self.stop = start, stop
+        self._lines: defaultdict[str, list[Line]] = defaultdict(list)
+        for path in sorted(folder.glob("*.jsonl")):
+            for text in path.read_text().splitlines():
+                line = json.loads(text)
+                self._lines[line["kind"]].append(line)
+        for lines in self._lines.values():
+            lines.sort(key=lambda line: line["time"])
+
+    def _spans(self) -> Iterator[tuple[str, str, float, float, int]]:
+        """Prefix, action, begin, end and bytes of each action of a task."""
+        seen = set()
+        for line in (*self._lines["transition"], *self._lines["failed"]):
+            for action, begun, ended in line["startstops"]:
+                if (span := (line["key"], action, round(begun, 3))) not in seen:
+                    seen.add(span)
+                    yield line["prefix"], action, begun, ended, line.get("nbytes") or 0
+
+    def computations(self) -> dict[str, list[float]]:
+        """The durations of those that ended in the run, by prefix."""
+        found: defaultdict[str, list[float]] = defaultdict(list)
+        for prefix, action, begun, ended, _ in self._spans():
+            if action == "compute" and self.start < ended <= self.stop:
+                found[prefix].append(ended - begun)
+        return dict(found)
+
+    def seconds(self, *actions: str) -> float:
+        """Spent on actions in the run, summed over threads."""
+        return sum(
+            max(0.0, min(ended, self.stop) - max(begun, self.start))
+            for _, action, begun, ended, _ in self._spans()
+            if action in actions
+        )
+
+    def nbytes(self) -> dict[str, int]:
+        """The sizes of the results, by prefix."""
+        found: Counter[str] = Counter()
+        for prefix, action, _, ended, nbytes in self._spans():
+            if action == "compute" and self.start < ended <= self.stop:
+                found[prefix] += nbytes
+        return dict(found)
+
+    def errors(self) -> int:
+        """Tasks that failed themselves, for good."""
+        return sum(
+            line["start"] == "processing" and line["finish"] == "erred" and self._is_in(line["time"])
+            for line in self._lines["transition"]
+        )
+
+    def progress(self, at: float) -> dict[str, Counter[str]]:
+        """Tasks by prefix that are done, erred and left: each once, by the state that it reached last."""
+        last: dict[str, tuple[str, str]] = {}
+        for line in self._lines["transition"]:
+            if line["time"] > at or not line["prefix"]:
+                continue
+            key, finish = line["key"], line["finish"]
+            if finish == "memory":
+                last[key] = line["prefix"], "done"
+            elif finish == "erred":
+                last[key] = line["prefix"], "erred"
+            elif finish in UNFINISHED:
+                last[key] = line["prefix"], "left"
+            elif finish in ("released", "forgotten") and last.get(key, ("", ""))[1] == "left":
+                del last[key]
+        found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for prefix, state in last.values():
+            found[prefix][state] += 1
+        return dict(found)
+
+    def slots(self) -> set[str]:
+        """The workers of the run, by their names."""
+        return {worker["name"] for worker, *_ in self._lifetimes()}
+
+    def lifetimes(self) -> int:
+        return sum(1 for _ in self._lifetimes())
+
+    def there(self, at: float) -> list[str]:
+        """The addresses of the workers that there were at an instant."""
+        found = (worker for worker, begun, ended in self._lifetimes() if begun <= at < ended)
+        last = (worker for worker, _, ended in self._lifetimes() if at >= self.stop == ended)
+        return sorted({worker["address"] for worker in (*found, *last)})
+
+    def most_at_a_time(self, field: str) -> int:
+        """Threads or memory limits of the workers at a time."""
+        changes = [
+            change
+            for worker, begun, ended in self._lifetimes()
+            for change in ((begun, 1, worker[field]), (ended, 0, -worker[field]))
+        ]
+        return int(max(np.cumsum([amount for _, _, amount in sorted(changes)]), default=0))
+
+    def _lifetimes(self) -> Iterator[tuple[Line, float, float]]:
+        """Each worker that was there in the run, and when it was."""
+        removed = [(line["address"], line["time"]) for line in self._lines["removed"]]
+        for worker in self._lines["worker"]:
+            of_it = [time for address, time in removed if address == worker["address"]]
+            ended = min((time for time in of_it if time >= worker["time"]), default=self.stop)
+            if worker["time"] < self.stop and ended > self.start:
+                yield worker, max(worker["time"], self.start), min(ended, self.stop)
+
+    def transfers(self) -> tuple[dict[Pair, int], dict[Pair, int]]:
+        """Bytes and number of transfers that began in the run, by sender and receiver, with shuffles."""
+        nbytes: Counter[Pair] = Counter()
+        count: Counter[Pair] = Counter()
+        for line in (*self._lines["transfer"], *self._lines["shards"]):
+            pair = line["sender"], line["receiver"]
+            if line["sender"] != line["receiver"] and self._is_in(line["start"]):
+                nbytes[pair] += line["nbytes"]
+                count[pair] += 1
+        return dict(nbytes), dict(count)
+
+    def memory(self, address: str, at: float, field: str) -> tuple[float, float] | None:
+        """The least and most that a worker had around an instant; None: not sampled."""
+        near = [
+            line[field]
+            for line in self._lines["memory"]
+            if line["address"] == address and at - AROUND <= line["time"] <= at + AROUND
+        ]
+        return (min(near), max(near)) if near else None
+
+    def peak(self, field: str, step: float = 0.2) -> float:
+        """The most of all workers together, each with its last sample."""
+        samples = [line for line in self._lines["memory"] if self._is_in(line["time"])]
+        removed = {line["address"]: line["time"] for line in self._lines["removed"]}
+        most, place = 0.0, 0
+        latest: dict[str, tuple[float, float]] = {}
+        for at in np.arange(self.start, self.stop + step, step):
+            while place < len(samples) and samples[place]["time"] <= at:
+                latest[samples[place]["address"]] = samples[place]["time"], samples[place][field]
+                place += 1
+            there = (one for address, one in latest.items() if removed.get(address, at) >= at)
+            most = max(most, sum(value for time, value in there if time > at - 1))
+        return most
+
+    def _is_in(self, time: float) -> bool:
+        return self.start <= time < self.stop
