@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from observatory.assistants.rest_api import ApiError
-from observatory.client.connection import Connection, ObservatoryError
+from observatory.client.connection import TOKEN, URL, Connection, ObservatoryError
 
 PACKAGE = "dask-observatory[mcp]"
 
@@ -32,18 +32,16 @@ class ConnectedApi:
 @click.command("mcp")
 @click.option(
     "--url",
-    envvar="OBSERVATORY_URL",
+    envvar=URL,
     default="http://127.0.0.1:8000",
     show_default=True,
-    help="of the Observatory; or the variable OBSERVATORY_URL",
+    help=f"of the Observatory; or the variable {URL}",
 )
-@click.option(
-    "--token", envvar="OBSERVATORY_TOKEN", help="an access token; or the variable OBSERVATORY_TOKEN"
-)
+@click.option("--token", envvar=TOKEN, help=f"an access token; or the variable {TOKEN}")
 def serve(url: str, token: str | None) -> None:
     """Serves an assistant what an Observatory recorded (Model Context Protocol)."""
     if not token:
-        sys.exit("Error: OBSERVATORY_TOKEN has no access token. One is made in the user menu: Access tokens.")
+        sys.exit(f"Error: {TOKEN} has no access token. One is made in the user menu: Access tokens.")
     try:
         api = ConnectedApi(url, token)
     except ValueError as error:

@@ -156,18 +156,10 @@ class ObservatoryClient:
         value: str | None = None,
     ) -> pd.DataFrame:
         """The records of a kind in order of time: in [start, stop), and with `value` in `column`."""
-        return self._returned(self._records(run, kind, start, stop, column, value))
-
-    def _records(
-        self,
-        run: Run,
-        kind: str,
-        start: float | pd.Timestamp | None = None,
-        stop: float | pd.Timestamp | None = None,
-        column: str | None = None,
-        value: str | None = None,
-    ) -> pd.DataFrame:
         parameters = {"start": _seconds(start), "stop": _seconds(stop), "column": column, "value": value}
+        return self._returned(self._records(run, kind, parameters))
+
+    def _records(self, run: Run, kind: str, parameters: Mapping[str, Any]) -> pd.DataFrame:
         path = f"/runs/{number_of(run)}/records/{kind}"
         frames = [_frame(block) for block in self._blocks(path, parameters)]
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
@@ -186,7 +178,7 @@ class ObservatoryClient:
         return MemorySamples(samples)
 
     def _memory(self, run: Run, measure: str) -> pd.Series:
-        found = self._records(run, "sample", column="metric", value=CLUSTER_MEMORY)
+        found = self._records(run, "sample", {"column": "metric", "value": CLUSTER_MEMORY})
         of_measure = found[found["labels"].map(lambda labels: json.loads(labels).get("type") == measure)]
         return pd.Series(of_measure["value"].to_numpy(), index=of_measure["time"].dt.tz_localize(None))
 

@@ -10,6 +10,8 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
+URL, TOKEN = "OBSERVATORY_URL", "OBSERVATORY_ACCESS_TOKEN"
+"""environment variables with the address of an Observatory and a personal access token"""
 TIMEOUT = 60.0
 """seconds"""
 LONGEST_DETAIL = 500

@@ -7,10 +7,11 @@ from html import escape
 from typing import Any, Protocol
 from uuid import UUID
 
-from observatory.client.connection import Connection, ObservatoryError
+from observatory.client.connection import TOKEN, URL, Connection, ObservatoryError
 from observatory.client.run import Run
-from observatory.client.settings import TOKEN, URL, read_settings
-from observatory.client.shown import Bundle, plain_bundle, printable
+from observatory.client.settings import read_settings
+from observatory.client.shown import Bundle, plain_bundle
+from observatory.wire.records import printable
 
 TIMEOUT = 20.0
 """most seconds that the output of a cell waits for one answer"""
@@ -41,7 +42,7 @@ def bundle(opened: OpenedRun) -> Bundle:
         return plain_bundle(f"{_headline(opened)}. It isn't recorded: see the warning above.")
     connection = read_settings().connection(TIMEOUT)
     if connection is None:
-        server = read_settings().url or opened.server
+        server = _server_of(opened)
         hint = f"set {URL} to {server} and {TOKEN} to an access token of {server}/account/tokens/"
         return _local(opened, f"To show it here, {hint}" if server else "")
     try:
@@ -64,9 +65,14 @@ def find_run(connection: Connection, id: str, patience: float = ARRIVAL) -> Run:
 
 def page_url(opened: OpenedRun) -> str:
     """The address of its page, "" where none is known."""
-    server = read_settings().url or opened.server
+    server = _server_of(opened)
     is_url = server.startswith(("http://", "https://"))
     return f"{server.rstrip('/')}/runs/code/{UUID(opened.id)}/" if is_url else ""
+
+
+def _server_of(opened: OpenedRun) -> str:
+    """The address that is set, else that which the agent told, to which no token goes."""
+    return read_settings().url or opened.server
 
 
 def _local(opened: OpenedRun, hint: str) -> Bundle:

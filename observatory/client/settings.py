@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import dask
 
-from observatory.client.connection import TIMEOUT, Connection
+from observatory.client.connection import TIMEOUT, TOKEN, URL, Connection
 
-URL, TOKEN = "OBSERVATORY_URL", "OBSERVATORY_ACCESS_TOKEN"
 VARIABLES = {"url": URL, "access-token": TOKEN}
 
 

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from observatory.client.connection import Connection, ObservatoryError
+from observatory.wire.records import printable
 
 Bundle = dict[str, str]
 """the output of a cell, by media type"""
@@ -37,11 +38,6 @@ class Output:
 
 def plain_bundle(text: str) -> Bundle:
     return {"text/html": f"<div>{escape(text)}</div>", "text/plain": printable(text)}
-
-
-def printable(text: str) -> str:
-    """The text without what would steer a terminal."""
-    return "".join(character if character.isprintable() else "�" for character in text)
 
 
 class Shown(dict[str, Any]):

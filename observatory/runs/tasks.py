@@ -35,6 +35,8 @@ REFRESH_INTERVAL = timedelta(minutes=1)
 """between two counts of an open run's figures"""
 LATE = timedelta(seconds=10)
 """after the end of a run, in which records of its tasks still arrive"""
+COUNTED_AGAIN = (Run.Origin.FOUND, Run.Origin.CODE)
+"""origins of runs whose figures follow their records"""
 DEFAULT_DAYS = 30
 """retention while there is no project"""
 
@@ -50,7 +52,7 @@ def find_runs() -> None:
     stale = (
         Q(counted=None) | Q(stop=None, counted__lt=now() - REFRESH_INTERVAL) | Q(counted__lt=F("stop") + LATE)
     )
-    for run in Run.objects.filter(stale, origin__in=(Run.Origin.FOUND, Run.Origin.CODE)):
+    for run in Run.objects.filter(stale, origin__in=COUNTED_AGAIN):
         try:
             extend_to_last_tasks(run)
             refresh_name(run)

@@ -179,6 +179,11 @@ def clean_text(text: str, limit: int = MAXIMUM_TEXT_LENGTH) -> str:
     return text.translate(unprintable)
 
 
+def printable(text: str) -> str:
+    """`text` in one line, without what would steer a terminal."""
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
 def key_text(key: Any) -> str:
     """The text of a task's key, which has any type that Dask allows: as `str` shows it."""
     if isinstance(key, str):

@@ -70,7 +70,7 @@ class Assistant:
             program = StdioServerParameters(
                 command=sys.executable,
                 args=["-m", "observatory", "mcp"],
-                env={"OBSERVATORY_URL": self.url, "OBSERVATORY_TOKEN": self.token},
+                env={"OBSERVATORY_URL": self.url, "OBSERVATORY_ACCESS_TOKEN": self.token},
                 cwd=ROOT,
             )
             async with Client(program, mode=self.mode, read_timeout_seconds=PATIENCE) as client:

@@ -139,8 +139,8 @@ def test_an_error_of_the_api_is_shown_as_harmlessly() -> None:
 def test_the_command_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     from observatory.runtime.command_line import main
 
-    monkeypatch.delenv("OBSERVATORY_TOKEN", raising=False)
-    with pytest.raises(SystemExit, match="OBSERVATORY_TOKEN has no access token"):
+    monkeypatch.delenv("OBSERVATORY_ACCESS_TOKEN", raising=False)
+    with pytest.raises(SystemExit, match="OBSERVATORY_ACCESS_TOKEN has no access token"):
         main(["mcp"])
     with pytest.raises(SystemExit, match="it begins with http:// or https://"):
         main(["mcp", "--token", "obp_x", "--url", "ftp://x"])

@@ -15,6 +15,7 @@ from observatory.client.figures import task_stream
 from observatory.clusters.models import Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.runs.models import Run
+from observatory.wire.records import Action
 from tests.support.observed_cluster import Observed
 from tests.support.projects import HOSTILE, World
 from tests.support.recorded_cluster import at
@@ -29,6 +30,10 @@ def secret(world: World) -> str:
 @pytest.fixture
 def client(observed: Observed, live_server: Any, secret: str) -> ObservatoryClient:
     return ObservatoryClient(live_server.url, secret)
+
+
+def test_each_action_that_is_not_computing_has_a_color() -> None:
+    assert {Action.COMPUTE, *task_stream.OTHER_COLORS} == set(Action)
 
 
 def test_the_task_stream_has_a_bar_for_each_span_that_is_long_enough(

@@ -16,7 +16,6 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import connection as django_connection
-from django.test import Client
 
 from observatory.clusters.models import Cluster
 from observatory.clusters.tokens import ingest_tokens
@@ -32,6 +31,7 @@ from observatory.store.queries.timeline import snapshot
 from observatory.wire.records import UNFINISHED_STATES
 from tests.agent.fake_server import TOKEN, fake_server
 from tests.replay.many_states import recorded
+from tests.support.agent_batches import store_batches
 from tests.support.projects import World, world
 from tests.support.shared_recordings import made_once
 
@@ -113,10 +113,7 @@ def recording() -> Recording:
 
 
 def _store(recording: Recording, secret: str) -> None:
-    for body in recording.bodies:
-        headers = {"Authorization": f"Bearer {secret}"}
-        answer = Client().post("/api/v1/ingest", body, "application/octet-stream", headers=headers)
-        assert answer.status_code == 200, answer.content
+    store_batches(recording.bodies, secret)
     django_connection.close()
 
 

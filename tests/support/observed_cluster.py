@@ -10,7 +10,6 @@ import pytest
 from distributed import Client as DaskClient
 from distributed import LocalCluster
 from django.db import connection
-from django.test import Client
 from django.utils import timezone
 
 import observatory.agent
@@ -23,6 +22,7 @@ from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.extents import read_extent
 from observatory.store.times import from_seconds
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+from tests.support.agent_batches import store_batches
 from tests.support.observed_tasks import FORMULA, HOSTILE, work
 from tests.support.projects import World
 from tests.support.shared_recordings import made_once
@@ -68,15 +68,8 @@ class Observed:
 
 
 def _store(agent_server: FakeServer, secret: str) -> None:
-    for body in agent_server.bodies:
-        answer = Client().post(
-            "/api/v1/ingest",
-            body,
-            content_type="application/octet-stream",
-            headers={"Authorization": f"Bearer {secret}"},
-        )
-        assert answer.status_code == 200, answer.content
-        assert answer.json()["refused"] == 0
+    for answer in store_batches(agent_server.bodies, secret):
+        assert answer["refused"] == 0
     connection.close()
 
 

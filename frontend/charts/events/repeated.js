@@ -4,14 +4,14 @@ import { formatCount, formatCountOf } from "../../formatting.js";
 
 /**
  * `detail` is JSON in tiles, and its object in answers; `count` is of one that stands for several.
- * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string|Record<string, unknown>, count?: number}} Told
+ * @typedef {{time: number, kind: string, worker: number|null, message: string, detail: string|Record<string, unknown>, count?: number}} RepeatableEvent
  */
 
 const SUBMITTED = "graph-updated";
 
 /**
  * Those in a row that are of one kind and worker and say the same, or are submissions.
- * @template {Told} Event
+ * @template {RepeatableEvent} Event
  * @param {Event[]} events
  * @returns {Event[][]}
  */
@@ -26,7 +26,7 @@ export function repeated(events) {
   return groups;
 }
 
-/** @param {Told} one @param {Told} other */
+/** @param {RepeatableEvent} one @param {RepeatableEvent} other */
 function isRepeated(one, other) {
   const isSame = one.kind === other.kind && one.worker === other.worker;
   return isSame && (one.kind === SUBMITTED || one.message === other.message);
@@ -34,7 +34,7 @@ function isRepeated(one, other) {
 
 /**
  * What events that repeat say together.
- * @param {Told[]} group
+ * @param {RepeatableEvent[]} group
  * @param {string} label of their kind, where they have no message
  * @returns {string}
  */
@@ -51,7 +51,7 @@ export function messageOf(group, label = "") {
   return `${formatCountOf(number, "graph")}${ofTasks} submitted${byClients}`;
 }
 
-/** @param {Told["detail"]} detail @returns {Record<string, unknown>} */
+/** @param {RepeatableEvent["detail"]} detail @returns {Record<string, unknown>} */
 function parsed(detail) {
   if (typeof detail !== "string") return detail;
   try {

@@ -32,13 +32,13 @@ async def alerts_and_events(
     reading = await open_run(api, run)
     window = await reading.window(start, stop)
     events = await reading.timeline("/events", **window, limit=READ_EVENTS)
-    told = await reading.timeline("/alerts")
+    fired = await reading.timeline("/alerts")
     names = await reading.worker_names()
     chosen = [each for each in events if _is_wanted(each, match)]
     recorded = {
         "alerts": [
-            {**_alert(each), "worker": names.get(each["worker"]), **told["rules"].get(each["rule"], {})}
-            for each in told["alerts"]
+            {**_alert(each), "worker": names.get(each["worker"]), **fired["rules"].get(each["rule"], {})}
+            for each in fired["alerts"]
         ],
         "events": [
             {

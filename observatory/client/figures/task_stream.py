@@ -31,6 +31,7 @@ OTHER_COLORS = {
     Action.DISK_WRITE: "#ff7f0e",
     Action.DESERIALIZE: "#999999",
     Action.SERIALIZE: "#999999",
+    Action.LONG_RUNNING: "#5f7fa8",
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -17,19 +16,16 @@ from observatory.comparison.history import MEASURES, Measure
 from observatory.comparison.prefixes import compared_prefixes
 from observatory.comparison.run_summary import RunWindow, TooLarge, summarize
 from observatory.comparison.verdict import verdict_of
+from observatory.runs.discovery.client_runs import EXCEPTION
 from observatory.runs.models import Run, RunFindings
+from observatory.runs.tasks import COUNTED_AGAIN, LATE
 from observatory.store.queries.timeline import snapshot
 
 Item = dict[str, Any]
 
-LATE = timedelta(seconds=10)
-"""after the end of a run, in which records of its tasks still arrive"""
-COUNTED_AGAIN = (Run.Origin.CODE, Run.Origin.FOUND)
 LOOKED_AT = (RunFindings.State.FOUND, RunFindings.State.NONE)
 MOST_SLOWER = 20
 ORDER: tuple[Verdict, ...] = ("worse", "unclear", "fine", "skipped")
-EXCEPTION = "exception"
-"""tag of a run whose code raised one"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,8 @@ from observatory.comparison.run_selection import MOST_EARLIER, finished_before, 
 from observatory.runs.access import get_run
 from observatory.runs.models import Run
 from observatory.runs.tags import parse_tag
+from observatory.wire.ci import BRANCH
 
-BRANCH = "branch"
-"""the tag that a branch's name is looked up in"""
 LONGEST = 500
 FORMS = "“last:10”, “last:10 of main” (a branch), “last:10 of TAG=VALUE” or “run:41,42”"
 LAST = re.compile(r"last:\s*(?P<number>\S+)(?:\s+of\s+(?P<of>.*))?")

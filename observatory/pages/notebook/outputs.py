@@ -24,6 +24,7 @@ from observatory.store.queries.extents import extents
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why.kept import StillLooking, explained
 from observatory.why.window import TooManyTasks
+from observatory.wire.records import printable
 
 State = RunFindings.State
 MOST_RUNS = 5
@@ -88,15 +89,10 @@ def _output(subject: str, context: Item, url: str, is_final: bool) -> Item:
     text = render_to_string(f"pages/notebook/{subject}.txt", context)
     return {
         "html": render_to_string(f"pages/notebook/{subject}.html", context),
-        "text": "\n".join(_printable(line) for line in text.splitlines() if line.strip()),
+        "text": "\n".join(printable(line) for line in text.splitlines() if line.strip()),
         "url": url,
         "is_final": is_final,
     }
-
-
-def _printable(line: str) -> str:
-    """The line without what would steer a terminal."""
-    return "".join(character if character.isprintable() else "�" for character in line)
 
 
 def _main_finding(run: Run, scope: Scope, known: Item | None) -> Item | None:

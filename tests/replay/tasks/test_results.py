@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from distributed import Client as DaskClient
 from distributed import LocalCluster, Scheduler, wait
-from django.test import Client
 
 import observatory.agent
 from observatory.clusters.models import Cluster
@@ -25,6 +24,7 @@ from observatory.store.maintenance import result_keyframes
 from observatory.wire.records import WorkerSeen
 from tests.agent.fake_server import TOKEN, fake_server
 from tests.replay.records import A, B, make_span
+from tests.support.agent_batches import store_batches
 from tests.support.response_schemas import assert_documented
 
 Held = dict[str, tuple[int | None, float]]
@@ -67,9 +67,7 @@ def test_results_at_a_moment_are_those_that_the_scheduler_held_then(
         later = client.submit(bytes, 7, pure=False)
         wait(later)
     _, secret = ingest_tokens.make(cluster.project, "tests", None)
-    for body in received.bodies:
-        headers = {"Authorization": f"Bearer {secret}"}
-        Client().post("/api/v1/ingest", body, content_type="application/octet-stream", headers=headers)
+    store_batches(received.bodies, secret)
     scope = Scope(Cluster.objects.exclude(pk=cluster.pk).latest("pk"))
     query = "SELECT id, address FROM worker WHERE cluster_id = %s"
     addresses = dict(direct.execute(query, [scope.cluster.pk]).fetchall())

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from distributed import Client as DaskClient
 from distributed import wait
-from django.test import Client
 
 from observatory.clusters.models import Cluster
 from observatory.clusters.tokens import ingest_tokens
@@ -17,6 +16,7 @@ from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why.thread_times.answer import thread_times
 from observatory.wire.records import Action
+from tests.support.agent_batches import store_batches
 from tests.support.projects import World, world
 from tests.why.findings.simulated import found_in
 from tests.why.findings.test_scenarios import bodies_of
@@ -33,12 +33,7 @@ def recorded(
 ) -> tuple[Answer, list[Answer]]:
     """The time of threads and the findings, of two workers with two threads each."""
     _, secret = ingest_tokens.make(world.alpha, "tests", None)
-    for body in bodies_of("seceded", work, {}, is_computing):
-        headers = {"Authorization": f"Bearer {secret}"}
-        answer = Client().post(
-            "/api/v1/ingest", body, content_type="application/octet-stream", headers=headers
-        )
-        assert answer.status_code == 200, answer.content
+    store_batches(bodies_of("seceded", work, {}, is_computing), secret)
     with read_connection() as connection:
         scope = Scope(Cluster.objects.get(name="seceded"))
         return thread_times(connection, scope, 0, MAXIMUM_TIME), found_in(connection, scope)

@@ -11,7 +11,6 @@ import dask
 import pytest
 from distributed import Client as DaskClient
 from distributed import LocalCluster
-from django.test import Client
 
 import observatory.agent
 from observatory.clusters.models import Cluster
@@ -20,6 +19,7 @@ from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.maintenance.retention import delete_cluster
 from tests.agent.fake_server import TOKEN, fake_server
+from tests.support.agent_batches import store_batches
 from tests.support.projects import World, world
 from tests.why.findings.simulated import found_in
 from tests.why.scenarios import seeded, waiting
@@ -64,12 +64,7 @@ def findings_of(
     is_computing: bool = True,
 ) -> Findings:
     _, secret = ingest_tokens.make(world.alpha, "tests", None)
-    for body in bodies_of(name, work, options, is_computing):
-        headers = {"Authorization": f"Bearer {secret}"}
-        answer = Client().post(
-            "/api/v1/ingest", body, content_type="application/octet-stream", headers=headers
-        )
-        assert answer.status_code == 200, answer.content
+    store_batches(bodies_of(name, work, options, is_computing), secret)
     with read_connection() as connection:
         return found_in(connection, Scope(Cluster.objects.get(name=name)))
 
