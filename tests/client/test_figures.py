@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -40,12 +39,14 @@ def test_the_task_stream_has_a_bar_for_each_span_that_is_long_enough(
     client: ObservatoryClient, observed: Observed
 ) -> None:
     figure = client.run(observed.run.pk).plot_task_stream()
-    drawn = [
-        (bars.name, round(pd.Timestamp(start).timestamp(), 4), round(length / 1000, 4))
+    placed = [
+        (row, bars.name, pd.Timestamp(start).timestamp(), length / 1000)
         for bars in figure.data
-        for start, length, text in zip(bars.base, bars.x, bars.hovertext, strict=True)
+        for row, start, length, text in zip(bars.y, bars.base, bars.x, bars.hovertext, strict=True)
         if "busy " not in text
     ]
+    assert len(placed) == len(set(placed))
+    drawn = [bar[1:] for bar in placed]
     reported = [
         (
             span.prefix if span.action == "compute" else span.action,
@@ -54,14 +55,16 @@ def test_the_task_stream_has_a_bar_for_each_span_that_is_long_enough(
         )
         for span in client.spans(observed.run.pk).itertuples()
     ]
-    for name, start, length in drawn:
-        assert any(
-            name == other and abs(start - begin) < 2e-4 and abs(length - seconds) < 2e-4
-            for other, begin, seconds in reported
-        )
-    long = Counter(name for name, _, seconds in reported if seconds > 0.2)
-    assert long["sum_slowly"]
-    assert Counter(name for name, _, seconds in drawn if seconds > 0.2) == long
+    long = [bar for bar in reported if bar[2] > 0.2]
+    assert "sum_slowly" in {name for name, _, _ in long}
+    for bars, others in [(drawn, reported), (long, drawn)]:
+        for name, start, length in bars:
+            same = [
+                other
+                for other in others
+                if other == (name, pytest.approx(start, rel=0, abs=2e-4), pytest.approx(length, abs=2e-4))
+            ]
+            assert same, (name, start, length)
     assert figure.to_json()
 
 
