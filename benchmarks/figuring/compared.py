@@ -136,7 +136,7 @@ def _progress(answers: Answer, recorded: Recorded) -> Iterator[Row]:
             of = f"{name} {_at(state)}"
             for figure in ("done", "erred", "total"):
                 counts = [_count(one.get(name), figure) for one in (before, expected, after)]
-                agrees = min(counts) <= row[figure] <= max(counts)
+                agrees = row[figure] is not None and min(counts) <= row[figure] <= max(counts)
                 yield "Progress", f"{figure} of a prefix at an instant", of, row[figure], counts[1], agrees
 
 

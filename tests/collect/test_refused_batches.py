@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import gzip
+import random
 import zlib
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from observatory.agent.delivery.batch import LEVEL, divide, make_batch
 from observatory.clusters.models import Cluster, Project
-from observatory.collect.agents.body import COMPRESSED, UNPACKED
+from observatory.collect.agents.body import COMPRESSED, PART_BYTES, UNPACKED, WINDOW, unpack
 from observatory.wire.batches import encode_rows
 from observatory.wire.blocks import Column, encode
 from observatory.wire.kinds import KINDS
-from tests.collect.agents import HOSTILE, WORKER, Agent, Rows, agent, count, make_error, make_line, project
+from tests.collect.agents import (
+    HOSTILE,
+    WORKER,
+    Agent,
+    Rows,
+    agent,
+    count,
+    make_error,
+    make_event,
+    make_line,
+    make_sample,
+    project,
+)
 
 __all__ = ["agent", "count", "project"]
 
@@ -43,6 +58,34 @@ def test_gzip_may_come_in_members(agent: Agent, count: Any) -> None:
     members = gzip.compress(body[:middle]) + gzip.compress(body[middle:])
     assert agent.post(body, "gzip", members) == 200
     assert count("span") == 1
+
+
+@pytest.mark.parametrize("size", [1_000, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 3 * PART_BYTES])
+def test_members_of_any_size_are_unpacked_once(size: int) -> None:
+    members = [random.Random(number).randbytes(size) for number in range(3)]
+    body = b"".join(gzip.compress(member, LEVEL) for member in (*members, b"the end"))
+    for length in (1_000, PART_BYTES, len(body)):
+        parts = deque(body[start : start + length] for start in range(0, len(body), length))
+        assert bytes(unpack(parts, WINDOW["gzip"])) == b"".join((*members, b"the end"))
+
+
+@pytest.mark.parametrize("rows", [10, 3_000, 10_000])
+def test_an_agents_batch_is_stored_however_large_the_part_of_one_importance(
+    agent: Agent, count: Any, rows: int
+) -> None:
+    records = {
+        "transition": [agent.transition(number) for number in range(rows)],
+        "log": [make_line(agent)],
+        "event": [make_event(agent)],
+        "sample": [make_sample(agent, 1)],
+    }
+    dropped: list[Any] = []
+    [pieces] = divide(records, dropped)
+    batch = make_batch(agent.head(sequence=1), pieces, dropped)
+    assert len(batch.parts) == 3
+    assert agent.post(b"", "gzip", batch.body()) == 200, agent.answer
+    counted = {kind: count(kind) for kind in records}
+    assert counted == {kind: len(found) for kind, found in records.items()}
 
 
 def test_a_zip_bomb_is_refused_before_it_fills_the_memory(agent: Agent) -> None:

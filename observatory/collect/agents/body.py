@@ -89,7 +89,8 @@ def unpack(parts: deque[bytes], window: int) -> bytearray:
                     raise _too_large(UNPACKED, "unpacked")
                 if len(unpacked) > limit:
                     raise BodyError(413, f"the body unpacks to more than {MAXIMUM_RATIO} times its size")
-                found = member.decompress(member.unconsumed_tail, PART_BYTES)
+                # at the end of a member, what follows it can be in its unconsumed tail as well
+                found = b"" if member.eof else member.decompress(member.unconsumed_tail, PART_BYTES)
             data = member.unused_data
     if not member.eof:
         raise BodyError(400, "the body ends too early")
