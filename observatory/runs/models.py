@@ -68,7 +68,12 @@ class Run(models.Model):
         help_text="Main prefixes and computations, for the run's card.",
     )
     counted = models.DateTimeField(
-        null=True, editable=False, help_text="When the figures were counted, by the server's clock."
+        null=True, editable=False, help_text="When the count of the figures began, by the server's clock."
+    )
+    records_came = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="When records of it last came after it was counted, by the server's clock.",
     )
     sums_counted = models.DateTimeField(
         null=True,

@@ -16,6 +16,7 @@ from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
+from observatory.store.late_records import EXTENDED
 from observatory.store.queries.extents import extents
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.activity import end_of_begun_tasks, main_prefixes, submitted_code
@@ -27,7 +28,7 @@ PREFIXES = 3
 """one more than a name can contain"""
 MAIN_PREFIXES, FIRST_COMPUTATIONS = 8, 8
 """stored as contents of a run"""
-LATER = timedelta(seconds=1)
+LATER = timedelta(seconds=EXTENDED)
 """how long after the end of a run from code its last tasks may end: their times are from other processes"""
 
 
@@ -38,6 +39,7 @@ def refresh_figures(run: Run) -> None:
 
     Raises psycopg.Error without a database.
     """
+    begun = now()
     with read_connection() as connection:
         stop = end_of(run)
         window = (run.cluster_id, run.start, stop)
@@ -53,7 +55,7 @@ def refresh_figures(run: Run) -> None:
         "computations": [asdict(computation) for computation in computations[:FIRST_COMPUTATIONS]],
         "computation_count": len(computations),
     }
-    run.counted = now()
+    run.counted = begun
     if not run.is_open and run.outcome in (Run.Outcome.RUNNING, Run.Outcome.FINISHED, Run.Outcome.UNSEEN):
         if totals.errors:
             run.outcome = Run.Outcome.ERRED

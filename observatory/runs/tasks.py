@@ -23,7 +23,7 @@ from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.usage.counting import count_clusters, count_runs
 from observatory.store.client_runs import clusters_with_client_runs
 from observatory.store.connection import read_connection
-from observatory.store.late_records import note_since
+from observatory.store.late_records import COUNTING, note_since
 from observatory.store.maintenance.retention import apply_retention, delete_cluster
 from observatory.store.queries.extents import extents, unknown_clusters, unsearched_clusters
 
@@ -33,7 +33,7 @@ RECENT = timedelta(days=1)
 """clusters that ended within this time are still searched"""
 REFRESH_INTERVAL = timedelta(minutes=1)
 """between two counts of an open run's figures"""
-LATE = timedelta(seconds=10)
+LATE = timedelta(seconds=COUNTING)
 """after the end of a run, in which records of its tasks still arrive"""
 COUNTED_AGAIN = (Run.Origin.FOUND, Run.Origin.CODE)
 """origins of runs whose figures follow their records"""
@@ -50,7 +50,10 @@ def find_runs() -> None:
         except (psycopg.Error, DatabaseError):  # a cluster that is being deleted, or no database
             log.exception("couldn't search cluster %d for runs, will try again", cluster.pk)
     stale = (
-        Q(counted=None) | Q(stop=None, counted__lt=now() - REFRESH_INTERVAL) | Q(counted__lt=F("stop") + LATE)
+        Q(counted=None)
+        | Q(stop=None, counted__lt=now() - REFRESH_INTERVAL)
+        | Q(counted__lt=F("stop") + LATE)
+        | Q(counted__lt=F("records_came") + LATE)
     )
     for run in Run.objects.filter(stale, origin__in=COUNTED_AGAIN):
         try:

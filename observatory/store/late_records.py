@@ -1,4 +1,4 @@
-"""The clusters with late records, for alerts/evaluation/late_data.py."""
+"""What is late: records after which alerts are evaluated again, and runs are counted again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from django.db import connection as django_connection
 LATENESS = 3.5
 """seconds before `committed` until which records are not late: by then a collector has noticed that its
 scheduler hangs, and an agent has received the records of its workers"""
+COUNTING = 10.0
+"""seconds after the end of a run for which its figures are counted again without a note"""
+EXTENDED = 1.0
+"""seconds after the stop of a run in which its last tasks may end"""
 
 
 def note_since(cluster: int, since: datetime) -> None:

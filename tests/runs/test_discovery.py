@@ -453,3 +453,35 @@ def test_only_a_cluster_with_new_records_or_an_open_run_is_searched(
     assert searched() == []
     work(now + 16, now + 18)
     assert searched() == [cluster], "late tasks are a run"
+
+
+@pytest.mark.parametrize("origin", [Run.Origin.FOUND, Run.Origin.CODE])
+def test_records_that_come_long_after_their_run_ended_are_counted(
+    cluster: Cluster, writer: Writer, make: Any, now: float, origin: Run.Origin
+) -> None:
+    def compute(*starts: float) -> None:
+        spans = [make.span(start, key=f"inc-{start}", prefix="inc", group="inc") for start in starts]
+        writer.write(Batch.of(cluster.pk, spans=spans, committed=now + 60))
+
+    cluster.project.run_idle_seconds = 10
+    cluster.project.save()
+    compute(now, now + 1, now + 4)
+    end(cluster, now + 60)
+    find_runs()
+    run = only(cluster)
+    Run.objects.update(origin=origin)
+    assert (run.tasks, run.contents["prefixes"][0]["tasks"]) == (3, 3)
+    counted = run.counted
+    find_runs()
+    assert only(cluster).counted == counted, "it is counted once where nothing comes"
+
+    compute(now + 2, now + 3, run.stop.timestamp() - 0.1)
+    find_runs()
+    run = only(cluster)
+    assert (run.tasks, run.contents["prefixes"][0]["tasks"]) == (6, 6)
+    assert run.counted > counted
+    compute(now + 50)
+    counted = only(cluster).counted
+    Run.objects.update(records_came=None)
+    find_runs()
+    assert cluster.runs.order_by("start")[0].counted == counted, "others' records are nothing to it"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
+import numpy as np
 import psycopg
 
 from observatory.store.ingest.batches.validated import ValidatedBatch
-from observatory.store.late_records import LATENESS
+from observatory.store.late_records import COUNTING, EXTENDED, LATENESS
 from observatory.store.times import from_seconds
 
 ALERTED_KINDS = ("sample", "event", "log", "error")
 """the kinds of records that alerts are about"""
+COUNTED_KINDS = ("span", "error", "transition", "transfer", "computation", "sample", "event")
+"""the kinds of records that figures of runs are counted from"""
 
 
 def note_late(connection: psycopg.Connection, batch: ValidatedBatch, committed_before: float) -> None:
@@ -21,4 +26,20 @@ def note_late(connection: psycopg.Connection, batch: ValidatedBatch, committed_b
         connection.execute(
             "INSERT INTO late (cluster_id, since) VALUES (%s, %s)",
             [batch.cluster, from_seconds(earliest)],
+        )
+
+
+def note_late_in_runs(connection: psycopg.Connection, batch: ValidatedBatch) -> None:
+    """Part of the writer's transaction: has runs counted again that ended COUNTING before a record came.
+
+    For a batch without such records it costs a comparison. Records count where they end.
+    """
+    counted_until = time.time() - COUNTING
+    ends = np.concatenate([batch.stops(kind) for kind in COUNTED_KINDS])
+    late = ends[ends < counted_until]
+    if len(late):
+        connection.execute(
+            """UPDATE runs_run SET records_came = now()
+               WHERE cluster_id = %s AND start <= %s AND stop >= %s AND counted IS NOT NULL""",
+            [batch.cluster, from_seconds(float(late.max())), from_seconds(float(late.min()) - EXTENDED)],
         )

@@ -35,7 +35,7 @@ from observatory.store.ingest.interning.references import References
 from observatory.store.ingest.interning.stacks import MOST_STACKS
 from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
-from observatory.store.ingest.late import note_late
+from observatory.store.ingest.late import note_late, note_late_in_runs
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.live import live_events, live_profiles, live_samples, live_spans
 from observatory.store.ingest.refused_rows import (
@@ -317,6 +317,7 @@ def _store_records(
     SOURCE_LIMITS.require(batch.limit, Rows.RUNS, len(batch.runs))
     store_client_runs(connection, batch.cluster, batch.runs)
     note_late(connection, batch, update.committed_before)
+    note_late_in_runs(connection, batch)
     if update.late_before is not None:
         delete_changed_tiles(connection, batch, update.late_before)
     return Committed(
