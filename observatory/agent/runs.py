@@ -39,12 +39,15 @@ from observatory.wire.runs import (
     clean_line,
     clean_tags,
 )
+from observatory.wire.submitted_code import Frame, around_calls, code_of_frames
 
 log = logging.getLogger("observatory")
 
 TIMEOUT = 5.0
 """Most seconds that a script waits for the scheduler's answer."""
 LONGEST_SERVER = 2_000
+LINES_AROUND = 100
+"""before and after the line that opened a run, in files that are long"""
 NO_AGENT = "the scheduler has no Observatory agent (docs/agent.md)"
 
 _warned: set[str] = set()
@@ -259,8 +262,13 @@ def _function(frame: FrameType | None) -> str:
 
 
 def _code(frame: FrameType | None) -> str:
+    """The source around the line that opened the run, of its function or file."""
     try:
-        return clean_code(inspect.getsource(frame)) if frame is not None else ""
+        if frame is None:
+            return ""
+        lines, first = inspect.getsourcelines(frame)
+        opened = Frame("".join(lines), frame.f_code.co_filename, max(1, first), (frame.f_lineno,))
+        return clean_code(code_of_frames(around_calls([opened], LINES_AROUND, LINES_AROUND)))
     except Exception:  # no source is available
         return ""
 

@@ -20,14 +20,21 @@ from observatory.store.late_records import EXTENDED
 from observatory.store.queries.extents import extents
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.activity import end_of_begun_tasks, main_prefixes, submitted_code
-from observatory.store.queries.windows.contents import main_prefix_contents, window_computations
+from observatory.store.queries.windows.contents import (
+    MOST_WITH_CODE,
+    main_prefix_contents,
+    window_computations,
+)
 from observatory.store.queries.windows.totals import window_totals
 from observatory.store.times import from_seconds, to_microseconds
+from observatory.wire.submitted_code import around_calls, code_of_frames, frames_of_code
 
 PREFIXES = 3
 """one more than a name can contain"""
-MAIN_PREFIXES, FIRST_COMPUTATIONS = 8, 8
+MAIN_PREFIXES = 8
 """stored as contents of a run"""
+LINES_AROUND, LONGEST_CODE = 4, 4_000
+"""of the code of a computation: lines before and after a line that submitted tasks; characters"""
 LATER = timedelta(seconds=EXTENDED)
 """how long after the end of a run from code its last tasks may end: their times are from other processes"""
 
@@ -52,7 +59,10 @@ def refresh_figures(run: Run) -> None:
     run.figures = asdict(totals) | {"progress": progress, "until": stop.timestamp()}
     run.contents = {
         "prefixes": [asdict(prefix) for prefix in prefixes],
-        "computations": [asdict(computation) for computation in computations[:FIRST_COMPUTATIONS]],
+        "computations": [
+            {**asdict(computation), "code": _shown_code(computation.code)}
+            for computation in computations[:MOST_WITH_CODE]
+        ],
         "computation_count": len(computations),
     }
     run.counted = begun
@@ -62,6 +72,11 @@ def refresh_figures(run: Run) -> None:
         elif run.outcome == Run.Outcome.RUNNING:
             run.outcome = Run.Outcome.FINISHED
     run.save(update_fields=["tasks", "errors", "figures", "contents", "counted", "outcome"])
+
+
+def _shown_code(code: str) -> str:
+    """The lines that submitted tasks with a few around each, of files and functions of any length."""
+    return code_of_frames(around_calls(frames_of_code(code), LINES_AROUND, LINES_AROUND))[:LONGEST_CODE]
 
 
 def _progress(connection: psycopg.Connection, run: Run, stop: datetime) -> dict[str, int] | None:

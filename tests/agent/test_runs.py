@@ -25,6 +25,7 @@ from observatory.clusters.models import Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
+from observatory.wire.submitted_code import frames_of_code
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +95,9 @@ def test_a_run_is_reported_when_it_starts_and_when_it_ends(observed: Client, rec
     assert (begun["name"], begun["tags"]) == ("nightly etl", {"git": "3f2a1c", "attempt": "3"})
     assert before <= begun["start"] == begun["time"] == ended["start"] < ended["time"] <= time.time()
     assert (ended["run"], ended["outcome"], ended["exception_type"]) == (begun["run"], "finished", "")
-    assert begun["code"].startswith("def test_a_run_is_reported_when_it_starts")
+    [frame] = frames_of_code(begun["code"])
+    assert frame.source.startswith("def test_a_run_is_reported_when_it_starts")
+    assert 'observatory.run("nightly etl"' in frame.source.split("\n")[frame.calls[0] - frame.first]
     assert begun["user"]
     [span] = [row for row in received.rows["span"] if row["key"].startswith("sum")]
     assert begun["start"] <= span["start"] <= span["stop"] <= ended["time"]

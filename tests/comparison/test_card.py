@@ -9,6 +9,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 from django.contrib.auth.models import User
+from django.utils.html import escape
 
 from observatory.comparison.card.schemas import RunCard
 from observatory.runs.models import Note, Permalink, Run
@@ -19,6 +20,7 @@ from observatory.store.ingest.batches.batch import BatchBuilder
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
+from observatory.wire.submitted_code import Frame, frames_of_code
 from tests.comparison.made_runs import START, make_run
 from tests.support.projects import HOSTILE, World
 from tests.support.recorded_cluster import Recorded
@@ -130,6 +132,29 @@ def test_a_computation_has_the_time_from_its_submission_to_its_last_task(world: 
     assert computation["time"] == START, "it was submitted before the run's first task"
     assert computation["seconds"] == pytest.approx(0.3, rel=0.02)
     assert card["computation_count"] == 2
+
+
+def test_code_is_shown_around_the_lines_that_submitted_it(world: World, run: Run) -> None:
+    lines = [f"step_{number} = {number}" for number in range(1, 501)]
+    lines[299] = f"total.compute()  # {HOSTILE}"
+    with Writer() as writer:
+        batch = BatchBuilder(world.ended.pk)
+        code = str(Frame("\n".join(lines), "/home/lovelace/etl.py", 1, (300,)))
+        batch.rows["computation"] = [
+            (START - 0.3, "c1", "Client-1", code, [["clean-000000000000", 1]], {}, [])
+        ]
+        writer.write(batch.batch)
+    refresh_figures(run)
+    client = world.client("viewer")
+    computation = client.get(f"/api/v1/runs/{run.pk}/card").json()["computations"][0]
+    [frame] = frames_of_code(computation["code"])
+    assert (frame.file, frame.first, frame.calls) == ("/home/lovelace/etl.py", 296, (300,))
+    assert frame.source.split("\n") == lines[295:304]
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    assert "etl.py:300</p>" in page
+    assert f'<span data-line="300"><mark>total.compute()  # {escape(HOSTILE)}</mark>' in page
+    assert "step_295 = 295" not in page
+    assert '<span data-line="296">step_296 = 296' in page
 
 
 def test_what_is_unusual_is_named_with_what_is_usual(world: World, run: Run) -> None:

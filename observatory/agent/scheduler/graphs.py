@@ -20,9 +20,12 @@ from observatory.agent.scheduler.client_runs import RUN
 from observatory.wire.event_kinds import GRAPH_UPDATED, RUNS
 from observatory.wire.records import clean_key, key_text
 from observatory.wire.runs import MOST_NESTED, OF_WORKER, RUNS_OF_GRAPH
+from observatory.wire.submitted_code import Frame, around_calls, code_of_frames
 
 EMPTY = "{}"
 MAXIMUM_CODE = 100_000
+LINES_AROUND = 100
+"""before and after a line that submitted a graph, in files that are long"""
 MAXIMUM_GROUPS = 200
 MAXIMUM_NAME = 400
 
@@ -168,15 +171,27 @@ def _detail(received: Received | None, now: float) -> dict[str, Any]:
 def _code(computation: Any) -> str:
     """Source of the frames that submitted a computation, outermost first (Computation.code).
 
-    Several graphs of one function have its source once.
+    Several graphs of one function have its source once, with the line of each. Of much code there are the
+    lines around those.
     """
-    parts = []
+    calls: dict[tuple[str, str, int], set[int]] = {}
     for frames in getattr(computation, "code", ()) or ():
         for frame in frames if isinstance(frames, tuple) and not hasattr(frames, "code") else (frames,):
-            name = getattr(frame, "filename", "")
             code = str(getattr(frame, "code", frame))
-            parts.append(f"# {name}\n{code}" if name else code)
-    return "\n\n".join(dict.fromkeys(parts))[:MAXIMUM_CODE]
+            line, first = _lines(frame, code)
+            calls.setdefault((str(getattr(frame, "filename", "")), code, first), set()).update(line)
+    found = [Frame(code, file, first, tuple(sorted(lines))) for (file, code, first), lines in calls.items()]
+    if sum(len(frame.source) for frame in found) > MAXIMUM_CODE // 2:
+        found = list(around_calls(found, LINES_AROUND, LINES_AROUND))
+    return code_of_frames(found)[:MAXIMUM_CODE]
+
+
+def _lines(frame: Any, code: str) -> tuple[list[int], int]:
+    """The calling line of a frame, if it is known, and the line at which its code begins in the file."""
+    line, place = getattr(frame, "lineno_frame", None), getattr(frame, "lineno_relative", None)
+    if not isinstance(line, int) or not isinstance(place, int) or not 0 <= place <= code.count("\n"):
+        return [], 1
+    return ([line], line - place) if line > place else ([], 1)
 
 
 def _annotations(computation: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import PureWindowsPath
 from typing import Any
 
 from observatory.comparison.card.card import card_of
@@ -12,11 +13,17 @@ from observatory.comparison.card.sparkline import sparkline
 from observatory.replay.answers.shared_fields import shown
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run, RunFindings
+from observatory.wire.submitted_code import Frame, around_calls, frames_of_code
 
 BAR = 100.0
 """width of the bar of times"""
 COLUMN, HIGHEST, WIDEST = 3, 20, 96
 """of a histogram: width of a column, height of the highest, width of all at most"""
+
+LINES_BEFORE, LINES_AFTER = 4, 20
+"""that are shown of code: before a line that submitted tasks or opened a run; after one that opened a run"""
+MOST_LINES, LONGEST_LINE = 200, 400
+"""of a part of code; characters"""
 
 Item = dict[str, Any]
 
@@ -38,9 +45,15 @@ def drawn_card(run: Run, scope: Scope) -> Item:
         "seconds": own[0] if own else None,
         "bar": _bar(card["times"]),
         "prefixes": [_prefix(prefix) for prefix in card["prefixes"]],
+        "frames": _frames(card["code"] or "", LINES_AFTER),
         "more_computations": card["computation_count"] - len(card["computations"]),
         "computations": [
-            {**each, "time": datetime.fromtimestamp(each["time"], UTC)} for each in card["computations"]
+            {
+                **each,
+                "time": datetime.fromtimestamp(each["time"], UTC),
+                "frames": _frames(each["code"] or "", LINES_BEFORE),
+            }
+            for each in card["computations"]
         ],
         "sparkline": sparkline([*history["durations"], *own]) if history else None,
         "unusual": [_unusual(figure) for figure in history["unusual"]] if history else [],
@@ -73,6 +86,32 @@ def _bar(times: list[Item]) -> list[Item]:
         segments.append({**time, "left": round(left, 2), "width": width})
         left += width
     return segments
+
+
+def _frames(code: str, after: int) -> list[Item]:
+    """The parts of code around the calling lines, each with its place and whether its lines call."""
+    return [
+        {
+            "file": frame.file,
+            "place": _place(frame) if frame.calls else "",
+            "lines": [
+                {
+                    "number": number if frame.calls else None,
+                    "text": text[:LONGEST_LINE],
+                    "calls": number in frame.calls,
+                }
+                for number, text in enumerate(frame.source.split("\n")[:MOST_LINES], frame.first)
+            ],
+        }
+        for frame in around_calls(frames_of_code(code), LINES_BEFORE, after)
+    ]
+
+
+def _place(frame: Frame) -> str:
+    """ "etl.py:12"; the files of notebooks' cells are temporary."""
+    if "ipykernel" in frame.file or frame.file.startswith("<"):
+        return f"notebook or shell, line {frame.calls[0]}"
+    return f"{PureWindowsPath(frame.file).name}:{frame.calls[0]}"
 
 
 def _prefix(prefix: Item) -> Item:

@@ -9,7 +9,7 @@ from observatory.runs.models import LONGEST_NAME
 from observatory.wire.runs import clean_line
 
 MOST_PREFIXES = 2
-FILE = re.compile(r"# (\S.*\.py|<.+>)$", re.MULTILINE)
+FILE = re.compile(r"# (\S.*\.py|<.+>)(?:, lines? [\d, ]+ \(from line \d+\))?$", re.MULTILINE)
 """the first line of each frame's code, as agents send it"""
 FUNCTION = re.compile(r"^\s*(?:async\s+)?def\s+(\w+)", re.MULTILINE)
 TYPED = re.compile(r"ipykernel|<|^$")

@@ -14,10 +14,10 @@ from observatory.wire.records import Action
 
 MOST_SUBMITTED = 2_000
 """computations of a window that are looked at"""
+MOST_WITH_CODE = 8
+"""of these"""
 BINS_OF_OCTAVE = 4
 """histograms of durations have logarithmic bins"""
-LONGEST_CODE = 4_000
-"""characters"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +95,22 @@ def main_prefix_contents(
 
 
 def window_computations(
-    connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, others: OtherWork = NONE
+    connection: psycopg.Connection,
+    cluster: int,
+    start: datetime,
+    stop: datetime,
+    others: OtherWork = NONE,
 ) -> list[Computation]:
     """Return the computations of which tasks were computed in [start, stop), sorted by time.
+
+    The first MOST_WITH_CODE of them have their code.
 
     A graph may have been submitted up to SUBMITTED_BEFORE the window. A graph lists the groups that it
     depends on, too: a group is counted for the last graph before its first task.
     """
     rows = connection.execute(
         f"""WITH submitted AS (
-               SELECT time, computation, left(code, %(longest)s) AS code,
+               SELECT time, computation, code <> '' AS has_code,
                       CASE jsonb_typeof(groups) WHEN 'array' THEN groups ELSE '[]' END AS groups
                FROM computation
                WHERE cluster_id = %(cluster)s AND time >= %(earliest)s AND time < %(stop)s
@@ -121,20 +127,29 @@ def window_computations(
                FROM submitted CROSS JOIN LATERAL jsonb_array_elements(groups) AS item
                JOIN computed ON jsonb_typeof(item.value) = 'array' AND name = item.value->>0
                ORDER BY name, time > first, abs(extract(epoch FROM time - first))
-           ), described AS (
-               SELECT computation, min(time) AS time,
-                      (array_agg(code ORDER BY length(code) DESC))[1] AS code
+           ), submission AS (
+               SELECT computation, min(time) AS time, max(time) FILTER (WHERE has_code) AS described
                FROM submitted GROUP BY computation
+           ), found AS (
+               SELECT computation, time, described, sum(tasks)::bigint AS tasks,
+                      greatest(extract(epoch FROM max(last) - time), 0)::float8 AS seconds
+               FROM owned JOIN submission USING (computation)
+               GROUP BY computation, time, described
            )
-           SELECT extract(epoch FROM time)::float8, code, sum(tasks)::bigint,
-                  greatest(extract(epoch FROM max(last) - time), 0)::float8
-           FROM owned JOIN described USING (computation)
-           GROUP BY computation, time, code ORDER BY time""",
+           SELECT extract(epoch FROM time)::float8,
+                  CASE WHEN row_number() OVER (ORDER BY time) > %(with_code)s THEN ''
+                  ELSE coalesce((
+                      SELECT code FROM computation
+                      WHERE computation.cluster_id = %(cluster)s
+                        AND computation.time = found.described
+                        AND computation.computation = found.computation LIMIT 1), '')
+                  END, tasks, seconds
+           FROM found ORDER BY time""",
         {
             **_window(cluster, start, stop),
             **others.parameters,
             "earliest": start - SUBMITTED_BEFORE,
-            "longest": LONGEST_CODE,
+            "with_code": MOST_WITH_CODE,
             "most": MOST_SUBMITTED,
         },
     )
