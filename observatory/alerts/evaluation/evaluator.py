@@ -11,6 +11,7 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import LiteralString
 
 import numpy as np
 import psycopg
@@ -43,9 +44,9 @@ log = logging.getLogger(__name__)
 
 MIN_STEP = 0.5
 """seconds; a shorter step waits for more data"""
-STEPS_PER_SECOND = 50
+STEPS_PER_SECOND = 5
 """of all clusters of a shard together: with more clusters each has longer steps"""
-LONGEST_MIN_STEP = 5.0
+LONGEST_MIN_STEP = 15.0
 MAX_STEP = 900.0
 """seconds of one step; the following steps catch up"""
 MAX_BACKLOG = 3_600.0
@@ -56,6 +57,8 @@ VALUES_INTERVAL = 30.0
 """seconds after which the latest values of firing alerts are written"""
 STATEMENT_TIMEOUT = 120.0
 """seconds after which a query is cancelled, so that the other clusters of the round are evaluated"""
+RULES: LiteralString = "rules"
+"""the savepoint of a step, to which a rule's failed query returns"""
 OWN_LAG = LATENESS + 2 * INTERVAL
 """seconds by which the evaluation of Observatory's own cluster is behind when its next sample is stored"""
 
@@ -146,6 +149,7 @@ class Step:
         late_since = self._late_since(progress, has_late, is_caught_up)
         if stop - start < MIN_STEP and late_since is None:
             return
+        self.connection.execute(f"SAVEPOINT {RULES}")
         alerts = OpenAlerts(self.cluster)
         if late_since is not None:
             add_late(self.connection, alerts, rules, self._evaluate_rule, self.errors, late_since, start)
@@ -223,11 +227,13 @@ class Step:
         if since >= data.stop / 1e6:
             return []
         try:
-            with self.connection.transaction():
-                outcomes = evaluate_rule(data, rule.spec, active)
+            outcomes = evaluate_rule(data, rule.spec, active)
         except (psycopg.OperationalError, psycopg.InterfaceError):
             raise  # the database is down, or a query took too long
         except Exception as error:
+            if isinstance(error, psycopg.Error):
+                # the transaction only reads: the other rules go on in it
+                self.connection.execute(f"ROLLBACK TO SAVEPOINT {RULES}")
             self.errors.add(rule.rule, error, self.cluster.name)
             return []
         if since <= data.start / 1e6:
