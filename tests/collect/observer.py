@@ -16,8 +16,11 @@ from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.open_pages import OpenPages
+from observatory.collect.collector.pace import Pace
 from observatory.collect.collector.process_load import ProcessLoad
-from observatory.collect.collector.watcher import Shared, Watcher
+from observatory.collect.collector.shared import Shared
+from observatory.collect.collector.status_rows import StatusRows
+from observatory.collect.collector.watcher import Watcher
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
 
@@ -90,6 +93,8 @@ async def watching(target: Target, *others: Target, redis_database: int = 0) -> 
             slots,
             ProcessLoad(),
             WriterThreads(),
+            pace := Pace(leases),
+            StatusRows(leases.holder, pace),
         )
         watcher, *beside = (Watcher(each, shared) for each in (target, *others))
         tasks = [asyncio.create_task(each.run()) for each in (watcher, *beside)]

@@ -28,8 +28,11 @@ from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_at_once, run_in_django_thread
 from observatory.collect.collector.lease import RENEWAL, Availability, Leases
 from observatory.collect.collector.open_pages import OpenPages
+from observatory.collect.collector.pace import Pace
 from observatory.collect.collector.process_load import ProcessLoad
-from observatory.collect.collector.watcher import Shared, Watcher
+from observatory.collect.collector.shared import Shared
+from observatory.collect.collector.status_rows import StatusRows
+from observatory.collect.collector.watcher import Watcher
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
 from observatory.collect.quarantine.folder import files
@@ -81,6 +84,7 @@ class Collector:
         async with HttpClient() as client:
             slots = asyncio.Semaphore(WORKER_REQUESTS)
             load = ProcessLoad()
+            pace = Pace(self.leases)
             self.shared = Shared(
                 client,
                 Claims(server),
@@ -90,6 +94,8 @@ class Collector:
                 slots,
                 load,
                 WriterThreads(),
+                pace,
+                StatusRows(self.leases.holder, pace),
             )
             tasks = [load.run(), self._send_heartbeats(server), self._renew_leases()]
             beside = [asyncio.create_task(task) for task in tasks]

@@ -229,20 +229,6 @@ def reopen_cluster(cluster: int) -> None:
     Cluster.objects.filter(pk=cluster).update(ended=None, end_reason="")
 
 
-def update_last_seen(cluster: int, last_seen: float, target: Target) -> None:
-    """Stores when the cluster's scheduler last answered, and the intervals of its target."""
-    Cluster.objects.filter(pk=cluster).update(
-        last_seen=from_seconds(last_seen),
-        identity_interval=target.identity_interval,
-        metrics_interval=target.metrics_interval,
-    )
-
-
-def update_target(target: int, holder: str, fields: dict[str, Any]) -> None:
-    """Updates a target, unless its lease is held by another collector."""
-    Target.objects.filter(pk=target, lease_holder=holder).update(**fields)
-
-
 def store_metric_help(texts: Mapping[str, str]) -> None:
     """Stores the help texts of metrics; existing texts are kept."""
     known = set(MetricHelp.objects.filter(name__in=texts).values_list("name", flat=True))

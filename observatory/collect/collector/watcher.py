@@ -7,8 +7,6 @@ import logging
 import math
 import random
 import time
-from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -16,24 +14,19 @@ from django.db import Error as DatabaseError
 
 from observatory.clusters.models import Target
 from observatory.collect.collector import registry
-from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.cluster_tracker import ClusterTracker
-from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.open_pages import OpenPages
-from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.shared import Shared
 from observatory.collect.collector.standstill import StandstillDetector
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Slowdown
-from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.credentials.certificates import CertificateError
 from observatory.collect.credentials.storage import CredentialsLost, unseal
 from observatory.collect.discovery.trust import may_be_this_machine
 from observatory.collect.http.addresses import is_local
-from observatory.collect.http.fetch import IDENTITY_LIMIT, Failure, FetchError, HttpClient
+from observatory.collect.http.fetch import IDENTITY_LIMIT, Failure, FetchError
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.identity import Counts, IdentityError, Problems, read_counts
 from observatory.collect.scheduler.identity_poller import IdentityPoller
@@ -43,6 +36,7 @@ from observatory.collect.workers.scraping import Scraper
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish
 from observatory.store.sample_intervals import SampleIntervals
+from observatory.store.target_status import TargetStatus
 from observatory.store.times import from_seconds
 
 logger = logging.getLogger(__name__)
@@ -59,30 +53,9 @@ LONGEST_POLL = 10.0
 POLL_SHARE = 4.0
 """Least pause after a poll, in durations of that poll: counting many tasks is slow for the scheduler."""
 REPORT_INTERVAL = 1.0
-UPDATES_PER_SECOND = 20
-"""Rows of targets that a collector updates, one after another: with more targets, each less often."""
-BATCHES_PER_SECOND = 50
-"""Batches of targets without open pages that a collector writes: with more targets, each less often."""
-LONGEST_BETWEEN_BATCHES = 3.0
-"""Seconds. Less than CALM (writing/slowdown.py), from which on scrapes slow down."""
 COMMITTED_MARGIN = 1.0
 STOP_TIMEOUT = 8.0
 """Most seconds for the last flush."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Objects shared by the watchers of one collector."""
-
-    client: HttpClient
-    claims: Claims
-    pages: OpenPages
-    leases: Leases
-    counters: Counters
-    slots: asyncio.Semaphore
-    """Limits concurrent requests to workers."""
-    load: ProcessLoad
-    writers: WriterThreads
 
 
 class Watcher:
@@ -162,7 +135,8 @@ class Watcher:
         self.refused_since: float | None = None
         self.gap = False
         self.error = self.fault
-        self.stored_fields: dict[str, Any] = {}
+        self.stored: TargetStatus | None = None
+        """What was told in the target's row."""
 
     @property
     def observation(self) -> Observation | None:
@@ -194,12 +168,15 @@ class Watcher:
 
     def _between_batches(self) -> float:
         """Least seconds between two batches."""
-        if self.has_pages:
-            return 0.0
-        return min(LONGEST_BETWEEN_BATCHES, len(self.shared.leases.held) / BATCHES_PER_SECOND)
+        return 0.0 if self.has_pages else self.shared.pace.between_batches
+
+    @property
+    def poll_interval(self) -> float:
+        """Seconds between two polls of a scheduler that answers, if nobody looks at its cluster."""
+        return self.shared.pace.between_polls(self.target.identity_interval)
 
     def _committed_until(self) -> float:
-        fresh = time.monotonic() - self.answered < self.target.identity_interval + HANGING
+        fresh = time.monotonic() - self.answered < self.poll_interval + HANGING
         return self.clock.now() - COMMITTED_MARGIN if self.observation is not None and fresh else 0.0
 
     async def run(self) -> None:
@@ -258,7 +235,8 @@ class Watcher:
             return min(SUCCESSOR, interval)
         silent = now - max(self.answered, self.started)
         backoff = interval * 2 ** min(10.0, max(0.0, silent / interval - 15))
-        wait = backoff - spent if self.failures else max(interval - spent, POLL_SHARE * spent)
+        usual = interval if self.has_pages else self.poll_interval
+        wait = backoff - spent if self.failures else max(usual - spent, POLL_SHARE * spent)
         return max(0.05, min(max(LONGEST_POLL, interval), wait)) * random.uniform(0.9, 1.1)
 
     async def _poll_once(self) -> None:
@@ -290,7 +268,7 @@ class Watcher:
 
     def _reached(self, now: float, is_new: bool) -> None:
         """Handles an answer of the scheduler. `is_new`: its observation has just started."""
-        missed = self.failures and time.monotonic() - self.answered > HANGING + self.target.identity_interval
+        missed = self.failures and time.monotonic() - self.answered > HANGING + self.poll_interval
         if self.observation is not None and missed and not is_new:
             if not self.gap:
                 self._record_gap(self.observation)
@@ -352,7 +330,7 @@ class Watcher:
                 await self.shared.claims.hold(f"stream:{scheduler_id}", self.target.pk)
             try:
                 await self.tracker.save_ends()
-                if time.monotonic() - updated >= len(self.shared.leases.held) / UPDATES_PER_SECOND:
+                if time.monotonic() - updated >= self.shared.pace.between_updates:
                     updated = time.monotonic()
                     await self._update_target(observation)
             except DatabaseError as error:
@@ -364,29 +342,28 @@ class Watcher:
             observation.add_slowdown(period, self.flusher.explain())
 
     async def _update_target(self, observation: Observation | None) -> None:
-        fields: dict[str, Any] = {
-            "last_error": self.error,
-            "stream": self.subscriber.shown_state if observation else Target.Stream.UNKNOWN,
-            "clock_offset": round(self.clock.offset, 3),
-        }
-        last_seen = self.tracker.last_seen
-        if last_seen:
-            fields["last_seen"] = from_seconds(last_seen)
-        if observation is not None:
-            fields["series_count"] = observation.series_limit.count
-            fields["series_refused"] = len(observation.series_limit.refused)
-        changed = {name: value for name, value in fields.items() if self.stored_fields.get(name) != value}
-        if changed and self._may_write():
-            await run_in_django_thread(
-                registry.update_target, self.target.pk, self.shared.leases.holder, changed
-            )
-            self.stored_fields.update(changed)
-            if observation is not None and observation.heard and "last_seen" in changed:
-                await run_in_django_thread(
-                    registry.update_last_seen, observation.cluster.pk, observation.heard, self.target
-                )
+        status = self._status(observation)
+        if status != self.stored and self._may_write():
+            await self.shared.rows.update(status)
+            self.stored = status
         if observation is not None:
             await self._store_metric_help(observation)
+
+    def _status(self, observation: Observation | None) -> TargetStatus:
+        last_seen, limit = self.tracker.last_seen, observation.series_limit if observation else None
+        return TargetStatus(
+            target=self.target.pk,
+            last_error=self.error,
+            stream=str(self.subscriber.shown_state if observation else Target.Stream.UNKNOWN),
+            clock_offset=round(self.clock.offset, 3),
+            last_seen=from_seconds(last_seen) if last_seen else None,
+            series_count=limit.count if limit else None,
+            series_refused=len(limit.refused) if limit else None,
+            cluster=observation.cluster.pk if observation else None,
+            cluster_seen=from_seconds(observation.heard) if observation and observation.heard else None,
+            identity_interval=self.poll_interval,
+            metrics_interval=self.target.metrics_interval,
+        )
 
     async def _store_metric_help(self, observation: Observation) -> None:
         """Stores new help texts of metrics."""
@@ -404,5 +381,5 @@ class Watcher:
         self.has_pages = await self.shared.pages.has(cluster)
         if not self.has_pages:
             return
-        intervals = SampleIntervals(self.target.identity_interval, self.target.metrics_interval)
+        intervals = SampleIntervals(self.poll_interval, self.target.metrics_interval)
         await publish(committed, status, intervals)

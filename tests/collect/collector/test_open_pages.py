@@ -12,7 +12,7 @@ from channels.layers import get_channel_layer
 
 from observatory.base.redis_server import connect_async
 from observatory.collect.collector.open_pages import OpenPages
-from observatory.collect.collector.watcher import LONGEST_BETWEEN_BATCHES
+from observatory.collect.collector.pace import LONGEST_BETWEEN_BATCHES, LONGEST_BETWEEN_POLLS
 from observatory.store.live_frames import group_of
 from tests.collect.dask_processes import scheduler
 from tests.collect.observer import eventually, observed
@@ -96,18 +96,22 @@ async def test_without_an_answer_of_redis_pages_are_taken_to_be_open() -> None:
 
 
 @pytest.mark.usefixtures("store")
-async def test_among_many_targets_a_cluster_without_open_pages_is_written_less_often() -> None:
+async def test_among_many_targets_a_cluster_without_open_pages_is_asked_and_written_less_often() -> None:
     with scheduler(workers=1) as dask:
-        async with observed(dask.url) as watcher:
+        async with observed(dask.url, identity_interval=1.0) as watcher:
             await eventually(lambda: asyncio.sleep(0, bool(watcher.flusher.wrote_at)))
             assert watcher._between_batches() < 0.1, "a single target"
-            watcher.shared.leases.held |= set(range(10_000, 10_100))
-            assert watcher._between_batches() == pytest.approx(101 / 50)
+            assert watcher._poll_wait(0) < 1.2
+            watcher.shared.leases.held |= set(range(10_000, 10_039))
+            assert watcher._between_batches() == pytest.approx(40 / 20)
+            assert 1.7 < watcher._poll_wait(0) < 2.3
             watcher.shared.leases.held |= set(range(20_000, 30_000))
             assert watcher._between_batches() == LONGEST_BETWEEN_BATCHES
+            assert watcher._poll_wait(0) > 0.8 * LONGEST_BETWEEN_POLLS
             assert watcher.observation is not None
             async with page(watcher.observation.cluster.pk):
                 await eventually(lambda: asyncio.sleep(0, watcher.has_pages))
                 assert watcher._between_batches() == 0.0
+                assert watcher._poll_wait(0) < 1.2
             await eventually(lambda: asyncio.sleep(0, not watcher.has_pages))
             watcher.shared.leases.held = {watcher.target.pk}

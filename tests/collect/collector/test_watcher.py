@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from observatory.clusters.models import Cluster, Target
-from observatory.collect.collector import registry
 from observatory.collect.collector.database import run_in_django_thread
+from observatory.store.target_status import TargetStatus
 from tests.collect.dask_processes import free_port, scheduler
 from tests.collect.observer import eventually, observed, read
 
@@ -58,10 +58,14 @@ async def test_a_target_where_no_scheduler_ever_answered_says_that_and_not_what_
 
 
 async def test_the_rows_of_more_targets_are_updated_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    updates: list[tuple[object, ...]] = []
-    monkeypatch.setattr(registry, "update_target", lambda *row: updates.append(row))
-    monkeypatch.setattr("observatory.collect.collector.watcher.UPDATES_PER_SECOND", 1e-6)
+    monkeypatch.setattr("observatory.collect.collector.pace.UPDATES_PER_SECOND", 1e-6)
     async with observed(f"http://127.0.0.1:{free_port()}") as watcher:
+        updates: list[TargetStatus] = []
+
+        async def noted(status: TargetStatus) -> None:
+            updates.append(status)
+
+        monkeypatch.setattr(watcher.shared.rows, "update", noted)
         rounds = 0
         save_ends = watcher.tracker.save_ends
 

@@ -19,9 +19,12 @@ from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.open_pages import OpenPages
+from observatory.collect.collector.pace import Pace
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.series_limit import LIMITS, SeriesKind, SeriesLimit
-from observatory.collect.collector.watcher import Shared, Watcher
+from observatory.collect.collector.shared import Shared
+from observatory.collect.collector.status_rows import StatusRows
+from observatory.collect.collector.watcher import Watcher
 from observatory.collect.collector.writing.slowdown import CALM
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
@@ -75,11 +78,13 @@ async def test_intervals_are_longer_while_records_wait_for_the_database() -> Non
             client,
             Claims(None),  # type: ignore[arg-type]
             OpenPages(None),  # type: ignore[arg-type]
-            Leases(""),
+            leases := Leases(""),
             Counters(),
             slots,
             ProcessLoad(),
             writers,
+            pace := Pace(leases),
+            StatusRows("", pace),
         )
         watcher = Watcher(target, shared)
         try:
