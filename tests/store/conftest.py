@@ -97,3 +97,18 @@ class Make:
 @pytest.fixture
 def make() -> type[Make]:
     return Make
+
+
+@pytest.fixture
+def slow_commits(connection: psycopg.Connection) -> Iterator[None]:
+    """Each transaction that changes an extent takes a second to commit."""
+    connection.execute(
+        """CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql
+           AS $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$"""
+    )
+    connection.execute(
+        """CREATE CONSTRAINT TRIGGER wait AFTER UPDATE ON extent DEFERRABLE INITIALLY DEFERRED
+           FOR EACH ROW EXECUTE FUNCTION wait()"""
+    )
+    yield
+    connection.execute("DROP FUNCTION wait CASCADE")

@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -346,21 +346,6 @@ def _wait_until_blocked(connection: psycopg.Connection, backend: int) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("the writer never waited")
-
-
-@pytest.fixture
-def slow_commits(connection: psycopg.Connection) -> Iterator[None]:
-    """Each transaction that changes an extent takes a second to commit."""
-    connection.execute(
-        """CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql
-           AS $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$"""
-    )
-    connection.execute(
-        """CREATE CONSTRAINT TRIGGER wait AFTER UPDATE ON extent DEFERRABLE INITIALLY DEFERRED
-           FOR EACH ROW EXECUTE FUNCTION wait()"""
-    )
-    yield
-    connection.execute("DROP FUNCTION wait CASCADE")
 
 
 def test_a_batch_whose_commit_was_not_answered_is_stored_once(

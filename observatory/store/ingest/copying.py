@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,9 @@ TRAILER = b"\xff\xff"
 NULL = b"\xff\xff\xff\xff"
 JSONB_VERSION = b"\x01"
 PART_ROWS = 250
-"""rows that are encoded while the server stores the ones before: some 32 KiB of spans"""
+"""rows that are encoded at a time: some 32 KiB of spans"""
+MESSAGE_BYTES = 16 << 10
+"""that are sent while the next ones are encoded"""
 
 Fixed: TypeAlias = "Array"
 """values of a fixed width, none of them null, in the width of the table's column"""
@@ -89,17 +92,66 @@ def copying(
     connection: psycopg.Connection, table: str, rows: int, columns: Mapping[str, Column]
 ) -> Iterator[None]:
     """Sends rows to a table. The server stores them while the block runs, and has stored them after it."""
-    fixed = {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
-    others = {name: column for name, column in columns.items() if not isinstance(column, np.ndarray)}
-    statement = f"COPY {table} ({', '.join([*fixed, *others])}) FROM STDIN (FORMAT BINARY)"
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for message in _messages(rows, fixed, others.values()):
+    fixed, others = _split(columns)
+    with connection.cursor() as cursor, cursor.copy(_statement(table, fixed, others)) as copy:
+        for message in _messages([(rows, fixed, others)]):
             copy.write(message)
         yield
 
 
-def _messages(rows: int, fixed: Mapping[str, Fixed], others: Collection[Encoded | Texts]) -> Iterator[bytes]:
-    """The rows, PART_ROWS in a message."""
+class Copies:
+    """Rows of several batches: those of a table are sent together."""
+
+    def __init__(self) -> None:
+        self._parts: defaultdict[tuple[str, tuple[str, ...], tuple[str, ...]], list[_Part]] = defaultdict(
+            list
+        )
+        """by table, and by the columns of a fixed width and of any"""
+
+    def add(self, table: str, rows: int, columns: Mapping[str, Column]) -> None:
+        fixed, others = _split(columns)
+        self._parts[table, tuple(fixed), tuple(others)].append((rows, fixed, others))
+
+    def send(self, connection: psycopg.Connection) -> None:
+        """Sends what was added; the server has stored it afterwards."""
+        for (table, *_), parts in self._parts.items():
+            with connection.cursor() as cursor, cursor.copy(_statement(table, *parts[0][1:])) as copy:
+                for message in _messages(parts):
+                    copy.write(message)
+
+
+_Part: TypeAlias = "tuple[int, Mapping[str, Fixed], Mapping[str, Encoded | Texts]]"
+"""a number of rows and their columns"""
+
+
+def _split(columns: Mapping[str, Column]) -> tuple[dict[str, Fixed], dict[str, Encoded | Texts]]:
+    """The columns of a fixed width, and the others."""
+    fixed = {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
+    others = {name: column for name, column in columns.items() if not isinstance(column, np.ndarray)}
+    return fixed, others
+
+
+def _statement(table: str, fixed: Iterable[str], others: Iterable[str]) -> str:
+    return f"COPY {table} ({', '.join([*fixed, *others])}) FROM STDIN (FORMAT BINARY)"
+
+
+def _messages(parts: Iterable[_Part]) -> Iterator[bytes]:
+    """The rows, encoded while the server stores those of the messages before."""
+    waiting, size = [SIGNATURE], 0
+    for part in parts:
+        for rows in _encoded_rows(*part):
+            waiting.append(rows)
+            size += len(rows)
+            if size >= MESSAGE_BYTES:
+                yield b"".join(waiting)
+                waiting, size = [], 0
+    yield b"".join([*waiting, TRAILER])
+
+
+def _encoded_rows(
+    rows: int, fixed: Mapping[str, Fixed], others: Mapping[str, Encoded | Texts]
+) -> Iterator[bytes]:
+    """The rows, PART_ROWS at a time."""
     layout = _layout(tuple((name, values.dtype) for name, values in fixed.items()))
     starts = np.empty(min(rows, PART_ROWS), layout)
     starts["fields"] = len(fixed) + len(others)
@@ -110,8 +162,8 @@ def _messages(rows: int, fixed: Mapping[str, Fixed], others: Collection[Encoded 
         some = starts[: part.stop - first]
         for name, values in fixed.items():
             some[name] = values[part]
-        body = _joined(some, [column.part(part) for column in others]) if others else some.tobytes()
-        yield (b"" if first else SIGNATURE) + body + (TRAILER if part.stop == rows else b"")
+        columns = [column.part(part) for column in others.values()]
+        yield _joined(some, columns) if columns else some.tobytes()
 
 
 def _joined(starts: Array, others: Iterable[Iterator[bytes]]) -> bytes:

@@ -21,7 +21,7 @@ from observatory.store.ingest.agents import LOCK, delete_scraped, registered, re
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.record_columns import Records
 from observatory.store.ingest.batches.validated import ValidatedBatch, validate
-from observatory.store.ingest.copying import copying
+from observatory.store.ingest.copying import Copies, copying
 from observatory.store.ingest.extent_update import (
     ExtentUpdate,
     add_workers,
@@ -36,6 +36,7 @@ from observatory.store.ingest.interning.stacks import MOST_STACKS
 from observatory.store.ingest.known_cluster import KnownCluster
 from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
 from observatory.store.ingest.late import note_late, note_late_in_runs
+from observatory.store.ingest.outcomes import outcome_of, transaction_id
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.live import live_events, live_profiles, live_samples, live_spans
 from observatory.store.ingest.refused_rows import (
@@ -64,8 +65,6 @@ LIVE: Mapping[str, tuple[str, Callable[[References, Records], Any]]] = {
 """by kind: what open pages get of it, as the field of Committed"""
 TIMEOUTS = "SELECT set_config('lock_timeout', '20s', true), set_config('statement_timeout', '2min', true)"
 """of a batch's transaction: others wait for the writer that it holds. A pooler's sessions are of all"""
-OUTCOME_TIMEOUT = 5.0
-"""seconds to wait for the end of a transaction whose connection broke"""
 
 
 class Overtaken(Exception):
@@ -202,7 +201,7 @@ class Writer:
         assert connection is not None
         if (settled := self._settle(connection, attempt.original)) is not None:
             return settled
-        validated = _within_limit(connection, engine, validate(batch, time.time() + FUTURE))
+        validated = within_limit(connection, engine, validate(batch, time.time() + FUTURE))
         for table, days in validated.days():
             engine.prepare(connection, table, days)
         if attempt.is_trial:
@@ -213,7 +212,7 @@ class Writer:
         try:
             with connection.transaction(force_rollback=attempt.is_trial):
                 connection.execute(TIMEOUTS)
-                cursor = connection.execute(*_first_statement(validated, remembered))
+                cursor = connection.execute(*first_statement(validated, remembered))
                 stored = self._store(connection, validated, cursor, remembered)
                 if attempt.is_trial:
                     connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -238,7 +237,7 @@ class Writer:
         unknown = self._unknown.get(batch.cluster)
         if unknown is None:
             return None
-        outcome = _outcome(connection, unknown.transaction) if unknown.batch is batch else None
+        outcome = outcome_of(connection, unknown.transaction) if unknown.batch is batch else None
         del self._unknown[batch.cluster]
         return unknown.committed if outcome == "committed" else None
 
@@ -248,8 +247,12 @@ class Writer:
         batch: ValidatedBatch,
         cursor: psycopg.Cursor,
         remembered: KnownCluster | None,
+        copies: Copies | None = None,
     ) -> Stored:
-        """Stores the batch; `cursor` has executed its first statement."""
+        """Stores the batch; `cursor` has executed its first statement.
+
+        Its rows are added to `copies`, if that is given, and sent by the caller.
+        """
         if _is_scraped(batch, remembered):
             update = update_extent(cursor, batch)
             if remembered is None or remembered.written_by != update.written_by_before:
@@ -263,7 +266,7 @@ class Writer:
                     found = read_extent(connection, batch.cluster)
                     assert found is not None, "an agent's batch was stored"
                     committed = Committed(found, already=True, agent_rules=True)
-                    return Stored(committed, _transaction(connection), remembered)
+                    return Stored(committed, transaction_id(connection), remembered)
                 if result.is_joint:
                     if result.is_first:
                         delete_scraped(connection, self._ready(), batch.cluster, batch.head.since)
@@ -274,11 +277,11 @@ class Writer:
         is_current = remembered is not None and remembered.written_by == update.written_by_before
         cluster = remembered if remembered is not None and is_current else KnownCluster(batch.cluster)
         cluster.written_by, cluster.is_scraped = update.written_by, not is_reported
-        committed = _store_records(connection, cluster, batch, update)
+        committed = _store_records(connection, cluster, batch, update, copies)
         return Stored(replace(committed, agent_rules=is_reported), update.transaction, cluster)
 
 
-def _first_statement(batch: ValidatedBatch, remembered: KnownCluster | None) -> tuple[str, Any]:
+def first_statement(batch: ValidatedBatch, remembered: KnownCluster | None) -> tuple[str, Any]:
     """The first statement of the batch's transaction."""
     if batch.head is not None:
         return registration(batch.cluster, batch.head, newest(batch), batch.dropped)
@@ -290,7 +293,7 @@ def _is_scraped(batch: ValidatedBatch, remembered: KnownCluster | None) -> bool:
     return batch.head is None and remembered is not None and remembered.is_scraped
 
 
-def _within_limit(connection: psycopg.Connection, engine: Engine, batch: ValidatedBatch) -> ValidatedBatch:
+def within_limit(connection: psycopg.Connection, engine: Engine, batch: ValidatedBatch) -> ValidatedBatch:
     """The batch without records of new days that its source may not make. Raises TooManyNew."""
     if batch.limit is None:
         return batch
@@ -300,7 +303,11 @@ def _within_limit(connection: psycopg.Connection, engine: Engine, batch: Validat
 
 
 def _store_records(
-    connection: psycopg.Connection, cluster: KnownCluster, batch: ValidatedBatch, update: ExtentUpdate
+    connection: psycopg.Connection,
+    cluster: KnownCluster,
+    batch: ValidatedBatch,
+    update: ExtentUpdate,
+    copies: Copies | None,
 ) -> Committed:
     """Stores the records and what they refer to."""
     records = batch.records
@@ -313,7 +320,7 @@ def _store_records(
     saved = cluster.workers.save(connection, batch.limit)
     prefixes = references.intern(records, batch.limit)
     series = cluster.series.save(connection, batch.limit)
-    live = _copy(connection, references, records)
+    live = _copy(connection, references, records) if copies is None else _add(copies, references, records)
     SOURCE_LIMITS.require(batch.limit, Rows.RUNS, len(batch.runs))
     store_client_runs(connection, batch.cluster, batch.runs)
     note_late(connection, batch, update.committed_before)
@@ -368,18 +375,12 @@ def _copy(
     return live
 
 
-def _transaction(connection: psycopg.Connection) -> str:
-    """The id of the current transaction for pg_xact_status."""
-    row = connection.execute("SELECT pg_current_xact_id()::text").fetchone()
-    return str(row[0]) if row else ""
-
-
-def _outcome(connection: psycopg.Connection, transaction: str) -> str | None:
-    """The outcome of a transaction whose connection broke; None if it is no longer known."""
-    deadline = time.monotonic() + OUTCOME_TIMEOUT
-    while True:
-        row = connection.execute("SELECT pg_xact_status(%s::xid8)", [transaction]).fetchone()
-        status = None if row is None else row[0]
-        if status != "in progress" or time.monotonic() > deadline:
-            return status
-        time.sleep(0.05)
+def _add(copies: Copies, references: References, records: Mapping[str, Records]) -> dict[str, Any]:
+    """Adds the records to those of other batches; returns what `_copy` does."""
+    live: dict[str, Any] = {}
+    for kind, some in records.items():
+        copies.add(kind, len(some), references.table_columns(some))
+        if kind in LIVE:
+            field, live_columns = LIVE[kind]
+            live[field] = live_columns(references, some)
+    return live

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from io import StringIO
@@ -38,7 +39,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.wire.dropped_records import DropReason
 from observatory.wire.records import Action, Event, Sample, Series, Span, WorkerGone, WorkerSeen
-from tests.collect.observer import read
+from tests.collect.observer import eventually, read
 from tests.support.outages import failing, read_only_database
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -121,6 +122,29 @@ async def test_records_added_while_a_batch_is_written_wait_for_the_next_one(outp
         assert await output.flusher.flush()
         assert await read("SELECT spans FROM extent") == [(stored,)]
     assert len(output.published) == 2
+
+
+async def test_a_batch_that_is_written_while_its_target_stops_is_stored_once(output: Output) -> None:
+    written = output.thread.writer.write
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(batch: Batch) -> Committed:
+        begun.set()
+        assert may_end.wait(60)
+        return written(batch)
+
+    output.thread.writer.write = slow  # type: ignore[method-assign]
+    output.outbox.add(span(time.time() - 3))
+    running = asyncio.create_task(output.flusher.run())
+    await eventually(lambda: asyncio.sleep(0, begun.is_set()))
+    running.cancel()
+    await asyncio.wait([running])
+    last = asyncio.create_task(output.flusher.flush())
+    await asyncio.sleep(0)
+    may_end.set()
+    assert await last
+    assert await read("SELECT spans, sequence FROM extent") == [(1, 1)]
+    assert len(output.published) == 1
 
 
 async def test_records_wait_while_the_database_is_away_and_are_stored_once_when_it_is_back(

@@ -8,7 +8,14 @@ import time
 
 import pytest
 
-from observatory.collect.collector.writing.writer_threads import MOST_THREADS, WriterThread, WriterThreads
+from observatory.collect.collector.writing.writer_threads import (
+    LARGEST_TRANSACTION,
+    LINGER,
+    MOST_THREADS,
+    WriterThread,
+    WriterThreads,
+    transactions,
+)
 from observatory.store.ingest.batches.batch import Batch, BatchBuilder
 from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
 from observatory.wire.records import Sample, Series
@@ -113,3 +120,29 @@ def test_a_new_target_gets_the_thread_of_the_fewest() -> None:
     assert writers.take() is free
     for thread in writers.threads:
         thread.close()
+
+
+async def test_batches_that_come_while_others_are_written_share_a_transaction() -> None:
+    writers = WriterThreads()
+    thread = writers.take()
+    go_on = threading.Event()
+    thread.executor.submit(go_on.wait, 60)
+    writing = [asyncio.create_task(thread.write(batch(1_000 + number))) for number in range(5)]
+    await asyncio.sleep(10 * LINGER)
+    writing += [asyncio.create_task(thread.write(batch(1_000 + number))) for number in range(5, 30)]
+    await asyncio.sleep(0)
+    go_on.set()
+    committed = await asyncio.gather(*writing)
+    assert [each.extent.cluster for each in committed] == [CLUSTER + 1_000 + number for number in range(30)]
+    assert (await read("SELECT count(DISTINCT xmin::text) FROM extent"))[0][0] <= 2
+    await writers.release(thread, ())
+
+
+def test_a_transaction_has_one_batch_of_a_cluster_and_not_too_many_records() -> None:
+    samples = [Sample(Series("memory"), number, 1.0) for number in range(LARGEST_TRANSACTION // 2)]
+    first, second, large = batch(1), batch(2), Batch.of(CLUSTER, samples=samples)
+    larger = Batch.of(CLUSTER + 3, samples=samples)
+    assert list(transactions([first, second])) == [[first, second]]
+    assert list(transactions([first, second, first])) == [[first, second], [first]]
+    assert list(transactions([large, first, larger, second])) == [[large, first], [larger, second]]
+    assert list(transactions([])) == []

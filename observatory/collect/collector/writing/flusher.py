@@ -60,6 +60,8 @@ class Flusher:
         self.thread = thread
         self.clusters: set[int] = set()
         """Those of which it has written batches."""
+        self.writing: asyncio.Future[Committed] | None = None
+        """of `unwritten`, which goes on when this flusher's task is cancelled"""
         self.unwritten: QueuedBatch | None = None
         """The batch that is being written or whose write failed; exactly this one has to be retried."""
         self.has_failed = False
@@ -78,7 +80,15 @@ class Flusher:
                         await self.observing.wait()
             stored = await self.flush()
             raise_if_cancelled()
-            wait = max(FLUSH_INTERVAL, self.between_batches()) if stored else min(LONGEST_WAIT, wait * 2)
+            wait = self._wait() if stored else min(LONGEST_WAIT, wait * 2)
+
+    def _wait(self) -> float:
+        """Seconds until the next batch. The targets of a thread are due at the same times.
+
+        So their batches share transactions.
+        """
+        between = self.between_batches()
+        return FLUSH_INTERVAL if between <= FLUSH_INTERVAL else between - time.monotonic() % between
 
     async def flush(self) -> bool:
         """Writes the batches queued now. False when the write failed or the lease is not valid.
@@ -124,10 +134,13 @@ class Flusher:
     async def _write(self, queued: QueuedBatch) -> bool:
         batch = queued.complete()
         self.clusters.add(batch.cluster)
+        self.writing = self.writing or asyncio.ensure_future(self.thread.write(batch.batch))
         try:
-            committed = await self.thread.write(batch.batch)
+            committed = await asyncio.shield(self.writing)
         except Exception as error:
+            self.writing = None
             return await self._has_set_aside(queued, error)
+        self.writing = None
         self.has_failed = False
         self.patience = Patience()
         self.wrote_at = time.monotonic()

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from observatory.collect.collector.together import Together
 from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.joint_writer import JointWriter
 from observatory.store.ingest.publishing.committed import Committed
-from observatory.store.ingest.writer import Writer
 
-MOST_THREADS = 12
-"""PostgreSQL permits 100 connections in all where nobody has set more."""
+MOST_THREADS = 4
+"""One that waits for a lock delays the targets of its thread, and the fewer threads there are, the more
+batches share a transaction. PostgreSQL permits 100 connections in all where nobody has set more."""
+LARGEST_TRANSACTION = 20_000
+"""Records."""
+LINGER = 0.01
+"""Seconds that a batch waits for those that are due at the same time."""
 
 
 class WriterThread:
-    """One thread with one writer. Batches are written one after another."""
+    """One thread with one writer. Batches that come while others are written share a transaction."""
 
     def __init__(self) -> None:
-        self.writer = Writer()
+        self.writer = JointWriter()
         self.executor = ThreadPoolExecutor(1, "writer")
         self.targets = 0
+        self.write: Together[Batch, Committed] = Together(self._write, lambda: LINGER)
+        """Stores a batch, as Writer.write does."""
 
-    async def write(self, batch: Batch) -> Committed:
-        """Stores the batch, as Writer.write does."""
+    async def _write(self, batches: list[Batch]) -> list[Committed | Exception]:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.executor, lambda: self.writer.write(batch))
+        results: list[Committed | Exception] = []
+        for some in transactions(batches):
+            results += await loop.run_in_executor(self.executor, self.writer.write_together, some)
+        return results
 
     def forget(self, clusters: Iterable[int]) -> None:
         """Blocks until all batches are written, and frees what is remembered of clusters."""
@@ -35,6 +45,19 @@ class WriterThread:
         """Blocks until all batches are written, and closes the connection."""
         self.executor.shutdown(wait=True)
         self.writer.close()
+
+
+def transactions(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
+    """The batches of each transaction, in order: of different clusters, and not too many records."""
+    some: list[Batch] = []
+    for batch in batches:
+        records = len(batch) + sum(map(len, some))
+        if some and (records > LARGEST_TRANSACTION or batch.cluster in {each.cluster for each in some}):
+            yield some
+            some = []
+        some.append(batch)
+    if some:
+        yield some
 
 
 class WriterThreads:
@@ -54,6 +77,7 @@ class WriterThreads:
     async def release(self, thread: WriterThread, clusters: Iterable[int]) -> None:
         """Ends a target's use of a thread, when its batches are written. `clusters`: those it wrote."""
         thread.targets -= 1
+        await thread.write.wait()
         if thread.targets:
             await asyncio.to_thread(thread.forget, clusters)
         else:

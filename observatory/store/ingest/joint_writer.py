@@ -1,0 +1,102 @@
+"""Writes batches of several clusters in one transaction: a transaction each costs more than their rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from operator import attrgetter
+
+from observatory.store.connection import is_unavailable
+from observatory.store.free_space import require_free_space
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.batches.validated import validate
+from observatory.store.ingest.copying import Copies
+from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
+from observatory.store.ingest.publishing.committed import Committed
+from observatory.store.ingest.writer import (
+    FUTURE,
+    TIMEOUTS,
+    Stored,
+    UnknownOutcome,
+    Writer,
+    first_statement,
+    within_limit,
+)
+
+
+class JointWriter(Writer):
+    """A writer of batches that were scraped. For one thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._alone: set[int] = set()
+        """clusters whose last batch could not be stored"""
+
+    def forget(self, clusters: Iterable[int]) -> None:
+        super().forget(clusters)
+        self._alone.difference_update(clusters)
+
+    def write_together(self, batches: Sequence[Batch]) -> list[Committed | Exception]:
+        """Stores scraped batches of different clusters: in one transaction, if nothing is in the way.
+
+        Returns what `write` returns of each batch, or the exception that it raises. It is for these batches
+        what as many calls of `write` are.
+        """
+        alone = [batch for batch in batches if batch.cluster in self._alone or batch.cluster in self._unknown]
+        joint = [batch for batch in batches if batch not in alone]
+        found: dict[Batch, Committed | Exception] = {}
+        if len(joint) > 1:
+            with suppress(Exception):  # each finds by itself what the matter is
+                found |= self._write_jointly(joint)
+        unavailable: Exception | None = None
+        for batch in batches:
+            if batch not in found:
+                found[batch] = result = unavailable or self._write_alone(batch)
+                if isinstance(result, Exception) and is_unavailable(result):
+                    unavailable = result  # each attempt to connect could take as long
+        return [found[batch] for batch in batches]
+
+    def _write_alone(self, batch: Batch) -> Committed | Exception:
+        """Those that can't be stored do not go with others again until they can."""
+        try:
+            committed = self.write(batch)
+        except Exception as error:
+            self._alone.add(batch.cluster)
+            return error
+        self._alone.discard(batch.cluster)
+        return committed
+
+    def _write_jointly(self, batches: Sequence[Batch]) -> dict[Batch, Committed]:
+        """Stores all batches in one transaction, or none. Raises what `_write` raises."""
+        require_free_space()
+        engine = self._ready()
+        connection = self._connection
+        assert connection is not None
+        # in order of the clusters, so that two writers don't wait for each other
+        pairs = [
+            (batch, within_limit(connection, engine, validate(batch, time.time() + FUTURE)))
+            for batch in sorted(batches, key=attrgetter("cluster"))
+        ]
+        for _, validated in pairs:
+            for table, days in validated.days():
+                engine.prepare(connection, table, days)
+        stored: dict[Batch, Stored] = {}
+        copies = Copies()
+        try:
+            with connection.transaction():
+                connection.execute(TIMEOUTS)
+                for batch, validated in pairs:
+                    remembered = KNOWN_CLUSTERS.take(batch.cluster)
+                    cursor = connection.execute(*first_statement(validated, remembered))
+                    stored[batch] = self._store(connection, validated, cursor, remembered, copies)
+                copies.send(connection)
+        except BaseException:
+            if len(stored) == len(batches):
+                for batch, one in stored.items():
+                    self._unknown[batch.cluster] = UnknownOutcome(batch, one.committed, one.transaction)
+            raise
+        for one in stored.values():
+            if one.cluster is not None:
+                KNOWN_CLUSTERS.keep(one.cluster)
+        return {batch: one.committed for batch, one in stored.items()}
