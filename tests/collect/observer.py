@@ -11,6 +11,7 @@ from django.db import connection
 
 from observatory.base.redis_server import connect_async
 from observatory.clusters.models import Project, Target
+from observatory.collect.collector.admission import Admission
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
@@ -91,10 +92,11 @@ async def watching(target: Target, *others: Target, redis_database: int = 0) -> 
             leases,
             Counters(),
             slots,
-            ProcessLoad(),
+            load := ProcessLoad(),
             WriterThreads(),
             pace := Pace(leases),
             StatusRows(leases.holder, pace),
+            Admission(load),
         )
         watcher, *beside = (Watcher(each, shared) for each in (target, *others))
         tasks = [asyncio.create_task(each.run()) for each in (watcher, *beside)]

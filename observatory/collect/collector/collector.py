@@ -21,6 +21,7 @@ from django.db import Error as DatabaseError
 from observatory.base.redis_server import connect_async
 from observatory.clusters.models import Target
 from observatory.collect.collector import registry
+from observatory.collect.collector.admission import Admission
 from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.collector_heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
@@ -96,8 +97,9 @@ class Collector:
                 WriterThreads(),
                 pace,
                 StatusRows(self.leases.holder, pace),
+                admission := Admission(load),
             )
-            tasks = [load.run(), self._send_heartbeats(server), self._renew_leases()]
+            tasks = [load.run(), admission.run(), self._send_heartbeats(server), self._renew_leases()]
             beside = [asyncio.create_task(task) for task in tasks]
             logger.info("collector %s started", self.id)
             try:

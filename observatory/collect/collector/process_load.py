@@ -16,7 +16,12 @@ class ProcessLoad:
     """The load of the last second: `run` measures it until it is cancelled."""
 
     def __init__(self) -> None:
-        self.is_high = False
+        self.pressure = 0.0
+        """The work in units of what the process can do: above 1 it has too much."""
+
+    @property
+    def is_high(self) -> bool:
+        return self.pressure > 1.0
 
     async def run(self) -> None:
         while True:
@@ -24,4 +29,4 @@ class ProcessLoad:
             await asyncio.sleep(INTERVAL)
             seconds = time.monotonic() - began
             share = (time.process_time() - used) / seconds
-            self.is_high = share > HIGH_SHARE or seconds - INTERVAL > LATE
+            self.pressure = max(share / HIGH_SHARE, (seconds - INTERVAL) / LATE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from observatory.collect.collector.admission import Admission
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.lease import Leases
@@ -31,3 +32,4 @@ class Shared:
     writers: WriterThreads
     pace: Pace
     rows: StatusRows
+    admission: Admission

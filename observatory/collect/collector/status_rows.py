@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.pace import Pace
 from observatory.collect.collector.together import Together
-from observatory.store.target_status import TargetStatus, update_statuses
+from observatory.store.target_rows import TargetRow, update_targets
 
 
 class StatusRows:
@@ -16,15 +16,15 @@ class StatusRows:
     def __init__(self, holder: str, pace: Pace) -> None:
         """`holder`: the collector, as the leases know it."""
         self.holder = holder
-        self._updates: Together[TargetStatus, None] = Together(self._update, lambda: pace.linger)
+        self._updates: Together[TargetRow, None] = Together(self._update, lambda: pace.linger)
 
-    async def update(self, status: TargetStatus) -> None:
+    async def update(self, status: TargetRow) -> None:
         """Updates a target's row, and that of its cluster, while the lease is held.
 
         Raises django.db.Error.
         """
         await self._updates(status)
 
-    async def _update(self, statuses: Sequence[TargetStatus]) -> list[Exception | None]:
-        await run_in_django_thread(update_statuses, self.holder, statuses)
+    async def _update(self, statuses: Sequence[TargetRow]) -> list[Exception | None]:
+        await run_in_django_thread(update_targets, self.holder, statuses)
         return [None] * len(statuses)

@@ -51,9 +51,9 @@ class Together(Generic[Item, Result]):
 
     async def wait(self) -> None:
         """Waits for what was given until now."""
-        calls = [call for call in (self._called, self._next and self._next.call) if call is not None]
-        if calls:
-            await asyncio.wait(calls)
+        for call in (self._called, self._next.call if self._next is not None else None):
+            if call is not None:
+                await asyncio.wait([call])
 
     async def _run(self, round: _Round[Item, Result]) -> Sequence[Result | Exception]:
         if self._called is not None:

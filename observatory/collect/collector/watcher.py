@@ -14,6 +14,7 @@ from django.db import Error as DatabaseError
 
 from observatory.clusters.models import Target
 from observatory.collect.collector import registry
+from observatory.collect.collector.admission import Demand
 from observatory.collect.collector.cluster_tracker import ClusterTracker
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.observation import Observation
@@ -32,11 +33,11 @@ from observatory.collect.scheduler.identity import Counts, IdentityError, Proble
 from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.collect.stream.subscriber import Subscriber
 from observatory.collect.workers.departures import DepartureReader
-from observatory.collect.workers.scraping import Scraper
+from observatory.collect.workers.scraping import Scraper, slowed
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish
 from observatory.store.sample_intervals import SampleIntervals
-from observatory.store.target_status import TargetStatus
+from observatory.store.target_rows import TargetRow
 from observatory.store.times import from_seconds
 
 logger = logging.getLogger(__name__)
@@ -86,7 +87,8 @@ class Watcher:
             shared.load,
             shared.writers.take(),
         )
-        self.slowdown = Slowdown(self.flusher.waited)
+        admission, project = shared.admission, target.project_id
+        self.slowdown = Slowdown(self.flusher.waited, lambda: admission.of_workers(project))
         self.scraper = Scraper(
             target,
             self.client,
@@ -97,6 +99,7 @@ class Watcher:
             observing,
             lambda: self.tracker.confirmed,
             lambda: self.slowdown.factor,
+            lambda: max(self.slowdown.own_factor, admission.of_schedulers(project)),
         )
         self.scheduler_client = self.client.for_scheduler(target.url)
         self.departures = DepartureReader(target.url, self.scheduler_client, self._current, observing)
@@ -135,7 +138,7 @@ class Watcher:
         self.refused_since: float | None = None
         self.gap = False
         self.error = self.fault
-        self.stored: TargetStatus | None = None
+        self.stored: TargetRow | None = None
         """What was told in the target's row."""
 
     @property
@@ -173,7 +176,8 @@ class Watcher:
     @property
     def poll_interval(self) -> float:
         """Seconds between two polls of a scheduler that answers, if nobody looks at its cluster."""
-        return self.shared.pace.between_polls(self.target.identity_interval)
+        interval = self.shared.pace.between_polls(self.target.identity_interval)
+        return max(interval, min(LONGEST_POLL, interval * self.slowdown.admitted()))
 
     def _committed_until(self) -> float:
         fresh = time.monotonic() - self.answered < self.poll_interval + HANGING
@@ -206,6 +210,7 @@ class Watcher:
                     await self.flusher.flush()
         except TimeoutError:
             logger.error("%s: %d records could not be stored in time", self.target.url, self.outbox.length)
+        self.shared.admission.demands.pop(self.target.pk, None)
         await self.shared.writers.release(self.flusher.thread, self.flusher.clusters)
 
     async def _poll(self) -> None:
@@ -325,6 +330,7 @@ class Watcher:
                 observation.membership.settle()
                 self.outbox.make_room_for(len(observation.membership.members))
                 self._record_slowdown(observation)
+                self._tell_demand(observation)
                 await self.shared.claims.hold(f"cluster:{observation.cluster.pk}", self.target.pk)
                 scheduler_id = observation.cluster.scheduler_id
                 await self.shared.claims.hold(f"stream:{scheduler_id}", self.target.pk)
@@ -335,6 +341,12 @@ class Watcher:
                     await self._update_target(observation)
             except DatabaseError as error:
                 logger.warning("%s: cannot update the target: %s", self.target.url, str(error).strip()[:200])
+
+    def _tell_demand(self, observation: Observation) -> None:
+        endpoints = 1 + len(observation.membership.members)
+        requests = endpoints / self.target.metrics_interval + 2 / self.target.identity_interval
+        demand = Demand(self.target.project_id, requests, self.flusher.waited())
+        self.shared.admission.demands[self.target.pk] = demand
 
     def _record_slowdown(self, observation: Observation) -> None:
         period = self.slowdown.ended_period(self.clock.now())
@@ -349,9 +361,9 @@ class Watcher:
         if observation is not None:
             await self._store_metric_help(observation)
 
-    def _status(self, observation: Observation | None) -> TargetStatus:
+    def _status(self, observation: Observation | None) -> TargetRow:
         last_seen, limit = self.tracker.last_seen, observation.series_limit if observation else None
-        return TargetStatus(
+        return TargetRow(
             target=self.target.pk,
             last_error=self.error,
             stream=str(self.subscriber.shown_state if observation else Target.Stream.UNKNOWN),
@@ -362,7 +374,7 @@ class Watcher:
             cluster=observation.cluster.pk if observation else None,
             cluster_seen=from_seconds(observation.heard) if observation and observation.heard else None,
             identity_interval=self.poll_interval,
-            metrics_interval=self.target.metrics_interval,
+            metrics_interval=slowed(self.target.metrics_interval, self.slowdown.recorded_factor),
         )
 
     async def _store_metric_help(self, observation: Observation) -> None:

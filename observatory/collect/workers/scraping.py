@@ -31,6 +31,11 @@ WORKERS_CHECK = 0.5
 """Seconds between two looks at the list of workers."""
 
 
+def slowed(interval: float, factor: float) -> float:
+    """The seconds between two requests that are made less often: after a minute all is as it was."""
+    return max(interval, min(LONGEST_WAIT, interval * factor))
+
+
 class Answers:
     """The answers of one /metrics, from one scrape to the next."""
 
@@ -62,6 +67,7 @@ class Scraper:
         observing: asyncio.Event,
         is_confirmed: Callable[[], bool],
         slowdown: Callable[[], float],
+        scheduler_slowdown: Callable[[], float],
     ) -> None:
         self.target = target
         self.scheduler_client = client.for_scheduler(target.url)
@@ -80,6 +86,8 @@ class Scraper:
         """Whether the scheduler that answers is known to be that of the observation."""
         self.slowdown = slowdown
         """The factor by which intervals are longer now."""
+        self.scheduler_slowdown = scheduler_slowdown
+        """The same for the scheduler's metrics, which say more."""
         self.is_local = False
         """Whether the target runs on this machine."""
         self.wanted = asyncio.Event()
@@ -102,8 +110,8 @@ class Scraper:
                 if not scraped:
                     await self.observing.wait()
 
-    def _wait(self, failures: int, spent: float, interval: float) -> float:
-        interval *= self.slowdown()
+    def _wait(self, failures: int, spent: float, interval: float, slowdown: float) -> float:
+        interval = slowed(interval, slowdown)
         backoff: float = min(max(LONGEST_WAIT, interval), interval * 2 ** min(failures, 10))
         return max(0.05, backoff * random.uniform(0.95, 1.05) - spent)
 
@@ -122,7 +130,10 @@ class Scraper:
                 await self._scrape_scheduler(observation, answers)
                 leaving = set(observation.membership.departures)
             until = time.monotonic() + self._wait(
-                answers.failures, time.monotonic() - started, self.target.metrics_interval
+                answers.failures,
+                time.monotonic() - started,
+                self.target.metrics_interval,
+                self.scheduler_slowdown(),
             )
             while time.monotonic() < until and not self.wanted.is_set() and self.observing.is_set():
                 with suppress(TimeoutError):
@@ -184,7 +195,8 @@ class Scraper:
                     answers.add(observation, address, now)
                     observation.add_worker_metrics(address, page, now, is_due)
             interval = self._interval(observation, address, answers.failures)
-            await asyncio.sleep(self._wait(answers.failures, time.monotonic() - started, interval))
+            wait = self._wait(answers.failures, time.monotonic() - started, interval, self.slowdown())
+            await asyncio.sleep(wait)
 
     def _interval(self, observation: Observation, address: str, failures: int) -> float:
         """Seconds between two scrapes of a worker: that of the heartbeats which they replace, if they do."""

@@ -270,7 +270,7 @@ async def test_the_reason_of_a_drop_is_what_kept_the_records_waiting(
     there = settings.DATABASES["default"]
     away = {**there, "HOST": "/nowhere", "OPTIONS": {}}
     assert output.outbox.explain() == "database-slow"
-    output.load.is_high = True
+    output.load.pressure = 1.5
     assert output.outbox.explain() == "collector-overloaded"
     monkeypatch.setitem(settings.DATABASES, "default", away)
     output.outbox.add(span(time.time() - 3))
@@ -278,7 +278,7 @@ async def test_the_reason_of_a_drop_is_what_kept_the_records_waiting(
     assert output.outbox.explain() == "database-unavailable"
     monkeypatch.setitem(settings.DATABASES, "default", there)
     assert await output.flusher.flush()
-    output.load.is_high = False
+    output.load.pressure = 0.5
     assert output.outbox.explain() == "database-slow"
     output.allowed = False
     assert output.outbox.explain() == "database-unavailable", "the lease could not be renewed"

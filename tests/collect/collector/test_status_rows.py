@@ -16,7 +16,7 @@ from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.pace import Pace
 from observatory.collect.collector.status_rows import StatusRows
-from observatory.store.target_status import TargetStatus, update_statuses
+from observatory.store.target_rows import TargetRow, update_targets
 from tests.collect.observer import make_target
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("store")
 SEEN = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 
 
-def status(target: int, cluster: int | None = None, **fields: Any) -> TargetStatus:
-    known = TargetStatus(
+def status(target: int, cluster: int | None = None, **fields: Any) -> TargetRow:
+    known = TargetRow(
         target=target,
         last_error="",
         stream="received",
@@ -60,11 +60,11 @@ async def test_targets_that_are_told_of_at_the_same_time_share_a_statement(
     leases, targets, clusters = await run_in_django_thread(made, 30)
     statements: list[int] = []
 
-    def counted(holder: str, told: list[TargetStatus]) -> None:
+    def counted(holder: str, told: list[TargetRow]) -> None:
         statements.append(len(told))
-        update_statuses(holder, told)
+        update_targets(holder, told)
 
-    monkeypatch.setattr(status_rows, "update_statuses", counted)
+    monkeypatch.setattr(status_rows, "update_targets", counted)
     rows = StatusRows(leases.holder, Pace(leases))
     told = [
         status(target.pk, cluster.pk, last_error=f"error {target.pk}", clock_offset=float(cluster.pk))
@@ -85,9 +85,9 @@ async def test_targets_that_are_told_of_at_the_same_time_share_a_statement(
 
 def test_what_is_not_known_leaves_what_the_row_says() -> None:
     leases, [target], [cluster] = made(1)
-    update_statuses(leases.holder, [status(target.pk, cluster.pk)])
+    update_targets(leases.holder, [status(target.pk, cluster.pk)])
     later = status(target.pk, last_error="it is gone", last_seen=None, series_count=None, series_refused=None)
-    update_statuses(leases.holder, [replace(later, identity_interval=99.0)])
+    update_targets(leases.holder, [replace(later, identity_interval=99.0)])
     target.refresh_from_db()
     cluster.refresh_from_db()
     assert (target.last_error, target.last_seen, target.series_count) == ("it is gone", SEEN, 7)
@@ -97,7 +97,7 @@ def test_what_is_not_known_leaves_what_the_row_says() -> None:
 def test_a_collector_tells_nothing_of_a_target_whose_lease_another_one_holds() -> None:
     _, [target, other], [cluster, _] = made(2)
     Target.objects.filter(pk=target.pk).update(lease_holder="another collector")
-    update_statuses("a collector", [status(target.pk, cluster.pk), status(other.pk)])
+    update_targets("a collector", [status(target.pk, cluster.pk), status(other.pk)])
     target.refresh_from_db()
     cluster.refresh_from_db()
     other.refresh_from_db()
@@ -114,7 +114,7 @@ async def test_an_update_that_fails_fails_for_all_that_share_it_and_the_next_one
 
     rows = StatusRows(leases.holder, Pace(leases))
     with monkeypatch.context() as away:
-        away.setattr(status_rows, "update_statuses", refused)
+        away.setattr(status_rows, "update_targets", refused)
         results = await asyncio.gather(
             *(rows.update(status(target.pk)) for target in targets), return_exceptions=True
         )

@@ -8,7 +8,7 @@ import pytest
 
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.store.target_status import TargetStatus
+from observatory.store.target_rows import TargetRow
 from tests.collect.dask_processes import free_port, scheduler
 from tests.collect.observer import eventually, observed, read
 
@@ -60,9 +60,9 @@ async def test_a_target_where_no_scheduler_ever_answered_says_that_and_not_what_
 async def test_the_rows_of_more_targets_are_updated_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("observatory.collect.collector.pace.UPDATES_PER_SECOND", 1e-6)
     async with observed(f"http://127.0.0.1:{free_port()}") as watcher:
-        updates: list[TargetStatus] = []
+        updates: list[TargetRow] = []
 
-        async def noted(status: TargetStatus) -> None:
+        async def noted(status: TargetRow) -> None:
             updates.append(status)
 
         monkeypatch.setattr(watcher.shared.rows, "update", noted)

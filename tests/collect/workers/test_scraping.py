@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 
 from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector.admission import Admission
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.collector import OPEN_FILES, raise_open_files_limit
 from observatory.collect.collector.counters import Counters
@@ -81,18 +82,19 @@ async def test_intervals_are_longer_while_records_wait_for_the_database() -> Non
             leases := Leases(""),
             Counters(),
             slots,
-            ProcessLoad(),
+            load := ProcessLoad(),
             writers,
             pace := Pace(leases),
             StatusRows("", pace),
+            Admission(load),
         )
         watcher = Watcher(target, shared)
         try:
-            assert watcher.scraper._wait(0, 0, 5) < 6
+            assert watcher.scraper._wait(0, 0, 5, watcher.slowdown.factor) < 6
             watcher.outbox.open(1)
             watcher.outbox.add_sample(Series("a"), 1, 1)
             watcher.outbox.batches[0].since -= 4 * CALM
-            assert watcher.scraper._wait(0, 0, 5) > 18
+            assert watcher.scraper._wait(0, 0, 5, watcher.slowdown.factor) > 18
         finally:
             await writers.release(watcher.flusher.thread, watcher.flusher.clusters)
 

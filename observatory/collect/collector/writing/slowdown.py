@@ -1,4 +1,4 @@
-"""Slows the scrapes of a target down while its records wait for the database."""
+"""Slows the scrapes of a target down while its records wait for the database, or the process has too much."""
 
 from __future__ import annotations
 
@@ -25,17 +25,32 @@ class Period:
 
 
 class Slowdown:
-    """The factor by which intervals are longer now: the wait of the oldest record in units of CALM."""
+    """The factor by which intervals are longer now: the wait of the oldest record in units of CALM.
 
-    def __init__(self, waited: Callable[[], float]) -> None:
+    It is no less than what the process admits.
+    """
+
+    def __init__(self, waited: Callable[[], float], admitted: Callable[[], float] = lambda: 1.0) -> None:
         self.waited = waited
         """Seconds that the oldest record has waited."""
+        self.admitted = admitted
+        """The factor of all that the process does (admission.py)."""
         self.period: Period | None = None
         """The current slowdown, as far as it is not recorded yet."""
 
     @property
-    def factor(self) -> float:
+    def own_factor(self) -> float:
+        """As far as this target's records wait."""
         return min(LARGEST_FACTOR, max(1.0, self.waited() / CALM))
+
+    @property
+    def factor(self) -> float:
+        return max(self.own_factor, self.admitted())
+
+    @property
+    def recorded_factor(self) -> float:
+        """The factor if it makes holes in charts, else 1."""
+        return self.factor if self.factor >= RECORDED_FACTOR else 1.0
 
     def ended_period(self, now: float) -> Period | None:
         """The slowdown that has to be recorded now, if there is one. To be called every second."""

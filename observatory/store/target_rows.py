@@ -13,7 +13,7 @@ TYPES = {"int": "int8", "str": "text", "float": "float8", "datetime": "timestamp
 
 
 @dataclass(frozen=True, slots=True)
-class TargetStatus:
+class TargetRow:
     """What is told of a target, and of the cluster that it shows."""
 
     target: int
@@ -34,7 +34,7 @@ class TargetStatus:
     """seconds between two polls and two scrapes"""
 
 
-COLUMNS = {field.name: TYPES[str(field.type).split(" ")[0]] for field in fields(TargetStatus)}
+COLUMNS = {field.name: TYPES[str(field.type).split(" ")[0]] for field in fields(TargetRow)}
 ARRAYS = ", ".join(f"%s::{type}[]" for type in COLUMNS.values())
 UPDATE = f"""
     WITH status ({", ".join(COLUMNS)}) AS (SELECT * FROM unnest({ARRAYS})),
@@ -53,7 +53,7 @@ UPDATE = f"""
     WHERE cluster.id = status.cluster AND status.cluster_seen IS NOT NULL"""
 
 
-def update_statuses(holder: str, statuses: Sequence[TargetStatus]) -> None:
+def update_targets(holder: str, statuses: Sequence[TargetRow]) -> None:
     """Stores what is told, but of targets whose lease another collector holds. Raises django.db.Error."""
     columns = zip(*map(astuple, statuses), strict=True)
     with django_connection.cursor() as cursor:

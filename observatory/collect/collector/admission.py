@@ -1,0 +1,94 @@
+"""How much is fetched: what can't be stored in time isn't fetched, or the process spends itself on waste.
+
+One factor for the process says by how much longer all intervals are than their settings. It grows within
+seconds when the process has more work than it can do or records wait for the database, and falls within a
+minute when they don't. What it leaves is shared between the projects: one that asks for less than its share
+keeps its intervals. Workers' samples become rarer first, then what schedulers say; event streams never.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from observatory.collect.collector.process_load import ProcessLoad
+
+INTERVAL = 1.0
+"""Seconds between two changes of the factor."""
+LARGEST_FACTOR = 64.0
+LARGEST_GROWTH = 1.5
+"""of the factor in an interval"""
+RECOVERY = 0.93
+"""of the factor in an interval: the largest is 1 again after a minute"""
+LONGEST_WAIT = 5.0
+"""Seconds that half of the targets' records may wait for the database."""
+OF_SCHEDULERS = 4.0
+"""The factor of workers' samples from which on schedulers are asked less often, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a target asks for at the intervals that are set, and how it fares."""
+
+    project: int
+    requests: float
+    """a second"""
+    waited: float
+    """Seconds that its oldest record has waited for the database."""
+
+
+class Admission:
+    """The budget of one collector: `run` adjusts it until it is cancelled."""
+
+    def __init__(self, load: ProcessLoad) -> None:
+        self.load = load
+        self.demands: dict[int, Demand] = {}
+        """By target."""
+        self.factor = 1.0
+        self._of_projects: Mapping[int, float] = {}
+
+    def of_workers(self, project: int) -> float:
+        """The factor by which a project's workers are read less often."""
+        return self._of_projects.get(project, self.factor)
+
+    def of_schedulers(self, project: int) -> float:
+        """The same of /metrics of its schedulers."""
+        return max(1.0, self.of_workers(project) / OF_SCHEDULERS)
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(INTERVAL)
+            self.adjust()
+
+    def adjust(self) -> None:
+        """Changes the factor by the load of the last second."""
+        pressure = self.pressure
+        change = min(LARGEST_GROWTH, pressure) if pressure > 1.0 else RECOVERY
+        self.factor = min(LARGEST_FACTOR, max(1.0, self.factor * change))
+        requests: defaultdict[int, float] = defaultdict(float)
+        for demand in self.demands.values():
+            requests[demand.project] += demand.requests
+        self._of_projects = shared_factors(requests, self.factor)
+
+    @property
+    def pressure(self) -> float:
+        """The work in units of what can be done and stored."""
+        waited = median(demand.waited for demand in self.demands.values()) if self.demands else 0.0
+        return max(self.load.pressure, waited / LONGEST_WAIT)
+
+
+def shared_factors(requests: Mapping[int, float], factor: float) -> dict[int, float]:
+    """The factor of each project, where all together get their requests divided by `factor`.
+
+    Each project gets what it asks for, but no more than any project that gets less than it asks for.
+    """
+    left, factors = sum(requests.values()) / factor, {}
+    ordered = sorted(requests, key=lambda project: requests[project])
+    for place, project in enumerate(ordered):
+        share = min(requests[project], left / (len(ordered) - place))
+        factors[project] = max(1.0, requests[project] / share) if share else 1.0
+        left -= share
+    return factors

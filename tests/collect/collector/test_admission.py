@@ -1,0 +1,142 @@
+"""Overload makes intervals longer, fairly, and no longer than it lasts."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from observatory.clusters.models import Cluster
+from observatory.collect.collector.admission import (
+    LARGEST_FACTOR,
+    LONGEST_WAIT,
+    OF_SCHEDULERS,
+    Admission,
+    Demand,
+    shared_factors,
+)
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.workers.scraping import LONGEST_WAIT as LONGEST_INTERVAL
+from observatory.collect.workers.scraping import slowed
+from tests.collect.dask_processes import scheduler
+from tests.collect.observer import event_kinds, eventually, observed
+
+MINUTE = 60
+"""rounds"""
+
+
+def admission(*demands: Demand) -> Admission:
+    made = Admission(ProcessLoad())
+    made.demands = dict(enumerate(demands))
+    return made
+
+
+@pytest.mark.parametrize("overload", [0.5, 1.0, 2.0, 4.0, 10.0])
+def test_what_is_fetched_stays_near_what_the_process_can_do(overload: float) -> None:
+    budget = admission(Demand(1, 100.0, 0.0))
+    done = []
+    for _ in range(3 * MINUTE):
+        asked = overload / budget.of_workers(1)
+        budget.load.pressure = asked
+        done.append(asked)
+        budget.adjust()
+    after = done[MINUTE // 2 :]
+    assert sum(after) / len(after) > 0.95 * min(1.0, overload)
+    assert max(after) < 1.15
+
+
+def test_a_minute_after_the_overload_all_intervals_are_as_they_are_set() -> None:
+    budget = admission(Demand(1, 100.0, 0.0))
+    budget.load.pressure = 9.0
+    for _ in range(MINUTE):
+        budget.adjust()
+    assert budget.of_workers(1) == LARGEST_FACTOR
+    budget.load.pressure = 0.5
+    for _ in range(MINUTE):
+        budget.adjust()
+    assert budget.of_workers(1) == budget.of_schedulers(1) == 1.0
+
+
+def test_workers_are_read_less_often_before_schedulers_are() -> None:
+    budget = admission(Demand(1, 100.0, 0.0))
+    budget.load.pressure = 1.2
+    seen = []
+    while budget.of_workers(1) < LARGEST_FACTOR:
+        budget.adjust()
+        seen.append((budget.of_workers(1), budget.of_schedulers(1)))
+    assert all(of_schedulers == 1.0 for of_workers, of_schedulers in seen if of_workers <= OF_SCHEDULERS)
+    assert seen[-1][1] == LARGEST_FACTOR / OF_SCHEDULERS
+
+
+def test_records_that_wait_for_the_database_make_it_less_but_not_those_of_few_targets() -> None:
+    slow = Demand(1, 1.0, 2 * LONGEST_WAIT)
+    quick = Demand(1, 1.0, 0.1)
+    budget = admission(slow, quick, quick)
+    budget.adjust()
+    assert budget.factor == 1.0, "the rows of one cluster are locked"
+    budget.demands[1] = slow
+    budget.adjust()
+    assert budget.factor == 1.5
+
+
+def test_without_targets_nothing_is_asked_for() -> None:
+    budget = admission()
+    budget.load.pressure = 2.0
+    budget.adjust()
+    assert budget.of_workers(7) == 1.5
+
+
+def test_a_project_that_asks_for_less_than_its_share_keeps_its_intervals() -> None:
+    factors = shared_factors({1: 10.0, 2: 1_000.0, 3: 500.0}, 2.0)
+    assert factors[1] == 1.0
+    # 755 requests a second are left: 10 go to the first, and the others have half of the rest each
+    assert 1_000.0 / factors[2] == pytest.approx(500.0 / factors[3])
+
+
+@given(
+    st.dictionaries(st.integers(0, 20), st.floats(0.01, 1e5), min_size=1),
+    st.floats(1.0, LARGEST_FACTOR),
+)
+def test_all_projects_together_get_the_budget_and_none_more_than_one_that_lacks(
+    requests: dict[int, float], factor: float
+) -> None:
+    factors = shared_factors(requests, factor)
+    given = {project: requests[project] / factors[project] for project in requests}
+    assert sum(given.values()) == pytest.approx(sum(requests.values()) / factor)
+    assert all(each >= 1.0 for each in factors.values())
+    lacking = [given[project] for project in requests if factors[project] > 1.0 + 1e-9]
+    if lacking:
+        assert max(given.values()) <= min(lacking) * (1 + 1e-9)
+
+
+def test_an_interval_is_never_longer_than_a_minute_unless_it_is_set_so() -> None:
+    assert slowed(5.0, 2.0) == 10.0
+    assert slowed(5.0, LARGEST_FACTOR) == LONGEST_INTERVAL
+    assert slowed(300.0, LARGEST_FACTOR) == 300.0
+
+
+@pytest.mark.usefixtures("store")
+async def test_the_interval_is_recorded_as_it_was_and_the_time_of_overload_is_an_event() -> None:
+    def intervals() -> tuple[float, float]:
+        return Cluster.objects.values_list("identity_interval", "metrics_interval").get()
+
+    with scheduler(workers=1) as dask:
+        async with observed(dask.url, identity_interval=0.5, metrics_interval=1.0) as watcher:
+            budget = watcher.shared.admission
+            await eventually(lambda: asyncio.sleep(0, watcher.target.pk in budget.demands))
+            asked = budget.demands[watcher.target.pk]
+            assert asked.project == watcher.target.project_id
+            assert asked.requests == pytest.approx(2 / 1.0 + 2 / 0.5)
+            budget.factor = 3.0
+            await eventually(lambda: run_in_django_thread(lambda: intervals() == (1.5, 3.0)))
+            budget.factor = 1.0
+            await eventually(lambda: run_in_django_thread(lambda: intervals() == (0.5, 1.0)))
+
+            async def is_recorded() -> bool:
+                return "scraping-slowed" in await event_kinds()
+
+            await eventually(is_recorded)
+        assert watcher.target.pk not in budget.demands
