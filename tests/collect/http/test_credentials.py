@@ -135,6 +135,7 @@ async def test_workers_get_the_credentials_only_where_that_is_set(workers: str, 
             asyncio.Event(),
             lambda: True,
             lambda: 1.0,
+            lambda: 1.0,
         )
         scraper.is_local = True
         assert server.port is not None

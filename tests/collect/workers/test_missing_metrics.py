@@ -97,6 +97,7 @@ async def scraped(observation: Observation, port: int) -> AsyncIterator[Scraper]
                 observing,
                 lambda: True,
                 lambda: 1.0,
+                lambda: 1.0,
             )
         )
         scraper.is_local = True
