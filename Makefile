@@ -73,6 +73,7 @@ docs: $(VENV)/installed-dev
 	$(RUN) docs/scripts/make_metrics.py
 	$(RUN) docs/scripts/make_ready_made_rules.py
 	$(RUN) docs/scripts/make_archive_format.py
+	$(RUN) docs/scripts/make_sql_tables.py
 
 # The documents as a site, in site/; fails where a link leads nowhere.
 site: $(VENV)/installed-dev

@@ -1162,6 +1162,59 @@ export interface components {
             /** Is Final */
             is_final: boolean;
         };
+        /** SqlColumn */
+        SqlColumn: {
+            /** Name */
+            name: string;
+            /** Type */
+            type: string;
+        };
+        /** SqlTableOut */
+        SqlTableOut: {
+            /** Name */
+            name: string;
+            /** Meaning */
+            meaning: string;
+            /** Columns */
+            columns: components["schemas"]["SqlColumn"][];
+        };
+        /** SqlRows */
+        SqlRows: {
+            /** Columns */
+            columns: components["schemas"]["SqlColumn"][];
+            /** Rows */
+            rows: unknown[][];
+            /** Has More */
+            has_more: boolean;
+        };
+        /**
+         * Sql
+         * @description A query of DuckDB's SQL, and what it sees.
+         */
+        Sql: {
+            /** Query */
+            query: string;
+            /**
+             * Project
+             * @default
+             */
+            project?: string;
+            /**
+             * Clusters
+             * @default []
+             */
+            clusters?: number[];
+            /** After */
+            after?: number | null;
+            /** Before */
+            before?: number | null;
+            /**
+             * Format
+             * @default json
+             * @enum {string}
+             */
+            format?: "json" | "csv" | "arrow";
+        };
         /**
          * RunQuery
          * @description Times and durations are in seconds. Parameters left out don't filter.

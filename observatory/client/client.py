@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from observatory.client.connection import TIMEOUT, Connection
+from observatory.client.connection import TIMEOUT, Connection, ObservatoryError
 from observatory.client.findings import findings_frame
 from observatory.client.memory import MemorySamples
 from observatory.client.run import Run as ShownRun
@@ -69,6 +69,33 @@ class ObservatoryClient:
         """Everything you may see with the text in its name, and of each cluster the newest tasks."""
         found: dict[str, Any] = self._connection.json("/search", q=text)
         return found
+
+    def sql(
+        self,
+        query: str,
+        *,
+        project: str = "",
+        clusters: Sequence[int] = (),
+        after: float | pd.Timestamp | None = None,
+        before: float | pd.Timestamp | None = None,
+    ) -> pd.DataFrame:
+        """The rows of a query (DuckDB's SQL) over all that you may see; `GET /api/v1/sql` lists the tables.
+
+        `after` and `before`: only records with a time between them. Raises ObservatoryError (422) for a query
+        that is wrong, takes more than it may, or has more rows than an answer may have.
+        """
+        asked = {"query": query, "project": project, "clusters": list(clusters)}
+        found = self._connection.post("/sql", {**asked, "after": _seconds(after), "before": _seconds(before)})
+        if found["has_more"]:
+            limit = f"{len(found['rows']):,}"
+            raise ObservatoryError(
+                422, f"the query has more than {limit} rows: group or filter, or add LIMIT"
+            )
+        frame = pd.DataFrame(found["rows"], columns=[column["name"] for column in found["columns"]])
+        for column in found["columns"]:
+            if column["type"].startswith("timestamp"):
+                frame[column["name"]] = pd.to_datetime(frame[column["name"]], format="ISO8601")
+        return self._returned(frame)
 
     def find_tasks(self, cluster: int, text: str, limit: int = 1_000) -> pd.DataFrame:
         """The newest tasks of a cluster with the text in their key, at most `limit`."""

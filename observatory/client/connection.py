@@ -44,15 +44,25 @@ class Connection:
     def json(self, path: str, **parameters: Any) -> Any:
         return json.loads(self.get(path, parameters))
 
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Sends JSON; returns the answer's. Raises ObservatoryError."""
+        request = self._request(path)
+        request.add_header("Content-Type", "application/json")
+        request.data = json.dumps(body).encode()
+        return json.loads(self._answer(request))
+
     def get(self, path: str, parameters: Mapping[str, Any]) -> bytes:
         """The body of the answer. Raises ObservatoryError. Parameters that are None aren't sent."""
         query = urllib.parse.urlencode(
             {name: value for name, value in parameters.items() if value is not None}
         )
-        request = urllib.request.Request(
-            f"{self.url}/api/v1{path}{'?' if query else ''}{query}",
-            headers={"Authorization": f"Bearer {self._token}", "Accept-Encoding": "gzip"},
-        )
+        return self._answer(self._request(f"{path}{'?' if query else ''}{query}"))
+
+    def _request(self, path: str) -> urllib.request.Request:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept-Encoding": "gzip"}
+        return urllib.request.Request(f"{self.url}/api/v1{path}", headers=headers)
+
+    def _answer(self, request: urllib.request.Request) -> bytes:
         try:
             with self._opener.open(request, timeout=self._timeout) as answer:
                 body: bytes = answer.read()

@@ -26,6 +26,7 @@ from observatory.comparison.card.api import links as link_cards
 from observatory.comparison.card.api import runs as run_cards
 from observatory.exchange.jobs.api import router as jobs
 from observatory.exchange.records.api import router as records
+from observatory.exchange.sql.api import router as sql
 from observatory.pages.notebook.api import router as notebook
 from observatory.replay.api import clusters as cluster_timelines
 from observatory.runs.api import router as runs
@@ -68,6 +69,7 @@ api.add_router("", run_cards)
 api.add_router("", link_cards)
 api.add_router("", notebook)
 api.add_router("", records)
+api.add_router("", sql)
 api.add_router("", runs)
 api.add_router("", errors)
 api.add_router("", notes)

@@ -17,22 +17,23 @@ READS = ("GET", "HEAD")
 class SessionOrToken(SessionAuth):
     """Who has a session, or sends an access token: `scope` is what a token needs to change something.
 
-    Without a scope no token can change something. Raises PermissionDenied, which names what is missing.
+    Without a scope no token can change something, but where a route `only_reads` whatever its method is.
+    Raises PermissionDenied, which names what is missing.
     """
 
     openapi_description = (
         "The cookie of a session, or the header `Authorization: Bearer` with an access token."
     )
 
-    def __init__(self, scope: Scope | None = None) -> None:
-        self.scope = scope
+    def __init__(self, scope: Scope | None = None, only_reads: bool = False) -> None:
+        self.scope, self.only_reads = scope, only_reads
         super().__init__()
 
     def __call__(self, request: HttpRequest) -> Any:
         token: AccessToken | None = getattr(request, "access_token", None)
         if token is None:
             return super().__call__(request)
-        if request.method not in READS:
+        if request.method not in READS and not self.only_reads:
             _require(token, self.scope)
         return request.user
 

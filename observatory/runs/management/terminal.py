@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -13,6 +14,9 @@ from observatory.runs.models import Run
 from observatory.runs.sharing.scopes import scope_of_run
 
 PLACE = re.compile(r"(?:.*/)?(clusters|runs)/(\d{1,9})(?:/.*)?")
+AGO = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)")
+UNITS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+TIME_HELP = "a time in ISO 8601 (UTC), or how long ago: 30s, 5min, 2h, 1d"
 SCOPE_HELP = "a name, of which the newest is taken, or clusters/ID, runs/ID"
 
 
@@ -33,3 +37,12 @@ def find_scope(text: str) -> Scope:
 def clean(text: str) -> str:
     """Replace control characters, which a terminal would obey."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in text)
+
+
+def parse_time(text: str) -> datetime:
+    """Return a time from ISO 8601, or from how long ago it was. Raises ValueError."""
+    ago = AGO.fullmatch(text.strip())
+    if ago:
+        return datetime.now(UTC) - timedelta(**{UNITS[ago[2]]: float(ago[1])})
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -30,7 +30,7 @@ UNKNOWN = "unknown"
 
 def read_rows(
     connection: psycopg.Connection, kind: Kind, cluster: int, start: datetime, stop: datetime
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch]:
     """The table's rows with a time in [start, stop), in order of time, with ids as the table has them."""
     columns = [column.name for column in kind.columns]
     query = sql.SQL(

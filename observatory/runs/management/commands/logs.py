@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 import psycopg
@@ -15,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from observatory.clusters.models import Cluster
 from observatory.replay.logs.search import Wanted, from_time, matching_lines
 from observatory.replay.scope import Scope
-from observatory.runs.management.terminal import SCOPE_HELP, clean, find_scope
+from observatory.runs.management.terminal import SCOPE_HELP, TIME_HELP, clean, find_scope, parse_time
 from observatory.store.connection import connect_reader
 from observatory.store.patterns import PatternError, pattern
 from observatory.store.queries.logs import LogCursor, LogLine
@@ -24,8 +23,6 @@ from observatory.wire.records import ROLES
 
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 NAMES = {level: name for name, level in LEVELS.items()}
-AGO = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)")
-UNITS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
 WAIT = 1.0
 """seconds between two looks for new lines"""
 LATE = timedelta(seconds=15)
@@ -45,9 +42,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--match", default="", help="regular expression (RE2) in the message or traceback"
         )
-        parser.add_argument(
-            "--since", type=parse_time, help="a time in ISO 8601 (UTC), or how long ago: 30s, 5min, 2h, 1d"
-        )
+        parser.add_argument("--since", type=parse_time, help=TIME_HELP)
         parser.add_argument("--until", type=parse_time, help="likewise")
         parser.add_argument("--follow", action="store_true", help="print new lines as they come")
 
@@ -81,15 +76,6 @@ def wanted_lines(options: dict[str, Any]) -> Wanted:
     if options["until"]:
         wanted = replace(wanted, stop=to_microseconds(options["until"]))
     return wanted
-
-
-def parse_time(text: str) -> datetime:
-    """Return a time from ISO 8601, or from how long ago it was. Raises ValueError."""
-    ago = AGO.fullmatch(text.strip())
-    if ago:
-        return datetime.now(UTC) - timedelta(**{UNITS[ago[2]]: float(ago[1])})
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def found_lines(
