@@ -1969,7 +1969,7 @@ export interface components {
         };
         /**
          * Thresholds
-         * @description Dask's thresholds of a worker's memory, as fractions of its limit.
+         * @description Thresholds of a worker's memory, as fractions of its limit; of a cluster, Dask's defaults. 0: none.
          */
         Thresholds: {
             /** Target */
@@ -2098,6 +2098,7 @@ export interface components {
             };
             /** Process */
             process: number | null;
+            thresholds?: components["schemas"]["Thresholds"] | null;
         };
         /** PrefixName */
         PrefixName: {

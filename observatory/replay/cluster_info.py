@@ -32,12 +32,10 @@ from observatory.store.queries.events import messages_of
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.progress import computing_seconds
 from observatory.store.sample_intervals import SampleIntervals
+from observatory.store.worker_thresholds import DEFAULTS
 from observatory.wire.blocks import decode
 from observatory.wire.event_kinds import NOT_RECORDED
 from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES, SPANS
-
-THRESHOLDS = {"target": 0.6, "spill": 0.7, "pause": 0.8, "terminate": 0.95}
-"""Dask's defaults of distributed.worker.memory, as fractions of a worker's limit"""
 
 
 def cluster_info(scope: Scope) -> dict[str, Any]:
@@ -74,7 +72,7 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
         "minimum_level": MINIMUM_LEVEL,
         "minimum_span_level": MINIMUM_LEVEL,
         "maximum_level": MAXIMUM_LEVEL,
-        "thresholds": THRESHOLDS,
+        "thresholds": DEFAULTS,
         "is_whole": scope.is_whole,
         "parts": sorted(scope.sections),
     }

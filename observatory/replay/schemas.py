@@ -15,7 +15,7 @@ from observatory.replay.answers.shared_fields import shared
 
 @shared("target", "spill", "pause", "terminate")
 class Thresholds(Schema):
-    """Dask's thresholds of a worker's memory, as fractions of its limit."""
+    """Thresholds of a worker's memory, as fractions of its limit; of a cluster, Dask's defaults. 0: none."""
 
     target: float
     spill: float
@@ -123,6 +123,7 @@ class ClusterInfo(Schema):
     "status",
     "position",
     "process",
+    "thresholds",
 )
 class TimelineWorker(Schema):
     """The lifetime of a worker.
@@ -151,6 +152,8 @@ class TimelineWorker(Schema):
     machine, Python and job as an agent reports them; none through a public link"""
     process: int | None
     """workers with the same number share a process; null: no other worker is known to share it"""
+    thresholds: Thresholds | None = None
+    """by its own configuration; null: not known, which is where the cluster's are shown"""
 
 
 @shared("id", "worker", "thread", "position")

@@ -150,11 +150,12 @@ export class LastMinute {
     context.setLineDash([4, 3]);
     const [top, below] = [Math.round(this.#y(limit)) + 0.5, Math.round(this.#y(limit * terminate)) + 0.5];
     line(context, LEFT, top, width - RIGHT, top, colors.text);
-    line(context, LEFT, below, width - RIGHT, below, colors.danger);
+    if (terminate) line(context, LEFT, below, width - RIGHT, below, colors.danger);
     context.setLineDash([]);
     context.textBaseline = "bottom";
     context.fillStyle = colors.text;
     context.fillText(`limit ${formatBytes(limit)}`, LEFT + 4, top - 1);
+    if (!terminate) return; // its nanny doesn't
     context.textBaseline = "top";
     context.fillStyle = colors.danger;
     context.fillText(`the nanny terminates it above (${formatPercent(terminate)})`, LEFT + 4, below + 3);

@@ -123,7 +123,7 @@ class WorkersNow {
         name: "memory",
         title: "memory",
         value: (worker) => worker.memory,
-        cell: (worker) => memory(worker, thresholds),
+        cell: (worker) => memory(worker, this.#known(worker.id)?.thresholds ?? thresholds),
       },
       { name: "GIL", title: "GIL", value: ({ gil }) => gil, text: ({ gil }) => formatPercent(gil ?? 0) },
       {
@@ -192,8 +192,8 @@ function memory(worker, thresholds) {
   const meter = element("meter", "");
   meter.max = worker.limit;
   [meter.low, meter.high, meter.optimum] = [
-    worker.limit * thresholds.target,
-    worker.limit * thresholds.pause,
+    worker.limit * (thresholds.target || 1), // 0: Dask doesn't do it
+    worker.limit * (thresholds.pause || 1),
     0,
   ];
   meter.value = worker.memory;

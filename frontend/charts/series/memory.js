@@ -1,16 +1,14 @@
 // Memory: of the cluster by kind, and of each worker with its limit.
 
-import { formatPercent } from "../../formatting.js";
 import { slotLabel } from "../../timeline/slots.js";
 import { memoryColors } from "../drawing/palette.js";
 import { seriesChart } from "./series_chart.js";
+import { thresholdLines } from "./thresholds.js";
 import { units } from "./value_axis.js";
 import { selectedLayers, workerLayers, workerLines } from "./worker_lines.js";
 
 /** @typedef {import("../../types.js").Context} Context */
-/** @typedef {import("../../types.js").View} View */
 /** @typedef {import("./series_chart.js").Line} Line */
-/** @typedef {import("./references.js").Reference} Reference */
 
 const KINDS = /** @type {const} */ (["managed", "unmanaged", "spilled"]);
 const EMPTY = "No worker has reported its memory in this window.";
@@ -51,7 +49,8 @@ export const workerMemory = seriesChart({
   empty: EMPTY,
   lines: (context, view) =>
     workerLines(context, view, "memory", (series) => series.labels.type === "process"),
-  references: (context, view) => thresholds(context, view),
+  references: ({ model, info }, view) =>
+    thresholdLines(model.workersBetween(view.start, view.stop), info.thresholds),
 });
 
 export const selectedMemory = seriesChart({
@@ -76,7 +75,11 @@ export const selectedMemory = seriesChart({
     );
     return lines.map((line) => ({ ...line, label: `${slotLabel(slot)} ${line.label}` }));
   },
-  references: (context, view) => thresholds(context, view),
+  references: ({ model, selection, info }, view) => {
+    const own = model.lifetimesOf(selection.worker);
+    const workers = model.workersBetween(view.start, view.stop).filter(({ id }) => own.includes(id));
+    return thresholdLines(workers, info.thresholds);
+  },
 });
 
 /**
@@ -96,33 +99,4 @@ function kinds(context, layer, metric, workers) {
     );
     return series.length ? [{ series, label: kind, color: memoryColors[kind], slot: null }] : [];
   });
-}
-
-/**
- * Where all workers have the same limit: the limit, and Dask's thresholds of it.
- * @param {Context} context
- * @param {View} view
- * @returns {Reference[]}
- */
-function thresholds(context, view) {
-  const limits = new Set(
-    context.model.workersBetween(view.start, view.stop).map((worker) => worker.memory_limit),
-  );
-  const [limit] = limits;
-  if (limits.size !== 1 || !limit) return [];
-  const { thresholds } = context.info;
-  const lines = /** @type {const} */ ([
-    ["terminate", "danger"],
-    ["pause", "warning"],
-    ["spill", "muted"],
-    ["target", "muted"],
-  ]);
-  return [
-    { value: limit, label: "limit", color: "muted" },
-    ...lines.flatMap(([name, color]) => {
-      const share = thresholds[name]; // 0: Dask doesn't do it
-      const label = `${name} ${formatPercent(share)}`;
-      return share ? [{ value: limit * share, label, color }] : [];
-    }),
-  ];
 }

@@ -13,7 +13,6 @@ from observatory.clusters.models import Cluster
 from observatory.pages.clusters.frame import get_cluster, record_frame
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.pages.site.query import format_position, parse_position, parse_time, query_text
-from observatory.replay.cluster_info import THRESHOLDS
 from observatory.replay.task_history import task_history, worker_last_minutes
 from observatory.runs.other_work import other_work_of
 from observatory.runs.refresh import end_of
@@ -71,7 +70,6 @@ def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpRes
         "error": error,
         "story": story,
         "minutes": minutes,
-        "thresholds": THRESHOLDS,
     }
     return render(request, "pages/errors/error.html", context)
 

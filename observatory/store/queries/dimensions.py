@@ -11,6 +11,7 @@ import psycopg
 from observatory.store.worker_processes import process_number
 from observatory.store.worker_slots import SLOT
 from observatory.store.worker_tags import tags_of
+from observatory.store.worker_thresholds import thresholds_of
 
 Item = dict[str, Any]
 
@@ -41,6 +42,7 @@ def read_dimensions(connection: psycopg.Connection, cluster: int, metrics: Seque
         detail = worker.pop("detail")
         worker["tags"] = tags_of(worker.pop("resources"), detail)
         worker["process"] = process_number(detail)
+        worker["thresholds"] = thresholds_of(detail)
     series = _items(
         connection,
         """SELECT metric, labels, array_agg(id) AS ids, array_agg(worker_id) AS workers

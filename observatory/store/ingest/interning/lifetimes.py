@@ -22,6 +22,7 @@ from observatory.store.times import from_seconds
 from observatory.store.worker_processes import process_number
 from observatory.store.worker_slots import slot_of
 from observatory.store.worker_tags import tags_of
+from observatory.store.worker_thresholds import thresholds_of
 from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import WorkerGone, WorkerSeen
 
@@ -94,6 +95,7 @@ class Lifetime:
             "position": self.position,
             "tags": tags_of(json.loads(self.resources), detail),
             "process": process_number(detail),
+            "thresholds": thresholds_of(detail),
         }
 
     def update(self, seen: WorkerSeen) -> bool:

@@ -11,6 +11,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import StoredKeys
+from observatory.store.worker_thresholds import DEFAULTS, thresholds_of
 from observatory.wire.records import TASK_STATES, Action
 
 Row = TypeVar("Row")
@@ -71,6 +72,12 @@ class WorkerDetails:
     started: datetime
     ended: datetime | None
     end_reason: str
+    detail: Any = None
+
+    @property
+    def terminate(self) -> float:
+        """The share of its limit at which Dask terminates it; 0: never."""
+        return (thresholds_of(self.detail) or DEFAULTS)["terminate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +162,7 @@ def worker_lifetimes(
     """Return the lifetimes at the addresses that started by `until`, sorted by start."""
     with connection.cursor(row_factory=class_row(WorkerDetails)) as cursor:
         return cursor.execute(
-            """SELECT id, address, name, host, nthreads, memory_limit, started, ended, end_reason
+            """SELECT id, address, name, host, nthreads, memory_limit, started, ended, end_reason, detail
                FROM worker WHERE cluster_id = %s AND address = ANY(%s) AND started <= %s
                ORDER BY started, id""",
             [cluster, list(addresses), until],
