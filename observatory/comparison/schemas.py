@@ -203,7 +203,7 @@ class WorkersComparison(Schema):
 class CheckCriterion(Schema):
     """One thing that was checked. `value` and `usual` have the unit; null: not recorded, or no figure."""
 
-    name: Literal["outcome", "duration", "prefixes", "memory", "errors"]
+    name: Literal["outcome", "duration", "pace", "prefixes", "memory", "errors"]
     verdict: Literal["worse", "unclear", "fine", "skipped"]
     sentence: str
     unit: Literal["seconds", "bytes", "count"]

@@ -55,7 +55,8 @@ def test_a_run_like_those_before_it_is_fine(world: World, connection: psycopg.Co
     found = check(connection, made(world, 1000), earlier, Limits())
     assert found["verdict"] == "fine"
     assert criteria(found) == {
-        "outcome": "fine", "duration": "fine", "prefixes": "fine", "memory": "fine", "errors": "fine",
+        "outcome": "fine", "duration": "fine", "pace": "fine", "prefixes": "fine", "memory": "fine",
+        "errors": "fine",
     }  # fmt: skip
     assert [each["id"] for each in found["earlier"]] == [each.pk for each in earlier]
     assert found["headline"] == ""
@@ -76,6 +77,28 @@ def test_a_slower_run_is_worse_and_the_prefix_that_grew_is_named(
     assert allowed["verdict"] == "fine"
     unchecked = check(connection, run, earlier, Limits(slower=None))
     assert criteria(unchecked)["duration"] == criteria(unchecked)["prefixes"] == "skipped"
+
+
+def test_a_run_of_which_all_tasks_take_longer_is_worse_however_much_durations_vary(
+    world: World, connection: psycopg.Connection
+) -> None:
+    """The tasks of each run wait: only how long they take tells it from the others."""
+    usual = {"load": 0.2, "clean": 0.3, "store": 0.25}
+    earlier = []
+    for number, length in enumerate((9, 14, 8, 16, 10, 13)):
+        run = made(world, 100 * number, usual)
+        run.stop = run.start + timedelta(seconds=2 * length)
+        earlier.insert(0, run)
+    run = made(world, 1000, {name: each * 1.2 for name, each in usual.items()})
+    run.stop = run.start + timedelta(seconds=28)
+    found = check(connection, run, earlier, Limits())
+    assert (found["verdict"], found["slower"]) == ("worse", [])
+    assert criteria(found)["duration"] == "unclear"
+    [pace] = [each for each in found["criteria"] if each["name"] == "pace"]
+    assert (pace["verdict"], pace["value"]) == ("worse", pytest.approx(1.2, abs=0.01))
+    assert pace["sentence"].startswith("Tasks take 20 % longer than in 6 runs, the median of 3 prefixes;")
+    assert check(connection, run, earlier, Limits(slower=0.3))["verdict"] == "fine"
+    assert criteria(check(connection, run, earlier[:2], Limits()))["pace"] == "unclear"
 
 
 def test_more_memory_is_worse(world: World, connection: psycopg.Connection) -> None:

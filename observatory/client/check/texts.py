@@ -8,7 +8,8 @@ from typing import Any
 TITLES = {
     "outcome": "Outcome",
     "duration": "Duration",
-    "prefixes": "Tasks",
+    "pace": "Tasks",
+    "prefixes": "Prefixes",
     "memory": "Peak memory",
     "errors": "Errors",
 }

@@ -10,6 +10,7 @@ import psycopg
 
 from observatory.clusters.formatting import format_count, format_percent, format_value
 from observatory.comparison.check.judging import Judgement, Verdict, judge, since_last_change
+from observatory.comparison.check.pace import Pace, judge_pace
 from observatory.comparison.compare import described
 from observatory.comparison.findings import compared_findings
 from observatory.comparison.history import MEASURES, Measure
@@ -25,6 +26,7 @@ Item = dict[str, Any]
 
 LOOKED_AT = (RunFindings.State.FOUND, RunFindings.State.NONE)
 MOST_SLOWER = 20
+UNTESTED = "No prefix has enough tasks in both runs to be tested."
 ORDER: tuple[Verdict, ...] = ("worse", "unclear", "fine", "skipped")
 
 
@@ -46,10 +48,11 @@ def check(connection: psycopg.Connection, run: Run, earlier: Sequence[Run], limi
     The spans of one run at a time are in memory, about 150 bytes each.
     """
     used = _since_last_change(earlier)
-    slower, prefixes = _prefixes(connection, run, used, limits)
+    slower, pace, prefixes = _tasks(connection, run, used, limits.slower)
     criteria = [
         _outcome(run, limits),
         _figure("duration", run, used, limits.slower),
+        pace,
         prefixes,
         _figure("memory", run, used, limits.memory),
         _errors(run, limits),
@@ -170,36 +173,66 @@ def _difference(ratio: float | None) -> str:
     return f"{format_percent(abs(ratio - 1))} {'more' if ratio > 1 else 'less'} than"
 
 
-def _prefixes(
-    connection: psycopg.Connection, run: Run, earlier: Sequence[Run], limits: Limits
-) -> tuple[list[Item], Item]:
-    """The prefixes whose tasks are slower by more than the limit, and what that says of the run."""
-    name = "prefixes"
-    if limits.slower is None:
-        return [], _criterion(name, "skipped", "Durations of tasks aren't checked.")
+def _tasks(
+    connection: psycopg.Connection, run: Run, earlier: Sequence[Run], limit: float | None
+) -> tuple[list[Item], Item, Item]:
+    """The prefixes whose tasks are slower by more than the limit, and what the durations of all tasks, and
+    those of prefixes, say of the run."""
+    if limit is None:
+        return [], *_both("skipped", "Durations of tasks aren't checked.")
     if not earlier:
-        return [], _criterion(name, "unclear", "There is no earlier run to compare with.")
+        return [], *_both("unclear", "There is no earlier run to compare with.")
     try:
         with snapshot(connection):
             own, *others = (summarize(connection, each) for each in (run, *earlier))
     except TooLarge as error:
-        return [], _criterion(name, "skipped", str(error))
+        return [], *_both("skipped", str(error))
     compared, _ = compared_prefixes(own, others)
     slower = [
         {key: each[key] for key in ("name", "ratio", "cost", "p")}
         for each in compared
-        if each["verdict"] == "slower" and each["ratio"] > 1 + limits.slower
+        if each["verdict"] == "slower" and each["ratio"] > 1 + limit
     ]
     tested = sum(each["ratio"] is not None for each in compared)
+    pace = judge_pace(own.prefixes, [each.prefixes for each in others], limit)
+    return slower[:MOST_SLOWER], _pace(pace), _prefixes(slower, tested)
+
+
+def _both(verdict: Verdict, sentence: str) -> tuple[Item, Item]:
+    return _criterion("pace", verdict, sentence), _criterion("prefixes", verdict, sentence)
+
+
+def _pace(pace: Pace | None) -> Item:
+    if pace is None:
+        return _criterion("pace", "skipped", UNTESTED)
+    found = pace.judgement
+    longer = pace.value - 1
+    change = f"{format_percent(abs(longer))} {'longer' if longer > 0 else 'less long'}"
+    takes = "as long" if abs(longer) < 0.0005 else change
+    prefixes = (
+        f"the median of {format_count(pace.prefixes)} prefixes" if pace.prefixes > 1 else "of one prefix"
+    )
+    runs = f"in {pace.runs} runs" if pace.runs > 1 else "in the one earlier run"
+    sentence = f"Tasks take {takes} {'as' if takes == 'as long' else 'than'} {runs}, {prefixes}"
+    if found.spread is not None:
+        too_much = ", too much to tell" if found.verdict == "unclear" else ""
+        sentence += f"; runs vary by {format_percent(found.spread)}{too_much}"
+    elif found.verdict == "unclear":
+        sentence += "; so few can't say how much runs vary"
+    return {**_criterion("pace", found.verdict, f"{sentence}.", found), "value": pace.value}
+
+
+def _prefixes(slower: Sequence[Item], tested: int) -> Item:
+    name = "prefixes"
     if slower:
         first = slower[0]
         more = f", and {len(slower) - 1} more" if len(slower) > 1 else ""
         said = f"Tasks of {first['name']} take {format_percent(first['ratio'] - 1)} longer{more}."
-        return slower[:MOST_SLOWER], _criterion(name, "worse", said)
+        return _criterion(name, "worse", said)
     if not tested:
-        return [], _criterion(name, "skipped", "No prefix has enough tasks in both runs to be tested.")
+        return _criterion(name, "skipped", UNTESTED)
     prefixes = f"{format_count(tested)} prefix{'' if tested == 1 else 'es'}"
-    return [], _criterion(name, "fine", f"Of {prefixes}, none is slower by more than tasks vary.")
+    return _criterion(name, "fine", f"Of {prefixes}, none is slower by more than tasks vary.")
 
 
 def _new_findings(run: Run, earlier: Sequence[Run]) -> Item:
