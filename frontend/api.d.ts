@@ -854,7 +854,7 @@ export interface components {
              * Name
              * @enum {string}
              */
-            name: "outcome" | "duration" | "prefixes" | "memory" | "errors";
+            name: "outcome" | "duration" | "pace" | "prefixes" | "memory" | "errors";
             /**
              * Verdict
              * @enum {string}
@@ -1948,6 +1948,11 @@ export interface components {
             error_count: number | null;
             /** Worker Count */
             worker_count?: number | null;
+            /**
+             * Attached Files
+             * @default 0
+             */
+            attached_files?: number;
         };
         /** ProjectName */
         ProjectName: {
@@ -3348,6 +3353,111 @@ export interface components {
              * @default
              */
             format?: string;
+        };
+        /**
+         * AttachmentOut
+         * @description Times are seconds since the epoch on the scheduler's clock.
+         */
+        AttachmentOut: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /** Format */
+            format: string;
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Is Dated */
+            is_dated: boolean;
+            /** Threads */
+            threads: components["schemas"]["AttachmentThread"][];
+            /** Remarks */
+            remarks: string;
+        };
+        /** AttachmentThread */
+        AttachmentThread: {
+            /** Process */
+            process: string;
+            /** Name */
+            name: string;
+            /** Worker */
+            worker: number | null;
+        };
+        /** Shift */
+        Shift: {
+            /** Start */
+            start: number;
+        };
+        /** AttachedFile */
+        AttachedFile: {
+            /** Id */
+            id: number;
+            /** Name */
+            name: string;
+            /**
+             * Format
+             * @enum {string}
+             */
+            format: "speedscope" | "trace";
+            /** Start */
+            start: number;
+            /** Stop */
+            stop: number;
+            /** Threads */
+            threads: components["schemas"]["AttachedThread"][];
+            /** Other Threads */
+            other_threads: number;
+        };
+        /**
+         * AttachedProfiles
+         * @description Profiles and traces that people attached to runs, in a window. Times are seconds on the scheduler's
+         *     clock. Through a public link without code there are none.
+         */
+        AttachedProfiles: {
+            /** Files */
+            files: components["schemas"]["AttachedFile"][];
+            /** Functions */
+            functions: string[];
+            /** Stacks */
+            stacks: components["schemas"]["AttachedStack"][];
+            /**
+             * Other Microseconds
+             * @default 0
+             */
+            other_microseconds?: number;
+        };
+        /** AttachedStack */
+        AttachedStack: {
+            /** Stack */
+            stack: string;
+            /** Microseconds */
+            microseconds: [
+                number,
+                number,
+                number
+            ][];
+        };
+        /**
+         * AttachedThread
+         * @description A thread of a file, and which function ran on it when.
+         */
+        AttachedThread: {
+            /** Process */
+            process: string;
+            /** Name */
+            name: string;
+            /** Worker */
+            worker: number | null;
+            /** Seconds */
+            seconds: number;
+            /** Pieces */
+            pieces: [
+                number,
+                number,
+                number
+            ][];
         };
         /**
          * AlertQuery

@@ -7,7 +7,7 @@
  * @typedef {"status"|"tasks"|"workers"|"transfers"|"graph"|"memory"|"contention"|"profile"|"system"|"logs"|"why"} TabName
  * @typedef {{lane: number, prefix: number, action: number, status: number, start: number, stop: number, nbytes: number, key: string, typename: string}} Span
  * @typedef {import("./api.js").components["schemas"]} Schemas
- * @typedef {{"/group-graph": Schemas["GroupGraph"], "/thread-times": Schemas["ThreadTimes"], "/critical-path": Schemas["CriticalPathAnswer"], "/findings": Schemas["Findings"], "/what-if": Schemas["WhatIf"]}} Answers those about a window, by path
+ * @typedef {{"/group-graph": Schemas["GroupGraph"], "/thread-times": Schemas["ThreadTimes"], "/critical-path": Schemas["CriticalPathAnswer"], "/findings": Schemas["Findings"], "/what-if": Schemas["WhatIf"], "/attached-profiles": Schemas["AttachedProfiles"]}} Answers those about a window, by path
  */
 
 /** Columns of each kind of block, with types. @type {Record<string, Record<string, string>>} */

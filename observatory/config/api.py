@@ -24,6 +24,10 @@ from observatory.collect.discovery.api import router as discoveries
 from observatory.comparison.api import router as comparison
 from observatory.comparison.card.api import links as link_cards
 from observatory.comparison.card.api import runs as run_cards
+from observatory.exchange.attachments.api import router as attachments
+from observatory.exchange.attachments.timelines import clusters as cluster_attachments
+from observatory.exchange.attachments.timelines import links as link_attachments
+from observatory.exchange.attachments.timelines import runs as run_attachments
 from observatory.exchange.jobs.api import router as jobs
 from observatory.exchange.records.api import router as records
 from observatory.exchange.sql.api import router as sql
@@ -79,6 +83,10 @@ api.add_router("/clusters/{int:cluster_id}", cluster_timelines)
 api.add_router("/runs/{int:run_id}/timeline", run_timelines)
 api.add_router("/r/{token}", link_timelines)
 api.add_router("", jobs)
+api.add_router("", attachments)
+api.add_router("/clusters/{int:cluster_id}", cluster_attachments)
+api.add_router("/runs/{int:run_id}/timeline", run_attachments)
+api.add_router("/r/{token}", link_attachments)
 api.add_router("", alerts)
 api.add_router("/clusters/{int:cluster_id}", cluster_alerts)
 api.add_router("/runs/{int:run_id}/timeline", run_alerts)

@@ -63,12 +63,14 @@ def main() -> None:
 
 def contract_module() -> str:
     """The text of frontend/contract.js."""
+    from observatory.exchange.attachments.answer import ANSWER as ATTACHED
     from observatory.replay.tabs import TABS
     from observatory.replay.windows.answers import ANSWERS as OF_WINDOWS
     from observatory.why.answers import ANSWERS as WHY
     from observatory.wire.timeline_blocks import KINDS
 
-    answers = [f'"{answer.path}": Schemas["{answer.schema.__name__}"]' for answer in (*OF_WINDOWS, *WHY)]
+    of_window = (*OF_WINDOWS, *WHY, ATTACHED)
+    answers = [f'"{answer.path}": Schemas["{answer.schema.__name__}"]' for answer in of_window]
     columns = {
         kind.name: {column.name: column.type for column in kind.columns}
         for kind in KINDS.values()

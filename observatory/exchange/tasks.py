@@ -1,4 +1,4 @@
-"""Celery tasks of exports and imports."""
+"""Celery tasks of exports, imports and attachments."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from celery import shared_task
 from django.utils.timezone import now
 
 from observatory.clusters.background_work import OPEN
+from observatory.exchange.attachments.attach import Placement, attach
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.formats.base import Cancelled
 from observatory.exchange.imports.destination import Destination
@@ -42,12 +43,12 @@ def work(job_id: int) -> None:
             return  # cancelled or deleted while it waited
         job = Job.objects.select_related("run", "run__cluster", "project", "user").get(pk=job_id)
         try:
-            done = _export(job) if job.kind == Job.Kind.EXPORT else _import(job)
+            done = WORK[Job.Kind(job.kind)](job)
             _finish(job, Job.State.DONE, progress=1.0, **done)
         except Cancelled:
             folder.remove(job.pk)
         except Refused as refusal:
-            run = refusal.run if isinstance(refusal, AlreadyHere) else None
+            run = refusal.run if isinstance(refusal, AlreadyHere) else job.run_id
             _finish(job, Job.State.FAILED, message=str(refusal)[:1000], run_id=run)
         except OSError as error:
             log.exception("job %d failed", job.pk)
@@ -98,6 +99,17 @@ def _import(job: Job) -> dict[str, Any]:
     run = import_file(folder.path_of(job.pk), destination, progress_of(job), reports.append)
     build_if_unlocked(run.cluster)
     return {"run_id": run.pk, "message": " ".join(reports)[:1000]}
+
+
+def _attach(job: Job) -> dict[str, Any]:
+    """Attaches the file to the job's run; returns changed fields of the job. Raises Refused and Cancelled."""
+    assert job.run is not None
+    placement = Placement(job.start, job.worker)
+    made = attach(folder.path_of(job.pk), job.file_name, job.run, placement, job.user, progress_of(job))
+    return {"message": made.remarks[:1000]}
+
+
+WORK = {Job.Kind.EXPORT: _export, Job.Kind.IMPORT: _import, Job.Kind.ATTACH: _attach}
 
 
 def _finish(job: Job, state: str, **fields: Any) -> None:

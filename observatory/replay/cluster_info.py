@@ -75,6 +75,7 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
         "thresholds": DEFAULTS,
         "is_whole": scope.is_whole,
         "parts": sorted(scope.sections),
+        "attached_files": scope.attached_files,
     }
     if not scope.is_whole:
         info |= {

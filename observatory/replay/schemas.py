@@ -60,6 +60,7 @@ class TargetStatus(Schema):
     "parts",
     "task_count",
     "error_count",
+    "attached_files",
 )
 class ClusterInfo(Schema):
     """A cluster or a window of it, and constants of its timeline. Times are seconds on the scheduler's clock.
@@ -107,6 +108,8 @@ class ClusterInfo(Schema):
     """null: not counted yet"""
     worker_count: int | None = None
     """of the whole cluster alone"""
+    attached_files: int = 0
+    """profiles and traces that people attached to the run"""
 
 
 @shared(

@@ -43,6 +43,8 @@ class Scope:
     tasks: int | None = None
     errors: int | None = None
     """numbers of tasks and errors in a window; None: not counted yet"""
+    attached_files: int = 0
+    """profiles and traces that people attached to the run"""
 
     @property
     def is_whole(self) -> bool:

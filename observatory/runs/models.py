@@ -43,6 +43,9 @@ class Run(models.Model):
     user = models.CharField(max_length=LONGEST_USER, blank=True, help_text="User who ran it, if known.")
     tags = models.JSONField(default=dict, blank=True, help_text="Values by name: {“git”: “3f2a1c”}.")
     code = models.TextField(blank=True, editable=False, help_text="Source code that opened the run.")
+    attached_files = models.PositiveSmallIntegerField(
+        default=0, db_default=0, editable=False, help_text="Number of its attachments."
+    )
     pinned = models.BooleanField(default=False, help_text="Retention keeps the records of a pinned run.")
     found_name = models.CharField(
         max_length=LONGEST_NAME,
@@ -109,6 +112,41 @@ class Run(models.Model):
     def known_findings(self) -> RunFindings | None:
         """None: it wasn't looked at yet."""
         return getattr(self, "findings", None)
+
+
+class Attachment(models.Model):
+    """A profile or a trace that a tool of its own recorded. exchange/attachments/ reads it.
+
+    It lies beside the records of the cluster, so that people can shift it on the timeline.
+    """
+
+    class Format(models.TextChoices):
+        SPEEDSCOPE = "speedscope", "profile"
+        TRACE = "trace", "trace"
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="attachments")
+    name = models.CharField(max_length=255, help_text="Name of the file.")
+    format = models.CharField(max_length=10, choices=Format.choices)
+    digest = models.CharField(max_length=64, editable=False, help_text="SHA-256 of the file.")
+    start = models.DateTimeField(help_text="When the file begins, on the scheduler's clock.")
+    seconds = models.FloatField(help_text="Length of the file.")
+    is_dated = models.BooleanField(default=False, help_text="The file itself tells when it begins.")
+    threads = models.JSONField(
+        default=list, help_text="Of each thread of the file: process, name, and the worker's id or null."
+    )
+    stacks = models.BinaryField(help_text="Binned stacks, packed (exchange/attachments/binned_stacks.py).")
+    remarks = models.TextField(blank=True, help_text="What the file doesn't tell.")
+    created = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, editable=False, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["start", "pk"]
+        constraints = [models.UniqueConstraint(fields=["run", "digest"], name="one_attachment_of_a_file")]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Usage(models.Model):

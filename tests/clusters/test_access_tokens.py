@@ -33,6 +33,9 @@ CHANGES = {
         "POST /clusters/{cluster_id}/notes",
         "PATCH /clusters/{cluster_id}/notes/{note_id}",
         "DELETE /clusters/{cluster_id}/notes/{note_id}",
+        "POST /runs/{run_id}/attachments",
+        "PATCH /runs/{run_id}/attachments/{attachment_id}",
+        "DELETE /runs/{run_id}/attachments/{attachment_id}",
     },
     "exports": {"POST /runs/{run_id}/exports"},
     "members": {
@@ -80,7 +83,13 @@ def unsafe_routes() -> list[tuple[str, str]]:
 def test_a_token_changes_only_what_its_scope_names(world: World, scope: str) -> None:
     alert = make_alert(world.live)
     _, secret = access_tokens.make(world.people["superuser"], "notebook", None, [scope] if scope else [])
-    ids = {"target_id": world.target.pk, "run_id": world.run.pk, "alert_id": alert.pk, "note_id": 1}
+    ids = {
+        "target_id": world.target.pk,
+        "run_id": world.run.pk,
+        "alert_id": alert.pk,
+        "note_id": 1,
+        "attachment_id": 1,
+    }
     ids |= {"discovery_id": 1, "invitation_id": 1, "kind": "cluster", "reference": world.live.pk}
     assert len(unsafe_routes()) > 10
     done = set()

@@ -7,6 +7,7 @@ import { nameOf } from "./text.js";
 /** @typedef {import("./tree.js").Node} Node */
 /** @typedef {import("./tree.js").Wanted} Wanted */
 
+const FILES = "files";
 /** @type {[Exclude<Wanted["source"], "native">, string][]} */
 const SOURCES = [
   ["tasks", "tasks"],
@@ -49,6 +50,11 @@ export class FlameControls extends EventTarget {
       this.dispatchEvent(new Event("source"));
     });
     this.#search.addEventListener("input", () => this.dispatchEvent(new Event("search")));
+  }
+
+  /** Lets people choose the files that are attached to the run. */
+  offerFiles() {
+    this.#source.append(new Option("attached files", FILES));
   }
 
   get source() {

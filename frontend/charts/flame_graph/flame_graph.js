@@ -7,7 +7,7 @@ import { Difference } from "./difference.js";
 import { differenceColor, differenceMark } from "./difference_colors.js";
 import { DifferenceTable } from "./difference_table.js";
 import { DEEPEST, layOutFlames, neighbour, nodeAt } from "./layout.js";
-import { OtherSide, grow, ownSide } from "./sides.js";
+import { ATTACHED, OtherSide, grow, ownSide } from "./sides.js";
 import { FlameTable } from "./table.js";
 import { follow, functionName, largestOf, makeTree, pathTo, samplesWith, usages } from "./tree.js";
 import {
@@ -50,6 +50,7 @@ export const flameGraph = {
   title: "Profile",
   place: "below",
   layers: ["profile"],
+  answers: [ATTACHED],
   options: [ProfileOptions],
   part: "code",
   help:
@@ -93,6 +94,7 @@ class FlameGraph {
   #hovered = null;
   /** @type {Box[][]} */
   #rows = [];
+  #onAttached = () => this.#schedule();
 
   /**
    * @param {HTMLElement} parent
@@ -130,6 +132,10 @@ class FlameGraph {
       this.#zoom(/** @type {CustomEvent<Node>} */ (event).detail),
     );
     this.#other.addEventListener("change", () => this.#schedule());
+    if (context.info.attached_files) {
+      this.#controls.offerFiles();
+      context.answers[ATTACHED].addEventListener("change", this.#onAttached);
+    }
     for (const table of [this.#table, this.#differences])
       table.addEventListener("choose", () => this.#chosen());
     this.#scroller.addEventListener("pointermove", (event) => this.#hover(event));
@@ -141,6 +147,8 @@ class FlameGraph {
 
   destroy() {
     clearTimeout(this.#timer);
+    if (this.#context.info.attached_files)
+      this.#context.answers[ATTACHED].removeEventListener("change", this.#onAttached);
     this.hide();
     this.#element.replaceChildren();
   }
@@ -187,6 +195,7 @@ class FlameGraph {
     const view = this.#view;
     if (!view) return;
     const began = performance.now();
+    if (this.#wanted.source === "files") this.#context.answers[ATTACHED].update(view);
     const own = grow(ownSide(this.#context, view, this.#wanted));
     const found = this.#other.side(view, this.#wanted);
     const other = found && typeof found !== "string" ? grow(found) : null;
@@ -237,14 +246,20 @@ class FlameGraph {
         this.#profiles,
         `Functions${where}: shares of all samples of ${this.#profiles.drawn} (drawn) and ${this.#profiles.other} (other)`,
       );
-    } else this.#table.show(usages(focus), focus.total, `Functions${whole}${samples(focus.total)}`);
+    } else
+      this.#table.show(
+        usages(focus),
+        focus.total,
+        `Functions${whole}${samples(focus.total, this.#profiles.source)}`,
+      );
     this.#tellMatched();
   }
 
   table() {
     if (this.#difference) return this.#differences.table();
     const rows = usages(this.#focus).map(({ of, own, total }) => [of.name, of.file, own, total]);
-    return { columns: ["function", "file", "own samples", "all samples"], rows };
+    const unit = this.#profiles.source === "files" ? "microseconds" : "samples";
+    return { columns: ["function", "file", `own ${unit}`, `all ${unit}`], rows };
   }
 
   /** The table that is shown. */
@@ -324,7 +339,7 @@ class FlameGraph {
     const against = this.#difference ? `, compared with ${this.#profiles.other}` : "";
     canvas.setAttribute(
       "aria-label",
-      `Flame graph of ${samples(focus.total)} in ${nameOf(focus)}${deeper}${against}`,
+      `Flame graph of ${samples(focus.total, this.#profiles.source)} in ${nameOf(focus)}${deeper}${against}`,
     );
     canvas.dataset.compared = String(this.#difference !== null);
     canvas.dataset.frames = String(
@@ -356,7 +371,7 @@ class FlameGraph {
     const left = Math.max(x, 0) + 4;
     const text = fitText(
       context,
-      node.of ? differenceMark(difference) + nameOf(node) : samples(node.total),
+      node.of ? differenceMark(difference) + nameOf(node) : samples(node.total, this.#profiles.source),
       width - 8,
     );
     if (text) context.fillText(text, left, top + ROW / 2);
@@ -455,7 +470,7 @@ class FlameGraph {
     if (!path) return;
     const node = follow(this.#root, path);
     const where = node.of ? `, ${placeOf(node)}` : "";
-    this.#announcement.textContent = `${nameOf(node)}${where}: ${samples(node.total)}, ${share(node.total, this.#root.total)}${this.#compared(
+    this.#announcement.textContent = `${nameOf(node)}${where}: ${samples(node.total, this.#profiles.source)}, ${share(node.total, this.#root.total)}${this.#compared(
       node,
     )
       .map((line) => `, ${line.join(" ")}`)

@@ -5,7 +5,7 @@ import { Model } from "../../timeline/model.js";
 import { getJson, serverSource } from "../../timeline/sources/source.js";
 import { Tiles } from "../../timeline/tiles/tiles.js";
 import { ProfileOptions, formatAgainst } from "./options.js";
-import { makeTree, sumStacks } from "./tree.js";
+import { makeTree, sumAttachedStacks, sumStacks } from "./tree.js";
 import { formatWindow } from "../../timeline/times.js";
 
 /** @typedef {import("../../timeline/tiles/stacks.js").Stacks} Stacks */
@@ -15,7 +15,7 @@ import { formatWindow } from "../../timeline/times.js";
 /** @typedef {import("../../timeline/tiles/unloaded.js").Unloaded} Unloaded */
 /** @typedef {import("./tree.js").Wanted} Wanted */
 /** @typedef {import("./tree.js").Node} Node */
-/** @typedef {Pick<Context, "info"|"model"|"stacks"> & Partial<Pick<Context, "events">>} Origin where the samples come from */
+/** @typedef {Pick<Context, "info"|"model"|"stacks"> & Partial<Pick<Context, "events"|"answers">>} Origin where the samples come from */
 /**
  * Samples of a window, and which of them are wanted. `missing`: why there are none of what is selected; empty: there may be some.
  * @typedef {{origin: Origin, start: number, stop: number, tiles: Tile[], unloaded: Unloaded[], wanted: Wanted, name: string,
@@ -27,6 +27,7 @@ import { formatWindow } from "../../timeline/times.js";
 
 const LAYER = "profile";
 const VIEWER = "profile-against";
+export const ATTACHED = "/attached-profiles";
 
 /**
  * @param {Context} context
@@ -53,11 +54,24 @@ export function ownSide(context, view, wanted) {
  * @returns {Profile}
  */
 export function grow(side) {
+  if (side.wanted.source === "files") return growAttached(side);
   const { stacks } = side.origin;
   const sums = side.missing ? new Map() : sumStacks(side.tiles, side, side.wanted);
   const { root, missing, unnamed } = makeTree(sums, stacks);
   void stacks.want(missing);
   return { side, root, unnamed };
+}
+
+/**
+ * @param {Side} side
+ * @returns {Profile}
+ */
+function growAttached(side) {
+  const { stacks, answers } = side.origin;
+  const attached = answers?.[ATTACHED].answer;
+  const sums = attached ? sumAttachedStacks(attached, side.wanted) : new Map();
+  const { root } = makeTree(sums, { get: (place) => stacks.read(attached?.stacks[place].stack ?? "") });
+  return { side, root, unnamed: 0 };
 }
 
 /** The other side. Fires "change" when there is more of another run; what is of the same timeline, the page knows. */
@@ -112,6 +126,7 @@ export class OtherSide extends EventTarget {
   side(view, wanted) {
     const { against } = this.#context.features.of(ProfileOptions);
     if (!against) return null;
+    if (wanted.source === "files") return "Profiles of attached files are not compared.";
     const shared = { ...this.#window(view), tiles: this.#tiles };
     if (against.kind !== "run") {
       const unloaded = this.#context.tiles.unloaded(VIEWER, LAYER);

@@ -30,9 +30,12 @@ export function share(part, whole) {
   return formatPercent(part / Math.max(whole, 1));
 }
 
-/** @param {number} count */
-export function samples(count) {
-  return formatCountOf(count, "sample");
+/**
+ * @param {number} count
+ * @param {Wanted["source"]} source those of attached files are microseconds
+ */
+export function samples(count, source) {
+  return source === "files" ? formatDuration(count / 1e6) : formatCountOf(count, "sample");
 }
 
 /**
@@ -68,7 +71,7 @@ export function placeOf(node) {
  */
 export function describeNode(node, root, focus, wanted) {
   /** @type {[string, string][]} */
-  const lines = [["samples", `${formatCount(node.total)} · ${share(node.total, root.total)}`]];
+  const lines = [amount(node.total, root.total, wanted.source)];
   if (focus !== root) lines.push([`of ${nameOf(focus)}`, share(node.total, focus.total)]);
   if (node.of) {
     lines.push(["itself", share(node.own, root.total)]);
@@ -78,6 +81,18 @@ export function describeNode(node, root, focus, wanted) {
     lines.push(["time", `≈ ${formatDuration(node.total * USUAL_INTERVAL)}, at Dask's usual 10 ms a sample`]);
   }
   return lines;
+}
+
+/**
+ * @param {number} part
+ * @param {number} whole
+ * @param {Wanted["source"]} source
+ * @returns {[string, string]}
+ */
+function amount(part, whole, source) {
+  const isTime = source === "files";
+  const text = isTime ? samples(part, source) : formatCount(part);
+  return [isTime ? "time" : "samples", `${text} · ${share(part, whole)}`];
 }
 
 /**
@@ -116,6 +131,7 @@ function subject({ model }, wanted) {
   const name = slot && (slot.lifetimes.length > 1 ? slotLabel(slot) : newest(slot).address);
   // a public link that hides addresses calls it "worker 3"
   const worker = name?.startsWith("worker ") ? name : `worker ${name}`;
+  if (wanted.source === "files") return slot ? `attached files of ${worker}` : "attached files";
   if (wanted.source === "workers") return slot ? `the event loop of ${worker}` : "the workers' event loops";
   const stacks = wanted.source === "native" ? "native stacks of " : "";
   const prefix = `${stacks}tasks${wanted.prefix === null ? "" : ` of prefix ${model.prefixName(wanted.prefix)}`}`;
@@ -145,9 +161,9 @@ export function heading(drawn, other) {
   ];
   const loading = unnamed > total * FEW ? ` · loading the stacks of ${share(unnamed, total)} of them` : "";
   const { origin, wanted } = drawn.side;
-  const shown = `${samples(drawn.root.total)} of ${subject(origin, wanted)}, ${extentOf(drawn)}${loading}`;
+  const shown = `${samples(drawn.root.total, wanted.source)} of ${subject(origin, wanted)}, ${extentOf(drawn)}${loading}`;
   if (!other) return shown;
-  const compared = `compared with ${other.side.name}: ${samples(other.root.total)}, ${extentOf(other)}`;
+  const compared = `compared with ${other.side.name}: ${samples(other.root.total, wanted.source)}, ${extentOf(other)}`;
   return `${shown} · ${compared}. Compared are shares of the samples, as the windows may differ in length.`;
 }
 
@@ -157,6 +173,11 @@ export function heading(drawn, other) {
  */
 export function emptiness(side) {
   const { origin, wanted } = side;
+  if (wanted.source === "files")
+    return (
+      origin.answers?.["/attached-profiles"].message ||
+      `Nothing of ${subject(origin, wanted)} lies in ${formatWindow(side)}.`
+    );
   if (!origin.info.has_agent) {
     return "Profiles need the agent, which isn't installed on this cluster: see docs/agent.md.";
   }

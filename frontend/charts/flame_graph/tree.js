@@ -10,7 +10,7 @@
  * @typedef {{of: Code|null, parent: Node|null, depth: number, own: number, total: number,
  *   lines: Map<number, number>, children: Map<number, Node>}} Node
  * Which samples are wanted; null: of all.
- * @typedef {{source: "tasks"|"native"|"workers"|"scheduler", slot: Slot|null, prefix: number|null}} Wanted
+ * @typedef {{source: "tasks"|"native"|"workers"|"scheduler"|"files", slot: Slot|null, prefix: number|null}} Wanted
  * @typedef {{of: Code, own: number, total: number}} Usage
  */
 
@@ -51,6 +51,25 @@ export function sumStacks(tiles, window, wanted) {
 }
 
 /**
+ * How long each stack of attached files was seen.
+ * @param {import("../../types.js").Schemas["AttachedProfiles"]} attached
+ * @param {Wanted} wanted
+ * @returns {Map<number, number>} microseconds by the stack's place
+ */
+export function sumAttachedStacks({ files, stacks }, { slot }) {
+  /** @type {Map<number, number>} */
+  const sums = new Map();
+  stacks.forEach(({ microseconds }, place) => {
+    for (const [file, thread, spent] of microseconds) {
+      const { worker } = files[file].threads[thread];
+      if (slot === null || slot.lifetimes.some(({ id }) => id === worker))
+        sums.set(place, (sums.get(place) ?? 0) + spent);
+    }
+  });
+  return sums;
+}
+
+/**
  * An event loop has no prefix, and the scheduler's is no worker's: there these don't count.
  * @param {Wanted} wanted
  * @param {number} source
@@ -69,7 +88,7 @@ function isWanted(wanted, source, worker, prefix) {
 
 /**
  * @param {Map<number, number>} sums samples by stack
- * @param {Stacks} stacks
+ * @param {Pick<Stacks, "get">} stacks
  * @returns {{root: Node, missing: number[], unnamed: number}} stacks that haven't arrived, the most seen first:
  *   their samples, so many, are the root's own
  */

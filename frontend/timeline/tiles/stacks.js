@@ -81,11 +81,19 @@ export class Stacks extends EventTarget {
   }
 
   /**
+   * The frames of a stack that came in another way.
+   * @param {string} stack a line a frame
+   */
+  read(stack) {
+    return stack.split("\n").map((line) => this.#frame(line));
+  }
+
+  /**
    * @param {number} id
    * @param {string} stack a line a frame
    */
   #keep(id, stack) {
-    const frames = stack.split("\n").map((line) => this.#frame(line));
+    const frames = this.read(stack);
     this.#known.set(id, frames);
     this.#size += frames.length;
   }

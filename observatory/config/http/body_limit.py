@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +21,9 @@ Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A path with a higher limit for permitted requests."""
+    """Paths with a higher limit for permitted requests."""
 
-    path: str
+    paths: re.Pattern[str]
     limit: int
     """bytes"""
     may: Callable[[dict[str, Any]], Awaitable[bool]]
@@ -79,7 +80,7 @@ class BodyLimit:
 
     async def _limit(self, scope: dict[str, Any]) -> int:
         upload = self.upload
-        if upload is None or scope.get("method") != "POST" or scope["path"] != upload.path:
+        if upload is None or scope.get("method") != "POST" or not upload.paths.fullmatch(scope["path"]):
             return self.limit
         return upload.limit if await upload.may(scope) else self.limit
 

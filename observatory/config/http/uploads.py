@@ -1,7 +1,8 @@
-"""Large uploads: signed-in people may send them to the import page."""
+"""Large uploads: signed-in people may send them to the pages that import and attach files."""
 
 from __future__ import annotations
 
+import re
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
 from typing import Any
@@ -14,13 +15,13 @@ from django.db import Error as DatabaseError
 
 from observatory.config.http.body_limit import Upload
 
-PATH = "/import/"
+PATHS = re.compile(r"/import/|/runs/[0-9]{1,10}/attachments/")
 FORM = 1 << 16
 """bytes of the form besides its file"""
 
 
 def imports() -> Upload:
-    return Upload(PATH, settings.IMPORT_LIMIT + FORM, _is_signed_in)
+    return Upload(PATHS, settings.IMPORT_LIMIT + FORM, _is_signed_in)
 
 
 async def _is_signed_in(scope: dict[str, Any]) -> bool:

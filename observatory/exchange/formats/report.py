@@ -19,6 +19,7 @@ from typing import Any
 from django.db.models import Q
 
 from observatory.alerts.web.timelines import alerts_of
+from observatory.exchange.attachments.answer import ANSWER as ATTACHED
 from observatory.exchange.formats.report_instants import instants_of, largest_results, states_and_figures
 from observatory.exchange.formats.report_schemas import schema_of
 from observatory.exchange.formats.report_spans import pack_spans
@@ -113,6 +114,9 @@ def report_of(scope: Scope, progress: Callable[[float], None]) -> Report:
     _add_instants(report, scope, len(names["workers"]) + len(names["prefixes"]), part_of(progress, 1, 2))
     if Section.CODE in scope.sections:
         _add_stacks(report, scope)
+    if known["attached_files"]:
+        with read_connection() as connection:
+            report.add(ATTACHED.path, ATTACHED.of(connection, scope, 0, MAXIMUM_TIME))
     if not scope.is_public:
         _add_notes(report, scope)
     _add_alerts(report, scope)

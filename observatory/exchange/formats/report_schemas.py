@@ -7,6 +7,7 @@ from typing import Any
 from ninja import Schema
 
 from observatory.alerts.web.timelines import TimelineAlerts
+from observatory.exchange.attachments.answer import ANSWER as ATTACHED
 from observatory.replay.answers.shared_fields import shared
 from observatory.replay.lineage_schemas import StolenTasks
 from observatory.replay.logs.schemas import LogLineOut
@@ -59,7 +60,7 @@ SCHEMAS: dict[str, Any] = {
     "/logs": list[LogLineOut],
     "/transfers": Transfers,
     "/stolen": StolenTasks,
-    **{answer.path: answer.schema for answer in (*OF_WINDOWS, *WHY)},
+    **{answer.path: answer.schema for answer in (*OF_WINDOWS, *WHY, ATTACHED)},
     "/task-graph": TaskGraph,
 }
 """by path; a public scope has no others"""

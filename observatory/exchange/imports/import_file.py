@@ -41,6 +41,8 @@ MSGPACK = re.compile(rb"(?:[\x81-\x8f]|\xde..|\xdf....)[\xa0-\xbf\xd9-\xdb]", re
 YAML = re.compile(rb"(?:#[^\n]*\n|---[^\n]*\n|\s)*(?:scheduler|versions|workers):\s")
 LIST = re.compile(rb"\s*\[")
 PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|!--)", re.IGNORECASE)
+RECORDED = re.compile(rb'\s*(?:\{.*?(?:"traceEvents"|speedscope)|\[\s*\{[^]]*?"ph"\s*:)', re.DOTALL)
+"""profiles and traces"""
 KNOWN = (
     "a bundle of an Observatory, a cluster dump of Dask (msgpack or YAML), "
     "a page of performance_report, or a list of get_task_stream as JSON"
@@ -75,6 +77,8 @@ def import_file(
 
 def _reader_of(head: bytes) -> Read:
     """The reader of a file with this beginning. Raises Refused."""
+    if RECORDED.match(head):
+        raise Refused("It is a profile or a trace: attach it to a run, on the run's page Attach.")
     for pattern, read in READERS:
         if pattern.match(head):
             return read

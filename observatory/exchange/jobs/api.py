@@ -1,4 +1,4 @@
-"""REST API of export and import jobs."""
+"""REST API of jobs: exports, imports, and files that are attached to runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class JobOut(Schema):
     download: str | None
     """path of the file of a finished export, for a browser; programs read /jobs/{id}/file"""
     run: int | None
-    """the exported or imported run"""
+    """the exported or imported run, or the one that a file is attached to"""
 
 
 @router.post(
@@ -52,7 +52,7 @@ def export_run(request: HttpRequest, run_id: int, new: NewExport) -> Any:
     if new.format not in FORMATS:
         return refusal({"format": [f"Choose one of these formats: {', '.join(FORMATS)}."]})
     try:
-        return Status(201, _job(start_export(user, run, new.format)))
+        return Status(201, job_document(start_export(user, run, new.format)))
     except TooMany as error:
         return refusal({"__all__": [str(error)]})
 
@@ -60,7 +60,7 @@ def export_run(request: HttpRequest, run_id: int, new: NewExport) -> Any:
 @router.get("/jobs/{int:job_id}", response=JobOut)
 def job(request: HttpRequest, job_id: int) -> dict[str, Any]:
     """One of your exports or imports."""
-    return _job(get_job(cast(User, request.user), job_id))
+    return job_document(get_job(cast(User, request.user), job_id))
 
 
 @router.get("/jobs/{int:job_id}/file")
@@ -69,7 +69,7 @@ def job_file(request: HttpRequest, job_id: int) -> FileResponse:
     return export_file(get_job(cast(User, request.user), job_id))
 
 
-def _job(found: Job) -> dict[str, Any]:
+def job_document(found: Job) -> dict[str, Any]:
     is_download = found.kind == Job.Kind.EXPORT and found.state == Job.State.DONE
     return {
         "id": found.pk,

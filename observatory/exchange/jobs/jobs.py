@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -66,10 +67,26 @@ def start_import(user: User, project: Project, file_name: str, parts: Iterable[b
     return _start(job, parts)
 
 
+def start_attaching(
+    user: User, run: Run, file_name: str, parts: Iterable[bytes], start: datetime | None, worker: str
+) -> Job:
+    """Saves the file and starts attaching it. Raises TooMany, and OSError if the disk is full."""
+    job = Job(
+        kind=Job.Kind.ATTACH,
+        user=user,
+        run=run,
+        project=run.cluster.project,
+        file_name=file_name[:255],
+        start=start,
+        worker=worker,
+    )
+    return _start(job, parts)
+
+
 def _start(job: Job, parts: Iterable[bytes] = ()) -> Job:
     _refuse_too_many(job.user)
     job.save()
-    if job.kind == Job.Kind.IMPORT:
+    if job.kind != Job.Kind.EXPORT:
         try:
             with folder.create(job.pk) as file:
                 for part in parts:

@@ -44,4 +44,5 @@ def _scope(
         run=run.pk,
         tasks=run.tasks if run.counted else None,
         errors=run.errors if run.counted else None,
+        attached_files=run.attached_files if Section.CODE in sections else 0,
     )

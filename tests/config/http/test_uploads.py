@@ -11,7 +11,7 @@ from django.conf import settings as django_settings
 from django.test import Client
 from django.urls import reverse
 
-from observatory.config.http.uploads import PATH, imports
+from observatory.config.http.uploads import imports
 from tests.support.projects import World, world
 
 __all__ = ["world"]
@@ -20,7 +20,7 @@ __all__ = ["world"]
 def scope(cookie: str) -> dict[str, Any]:
     return {
         "type": "http",
-        "path": PATH,
+        "path": "/import/",
         "method": "POST",
         "headers": [(b"cookie", cookie.encode("latin-1"))],
     }
@@ -54,7 +54,13 @@ def test_a_session_that_was_ended_or_is_nobodys_does_not(world: World) -> None:
     assert not asyncio.run(imports().may(scope(cookie_of(anonymous))))
 
 
-def test_it_is_the_page_that_imports_and_its_limit_is_the_setting(settings: LazySettings) -> None:
+def test_it_is_the_pages_that_import_and_attach_and_their_limit_is_the_setting(
+    settings: LazySettings,
+) -> None:
     settings.IMPORT_LIMIT = 5 << 20
-    assert imports().path == reverse("import")
+    paths = imports().paths
+    assert paths.fullmatch(reverse("import"))
+    assert paths.fullmatch(reverse("run-attachments", args=[41]))
+    assert not paths.fullmatch(reverse("run-export", args=[41]))
+    assert not paths.fullmatch("/runs/41/attachments/1/shift/")
     assert 5 << 20 < imports().limit < 6 << 20

@@ -36,6 +36,7 @@ SIGN_IN = ("/sign-in/?next=/", "/admin/login/?next=/")
 PLACES: dict[str, Any] = {
     "action": "spans",
     "app_label": "clusters",
+    "attachment_id": 1,
     "deletion_id": 1,
     "error_id": "00000000-0000-4000-8000-000000000001",
     "filter_id": 1,
