@@ -3902,6 +3902,15 @@ export interface components {
             thread_seconds: number;
             /** Wall Seconds */
             wall_seconds: number;
+            /** Least Wall Seconds */
+            least_wall_seconds?: number | null;
+            /** Most Wall Seconds */
+            most_wall_seconds?: number | null;
+            /**
+             * Together Seconds
+             * @default 0
+             */
+            together_seconds?: number;
             /** Facts */
             facts: components["schemas"]["FindingFact"][];
             /** Moments */
@@ -3972,8 +3981,14 @@ export interface components {
             no_transfers: boolean;
             /** Unlimited Memory */
             unlimited_memory: boolean;
+            /** From Start */
+            from_start: boolean;
             /** Seconds */
             seconds: number;
+            /** Least */
+            least: number;
+            /** Most */
+            most: number;
         };
         /** PrefixChoice */
         PrefixChoice: {
@@ -3988,6 +4003,10 @@ export interface components {
             workers: number;
             /** Seconds */
             seconds: number;
+            /** Least */
+            least: number;
+            /** Most */
+            most: number;
             /** Naive */
             naive: number;
         };
@@ -4030,6 +4049,10 @@ export interface components {
             stop: number;
             /** Seconds */
             seconds: number | null;
+            /** Least */
+            least: number | null;
+            /** Most */
+            most: number | null;
             /** Naive */
             naive: number | null;
             /** Doubts */

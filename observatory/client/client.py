@@ -26,7 +26,8 @@ FRAMES = ("pandas", "polars")
 MEASURES = ("process", "managed", "unmanaged", "spilled")
 TASK_COLUMNS = ("key", "prefix", "time", "duration", "worker", "worker_name", "state", "error")
 FINDING_COLUMNS = (
-    *("kind", "is_failure", "sentence", "thread_seconds", "wall_seconds", "facts", "moments"),
+    *("kind", "is_failure", "sentence", "thread_seconds", "wall_seconds"),
+    *("least_wall_seconds", "most_wall_seconds", "together_seconds", "facts", "moments"),
     *("tasks", "workers", "prefixes", "advice", "documentation"),
 )
 TIMES = ("time", "start", "stop", "created", "started", "last_seen", "ended")
@@ -156,7 +157,8 @@ class ObservatoryClient:
         """How many seconds a run would have taken with a change, and why that may be wrong.
 
         `prefix` is a name; `change` are the other parameters of GET …/what-if/prediction: workers, threads,
-        times_as_fast, no_transfers, unlimited_memory. Raises ValueError for a prefix that the run hasn't.
+        times_as_fast, no_transfers, unlimited_memory, from_start. Raises ValueError for a prefix that the
+        run hasn't.
         """
         timeline = f"/runs/{number_of(run)}/timeline"
         if prefix is not None:

@@ -139,7 +139,7 @@ def read_clients(
 def _worker(lifetime: store.WorkerLifetime, start: int, stop: int) -> Worker:
     ended = stop if lifetime.ended is None else min(stop, round(lifetime.ended * 1e6))
     begun = min(ended, max(start, round(lifetime.started * 1e6)))
-    return Worker(lifetime.id, lifetime.threads, begun, ended, ended < stop, lifetime.slot)
+    return Worker(lifetime.id, lifetime.threads, begun, ended, ended < stop, lifetime.slot, lifetime.has_died)
 
 
 def _started(worker: Worker, begun: int) -> Worker:

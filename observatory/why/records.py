@@ -23,6 +23,8 @@ class Worker:
     has_ended: bool
     slot: str
     """the same for the successive lifetimes of one worker"""
+    has_died: bool = False
+    """it ended without closing"""
     starting: int = 0
     """how long its process had run before in the window; 0 also where that isn't known"""
 

@@ -54,9 +54,10 @@ def why_router(word: str, scope_of: Callable[[HttpRequest], Scope], **options: A
         times_as_fast: TimesAsFast = 1.0,
         no_transfers: bool = False,
         unlimited_memory: bool = False,
+        from_start: bool = False,
     ) -> Item | HttpResponse:
         """How long after ≤ time < before would have taken with a change."""
-        change = Change(workers, threads, prefix, times_as_fast, no_transfers, unlimited_memory)
+        change = Change(workers, threads, prefix, times_as_fast, no_transfers, unlimited_memory, from_start)
         window = window_of(after, before)
         return answered(partial(prediction, change=change), router.scope_of(request), *window)
 

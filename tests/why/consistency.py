@@ -77,6 +77,9 @@ def _of_findings(connection: psycopg.Connection, scope: Scope, records: Records)
     for one in findings(connection, scope, records.start, records.stop)["findings"]:
         if one["wall_seconds"] > window * (1 + MOST) or one["thread_seconds"] > threads * (1 + MOST):
             yield f"{one['wall_seconds']:.2f} s, {one['thread_seconds']:.2f} s of threads: {one['sentence']}"
+        least, most = one["least_wall_seconds"], one["most_wall_seconds"]
+        if least is not None and not 0 <= least <= one["wall_seconds"] <= most <= window * (1 + MOST):
+            yield f"{one['wall_seconds']:.2f} s is not from {least:.2f} to {most:.2f} s: {one['sentence']}"
 
 
 def _of_simulations(connection: psycopg.Connection, scope: Scope, records: Records) -> Iterator[str]:
@@ -87,6 +90,12 @@ def _of_simulations(connection: psycopg.Connection, scope: Scope, records: Recor
         is_as_it_was = one["workers"] == found["workers"]
         if is_as_it_was and abs(one["seconds"] - found["seconds"]) > MOST * found["seconds"]:
             yield f"as it was, the window takes {one['seconds']:.2f} s, and took {found['seconds']:.2f} s"
+    moved = [one["seconds"] for one in found["changes"] if one["no_transfers"]]
+    for one in findings(connection, scope, records.start, records.stop)["findings"]:
+        is_simulated = one["kind"] == "transfers" and one["least_wall_seconds"] is not None
+        saved = found["seconds"] - min([*moved, found["seconds"]])
+        if is_simulated and moved and abs(one["wall_seconds"] - saved) > MOST * found["seconds"]:
+            yield f"data costs {one['wall_seconds']:.2f} s, and without moving it {saved:.2f} s are saved"
     for change in found["changes"]:
         if change["prefix"] is not None:
             is_it = (records.spans.action == Action.COMPUTE) & (records.spans.prefix == change["prefix"])

@@ -98,9 +98,11 @@ def worker(
     ended: bool = False,
     starting: float = 0,
     slot: str = "",
+    died: bool = False,
 ) -> Worker:
     first, last = round(start * SECOND), round(stop * SECOND)
-    return Worker(id, threads, first, last, ended, slot or str(id), round(min(starting, start) * SECOND))
+    before = round(min(starting, start) * SECOND)
+    return Worker(id, threads, first, last, ended, slot or str(id), died, before)
 
 
 def computed(task: int, start: float, stop: float, worker: int = 1, erred: bool = False) -> Span:

@@ -18,7 +18,8 @@ export const findings = {
   answers: ["/findings"],
   help:
     "Causes of lost time in the window, the most costly first, and what made tasks fail. Open one for its evidence: its moments and tasks " +
-    "lead to the timeline. The cost is what would be saved without the cause.",
+    "lead to the timeline. The cost is what would be saved without the cause: the window is simulated without it, and eight of ten true costs are " +
+    "in the interval. Where that can't be, it is a sum of times.",
   create: (parent, context) => new Findings(parent, context),
 };
 
@@ -83,9 +84,14 @@ class Findings {
       one.sentence,
       one.thread_seconds,
       one.wall_seconds,
+      one.least_wall_seconds ?? null,
+      one.most_wall_seconds ?? null,
       costText(one),
       one.advice,
     ]);
-    return { columns: ["finding", "seconds of threads", "seconds", "cost", "advice"], rows };
+    return {
+      columns: ["finding", "seconds of threads", "seconds", "at least", "at most", "cost", "advice"],
+      rows,
+    };
   }
 }

@@ -5,7 +5,7 @@ import { formatDuration } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
 import { goToTask, listItem } from "../side_list/items.js";
 import { workerName } from "../worker/name.js";
-import { costText } from "./texts.js";
+import { costText, togetherText } from "./texts.js";
 
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").Schemas["FindingItem"]} Finding */
@@ -27,6 +27,7 @@ export function findingItem(context, finding, open) {
     "details",
     finding.is_failure ? "finding is-failure" : "finding",
     summary,
+    ...[togetherText(finding)].filter(Boolean).map((text) => element("p", "", text)),
     ...evidenceOf(context, finding),
   );
   details.dataset.finding = finding.sentence;

@@ -25,10 +25,29 @@ export function noteText({ answers, source }) {
   return notes.join(" ");
 }
 
-/** @param {Pick<Finding, "thread_seconds"|"wall_seconds">} finding */
-export function costText({ thread_seconds: threads, wall_seconds: wall }) {
+/**
+ * A cost, and how it is known: simulated, with the interval that holds eight truths of ten, or as a sum.
+ * @param {Pick<Finding, "thread_seconds"|"wall_seconds"|"least_wall_seconds"|"most_wall_seconds">} finding
+ */
+export function costText({
+  thread_seconds: threads,
+  wall_seconds: wall,
+  least_wall_seconds: least,
+  most_wall_seconds: most,
+}) {
   const parts = [];
   if (threads > 0) parts.push(`${formatDuration(threads)} of threads`);
-  if (wall > 0) parts.push(`${formatDuration(wall)} in all`);
+  if (typeof least === "number" && typeof most === "number")
+    parts.push(`${formatDuration(wall)} in all (${formatDuration(least)} – ${formatDuration(most)})`);
+  else if (wall > 0) parts.push(`${formatDuration(wall)} in all, as a sum`);
   return parts.join(", ");
+}
+
+/** @param {Pick<Finding, "together_seconds">} finding; what all findings save together, where they do only so */
+export function togetherText({ together_seconds: together }) {
+  if (!together) return "";
+  return (
+    "Only together do the findings explain the time: without all of them the window would have been " +
+    `${formatDuration(together)} shorter.`
+  );
 }

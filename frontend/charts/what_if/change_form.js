@@ -19,6 +19,7 @@ export class ChangeForm {
   #times = element("input", "");
   #isLocal = checkbox();
   #isUnlimited = checkbox();
+  #isFromStart = checkbox();
   #predicted = element("output", "what-if-predicted");
   /** @type {Answer|null} */
   #answer = null;
@@ -37,7 +38,8 @@ export class ChangeForm {
       labelled("tasks of", this.#prefix),
       labelled("times as fast", this.#times),
       labelled("no data to move", this.#isLocal),
-      labelled("nothing spilled", this.#isUnlimited),
+      labelled("nothing spilled or paused", this.#isUnlimited),
+      labelled("all there from the start", this.#isFromStart),
       this.#predicted,
     );
     this.element.addEventListener("input", () => this.#writeValues());
@@ -84,6 +86,7 @@ export class ChangeForm {
       times_as_fast: this.#prefix.value ? Number(this.#times.value) || 1 : 1,
       no_transfers: this.#isLocal.checked,
       unlimited_memory: this.#isUnlimited.checked,
+      from_start: this.#isFromStart.checked,
     };
   }
 
@@ -114,14 +117,14 @@ export class ChangeForm {
    */
   #write({ seconds: before, doubts: known }, change) {
     const { answer, message } = /** @type {WindowData<Prediction>} */ (this.#prediction);
-    const seconds = answer?.seconds;
-    if (seconds === null || seconds === undefined) {
+    const { seconds, least, most } = answer ?? {};
+    if (typeof seconds !== "number" || typeof least !== "number" || typeof most !== "number") {
       this.#predicted.textContent = message;
       return;
     }
     const text = changeText(change, (prefix) => this.#context.model.prefixName(prefix));
     const others = (answer?.doubts ?? []).filter((doubt) => !known.includes(doubt));
-    this.#predicted.textContent = `${text[0].toUpperCase()}${text.slice(1)}: ${savingText(seconds, before)}. ${doubtsText(others)}`;
+    this.#predicted.textContent = `${text[0].toUpperCase()}${text.slice(1)}: ${savingText({ seconds, least, most }, before)}. ${doubtsText(others)}`;
   }
 }
 

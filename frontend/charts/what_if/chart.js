@@ -105,7 +105,7 @@ class WhatIf {
         "li",
         "",
         element("strong", "", text[0].toUpperCase() + text.slice(1)),
-        `: ${savingText(change.seconds, seconds)}`,
+        `: ${savingText(change, seconds)}`,
       );
     });
   }
@@ -122,6 +122,13 @@ class WhatIf {
         unit: "s",
         value: ({ seconds }) => microseconds(seconds),
         cell: ({ seconds }) => bar(seconds, longest()),
+      },
+      {
+        name: "interval",
+        title: "between",
+        help: "Eight of ten runs take a time in this interval",
+        value: ({ least }) => microseconds(least),
+        text: ({ least, most }) => `${formatDuration(least)} – ${formatDuration(most)}`,
       },
       {
         name: "naive",

@@ -10,11 +10,19 @@ export const NEEDS_AGENT =
 export const NOTHING = "No task computed in this window.";
 
 /**
- * @param {Pick<HelpfulChange, "workers"|"threads"|"prefix"|"times_as_fast"|"no_transfers"|"unlimited_memory">} change
+ * @param {Pick<HelpfulChange, "workers"|"threads"|"prefix"|"times_as_fast"|"no_transfers"|"unlimited_memory"|"from_start">} change
  * @param {(prefix: number) => string} nameOf
  */
 export function changeText(
-  { workers, threads, prefix, times_as_fast: times, no_transfers: isLocal, unlimited_memory: isUnlimited },
+  {
+    workers,
+    threads,
+    prefix,
+    times_as_fast: times,
+    no_transfers: isLocal,
+    unlimited_memory: isUnlimited,
+    from_start: isFromStart,
+  },
   nameOf,
 ) {
   const parts = [];
@@ -22,15 +30,20 @@ export function changeText(
   if (threads !== null) parts.push(`with ${countText(threads, "thread")} in each worker`);
   if (prefix !== null && times !== 1) parts.push(`with tasks of ${nameOf(prefix)} ${times} times as fast`);
   if (isLocal) parts.push("if no data had to be moved");
-  if (isUnlimited) parts.push("if nothing had to be spilled");
+  if (isUnlimited) parts.push("if nothing had to be spilled and no worker was paused");
+  if (isFromStart) parts.push("with all workers from the start");
   return parts.join(", ") || "without a change";
 }
 
-/** @param {number} seconds predicted @param {number} before */
-export function savingText(seconds, before) {
+/**
+ * @param {{seconds: number, least: number, most: number}} predicted with the interval that holds eight truths of ten
+ * @param {number} before
+ */
+export function savingText({ seconds, least, most }, before) {
   const share = (seconds - before) / before;
   if (Math.abs(share) < 0.005) return `${formatDuration(seconds)}, as long as it took`;
-  return `${formatDuration(seconds)}, ${formatPercent(Math.abs(share))} ${share < 0 ? "shorter" : "longer"}`;
+  const text = `${formatDuration(seconds)}, ${formatPercent(Math.abs(share))} ${share < 0 ? "shorter" : "longer"}`;
+  return `${text} (${formatDuration(least)} – ${formatDuration(most)})`;
 }
 
 /** @param {Answer} answer */

@@ -47,6 +47,8 @@ def _finding(found: dict[str, Any], names: dict[int | None, str]) -> dict[str, A
         "sentence": found["sentence"],
         "cost_thread_seconds": found["thread_seconds"],
         "cost_wall_seconds": found["wall_seconds"],
+        "cost_wall_seconds_between": _between(found),
+        "wall_seconds_of_all_findings_together": found["together_seconds"] or None,
         "facts": {each["label"]: each["value"] for each in found["facts"]},
         "moments": {each["label"]: time_text(each["time"]) for each in found["moments"]},
         "tasks": [each["key"] for each in found["tasks"]],
@@ -54,6 +56,12 @@ def _finding(found: dict[str, Any], names: dict[int | None, str]) -> dict[str, A
         "advice": Passage(found["advice"]),
         "documentation": found["documentation"],
     }
+
+
+def _between(found: dict[str, Any]) -> list[float] | None:
+    """None: the cost is a sum of times, not simulated."""
+    least, most = found["least_wall_seconds"], found["most_wall_seconds"]
+    return None if least is None else [least, most]
 
 
 def _task(found: dict[str, Any], names: dict[int | None, str]) -> dict[str, Any]:

@@ -19,6 +19,10 @@ MOST_FACTS, MOST_MOMENTS, MOST_TASKS, MOST_WORKERS, MOST_PREFIXES = 20, 10, 10, 
 Item = dict[str, Any]
 
 
+def _rounded(interval: tuple[float, float] | None, end: int) -> float | None:
+    return None if interval is None else round(interval[end], 3)
+
+
 def findings(
     connection: psycopg.Connection, scope: Scope, after: int, before: int, most: int | None = None
 ) -> Item:
@@ -41,6 +45,9 @@ def findings(
                 "sentence": finding.sentence,
                 "thread_seconds": round(finding.cost.thread_seconds, 3),
                 "wall_seconds": round(finding.cost.wall_seconds, 3),
+                "least_wall_seconds": _rounded(finding.cost.interval, 0),
+                "most_wall_seconds": _rounded(finding.cost.interval, 1),
+                "together_seconds": round(finding.cost.together, 3),
                 "facts": [asdict(fact) for fact in finding.facts[:MOST_FACTS]],
                 "moments": [asdict(moment) for moment in finding.moments[:MOST_MOMENTS]],
                 "tasks": [asdict(task) for task in finding.tasks[:MOST_TASKS]],

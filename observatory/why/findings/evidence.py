@@ -38,6 +38,8 @@ from observatory.why.records import Records
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Assignments, stays, unfinished
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
+from observatory.why.what_if.change import Predictor
+from observatory.why.what_if.reading import trusted_predictor, window_of
 from observatory.wire.departures import DISAPPEARED, LOST
 from observatory.wire.task_waits import TASK_WAITS
 
@@ -152,6 +154,11 @@ class Evidence:
         spans = self.computations.spans
         ended = {id: spans.times.stop[spans.worker == id] for id in np.unique(spans.worker).tolist()}
         return growths(self.samples("observatory_worker_memory_bytes", "unmanaged"), limits, ended)
+
+    @cached_property
+    def simulation(self) -> Predictor | None:
+        """None: the window can't be simulated, or not as it was."""
+        return trusted_predictor(window_of(self.connection, self._cluster, self.records))
 
     @property
     def whole(self) -> Intervals:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Without
 
 if TYPE_CHECKING:
     from observatory.why.findings.evidence import Evidence
@@ -17,7 +18,14 @@ class Cost:
     """What would be saved without the cause; docs/why.md says how each kind estimates it."""
 
     thread_seconds: float = 0.0
+    """time of threads that the cause took, as a sum"""
     wall_seconds: float = 0.0
+    """by which the window would have been shorter"""
+    interval: tuple[float, float] | None = None
+    """that holds the true `wall_seconds` eight times of ten; None: they are a sum, not simulated"""
+    together: float = 0.0
+    """by which it would be shorter without the other findings as well, where that is far more than each of
+    them says; else 0"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,8 @@ class Finding:
     """ids of those that it is about; empty: all"""
     advice: str = ""
     """empty: that of its kind"""
+    without: Without | None = None
+    """what a simulation leaves out to tell its cost; None: it can't be simulated"""
 
     def overlaps(self, other: Finding) -> bool:
         """Whether both can be about the same workers and prefixes."""

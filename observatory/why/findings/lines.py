@@ -15,9 +15,20 @@ def lines_of(found: dict[str, Any]) -> Iterator[str]:
     for number, finding in enumerate(found["findings"], 1):
         threads, wall = (format_duration(finding[name]) for name in ("thread_seconds", "wall_seconds"))
         yield f"{number}. {finding['sentence']}"
-        yield f"   Costs {threads} of threads, {wall} in all."
+        yield f"   Costs {threads} of threads, {wall} in all{_doubt(finding)}."
+        if finding["together_seconds"]:
+            together = format_duration(finding["together_seconds"])
+            yield f"   Only together do findings explain the time: without all of them it is {together} less."
         for fact in finding["facts"]:
             yield f"   {fact['label']}: {fact['value']}"
         yield f"   {finding['advice']} {finding['documentation']}"
     if not found["has_agent"]:
         yield "Without the agent, most causes can't be told."
+
+
+def _doubt(finding: dict[str, Any]) -> str:
+    """How a cost is known: simulated, with its interval, or as a sum."""
+    if finding["least_wall_seconds"] is None:
+        return ", as a sum of times" if finding["wall_seconds"] else ""
+    least, most = (format_duration(finding[name]) for name in ("least_wall_seconds", "most_wall_seconds"))
+    return f" ({least} to {most})"

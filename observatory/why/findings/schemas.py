@@ -35,6 +35,9 @@ class FindingTask(Schema):
     "sentence",
     "thread_seconds",
     "wall_seconds",
+    "least_wall_seconds",
+    "most_wall_seconds",
+    "together_seconds",
     "facts",
     "moments",
     "tasks",
@@ -54,6 +57,13 @@ class FindingItem(Schema):
     """of threads, that would be saved without the cause"""
     wall_seconds: float
     """by which the window would be shorter without the cause"""
+    least_wall_seconds: float | None = None
+    most_wall_seconds: float | None = None
+    """the interval that holds the truth eight times of ten; null: `wall_seconds` is a sum of times and was
+    not simulated"""
+    together_seconds: float = 0.0
+    """by which it would be shorter without the other findings as well, where they explain the time only
+    together; else 0"""
     facts: list[FindingFact]
     moments: list[FindingMoment]
     tasks: list[FindingTask]

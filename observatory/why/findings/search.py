@@ -7,15 +7,13 @@ from dataclasses import replace
 
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
-from observatory.why.findings.finding import Cost, Fact, Finding, FindingKind
+from observatory.why.findings.finding import Cost, Fact, FindingKind
+from observatory.why.findings.simulated_costs import Named, with_simulated_costs
 
 MOST = 50
 """findings of a window"""
 LEAST_REST = 0.01
 """of a cost, that others have as well: less is rounding"""
-
-Named = tuple[str, Finding]
-"""the name of the kind, and one of its findings"""
 
 
 def find(evidence: Evidence, kinds: Mapping[str, FindingKind]) -> list[Named]:
@@ -23,13 +21,19 @@ def find(evidence: Evidence, kinds: Mapping[str, FindingKind]) -> list[Named]:
     found = [(name, finding) for name, kind in kinds.items() for finding in kind.find(evidence)]
     kept = [one for one in found if not any(_explains(other, one, kinds) for other in found)]
     counted = list(_counted_once(evidence, _sorted(kept, kinds), kinds))
-    return _sorted(counted, kinds)[:MOST]
+    return _sorted(with_simulated_costs(evidence, counted, kinds), kinds)[:MOST]
 
 
 def _sorted(found: Sequence[Named], kinds: Mapping[str, FindingKind]) -> list[Named]:
     return sorted(
         found,
-        key=lambda one: (not kinds[one[0]].is_failure, -one[1].cost.thread_seconds, one[0], one[1].sentence),
+        key=lambda one: (
+            not kinds[one[0]].is_failure,
+            -one[1].cost.wall_seconds,
+            -one[1].cost.thread_seconds,
+            one[0],
+            one[1].sentence,
+        ),
     )
 
 

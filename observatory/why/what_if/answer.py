@@ -15,6 +15,7 @@ from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.reading import read_window
+from observatory.why.what_if.workers import AbsenceKind
 from observatory.why.window import readable_part
 
 MOST_CHANGES, MOST_PREFIXES = 3, 50
@@ -72,10 +73,18 @@ def prediction(connection: psycopg.Connection, scope: Scope, after: int, before:
     return {
         "start": start / 1e6,
         "stop": stop / 1e6,
-        "seconds": None if predictor is None else predictor.predict(change),
+        **(
+            {"seconds": None, "least": None, "most": None}
+            if predictor is None
+            else _predicted(predictor, change)
+        ),
         "naive": None if predictor is None else predictor.naive(change),
         "doubts": window.doubts(change),
     }
+
+
+def _predicted(predictor: Predictor, change: Change) -> Item:
+    return asdict(predictor.predict(change))
 
 
 def _prefixes(predictor: Predictor) -> list[int]:
@@ -92,16 +101,24 @@ def _candidates(predictor: Predictor) -> Iterator[Change]:
     for prefix in _prefixes(predictor)[:MOST_TRIED_PREFIXES]:
         yield Change(prefix=prefix, times_as_fast=2.0)
     yield Change(no_transfers=True)
-    if predictor.plan.disk_seconds.any():
+    if predictor.plan.disk_seconds.any() or _absences(predictor, AbsenceKind.PAUSED):
         yield Change(unlimited_memory=True)
+    joins = [worker.joins for worker in predictor.recorded_workers]
+    if max(joins) > min(joins) or _absences(predictor, AbsenceKind.LEFT):
+        yield Change(from_start=True)
+
+
+def _absences(predictor: Predictor, kind: AbsenceKind) -> bool:
+    """Whether any worker was absent so."""
+    return any(one.kind is kind for worker in predictor.recorded_workers for one in worker.absences)
 
 
 def _changes(predictor: Predictor) -> list[Item]:
     """The changes that would have saved most."""
     tried = [(predictor.predict(change), change) for change in _candidates(predictor)]
-    helped = [one for one in tried if one[0] <= (1 - LEAST_SAVED) * predictor.observed]
-    helped.sort(key=lambda one: one[0])
-    return [asdict(change) | {"seconds": seconds} for seconds, change in helped[:MOST_CHANGES]]
+    helped = [one for one in tried if one[0].seconds <= (1 - LEAST_SAVED) * predictor.observed]
+    helped.sort(key=lambda one: one[0].seconds)
+    return [asdict(change) | asdict(predicted) for predicted, change in helped[:MOST_CHANGES]]
 
 
 def _sizes(predictor: Predictor) -> list[Item]:
@@ -110,6 +127,6 @@ def _sizes(predictor: Predictor) -> list[Item]:
     counts = sorted({max(1, round(before * size)) for size in SIZES})
     changes = [Change() if count == before else Change(workers=count) for count in counts]
     return [
-        {"workers": count, "seconds": predictor.predict(change), "naive": predictor.naive(change)}
+        {"workers": count, "naive": predictor.naive(change)} | _predicted(predictor, change)
         for count, change in zip(counts, changes, strict=True)
     ]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from observatory.why.intervals import Numbers
-from observatory.why.records import Records, Worker
+from observatory.why.intervals import Flags, Numbers
+from observatory.why.records import Records
+from observatory.why.what_if.doubt import Predicted
 from observatory.why.what_if.plan import Plan
-from observatory.why.what_if.rates import Rates
+from observatory.why.what_if.rates import AT_ONCE, Rates
+from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays
 from observatory.why.what_if.simulation import Conditions, Simulation
-from observatory.why.what_if.workers import WorkerSpec
+from observatory.why.what_if.without import Without
+from observatory.why.what_if.workers import AbsenceKind, WorkerSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,9 @@ class Change:
     """of the tasks of `prefix`"""
     no_transfers: bool = False
     unlimited_memory: bool = False
-    """nothing is written to disk and read again"""
+    """nothing is written to disk and read again, and no worker is paused"""
+    from_start: bool = False
+    """all workers are there from the start of the window on, and none leaves"""
 
 
 class Predictor:
@@ -42,17 +47,7 @@ class Predictor:
     @cached_property
     def recorded_workers(self) -> list[WorkerSpec]:
         """The workers that the window had, each since its first start: one that was restarted is one."""
-        by_slot: dict[str, list[Worker]] = {}
-        for worker in self._records.workers:
-            if worker.threads:
-                by_slot.setdefault(worker.slot, []).append(worker)
-        return [
-            WorkerSpec(
-                max(worker.threads for worker in lifetimes),
-                (min(worker.start for worker in lifetimes) - self._records.start) / 1e6,
-            )
-            for lifetimes in by_slot.values()
-        ]
+        return recorded_workers(self._records)
 
     @cached_property
     def threads(self) -> int:
@@ -70,21 +65,41 @@ class Predictor:
         """When the last task ends in a simulation in which nothing is different."""
         return self._simulate(Change())
 
-    def predict(self, change: Change) -> float:
+    @property
+    def misfit(self) -> float:
+        """By which share of the window a simulation without a change is off."""
+        return self.simulated / self.last - 1
+
+    def predict(self, change: Change) -> Predicted:
         """Scaled by how far a simulation without the change is off; what follows the last task stays.
 
         Faster tasks save no more than the time in which any of them computed allows.
         """
         found = self._simulate(change) * self.last / self.simulated + self.observed - self.last
         if change.times_as_fast > 1 and change == Change(None, None, change.prefix, change.times_as_fast):
-            return max(found, self.observed - self._most_saved(change))
-        return found
+            is_faster = self.plan.computing.prefix == change.prefix
+            most = self._seconds_of_any(is_faster) * (1 - 1 / change.times_as_fast)
+            found = max(found, self.observed - most)
+        return Predicted.of(found, self.observed, self.misfit)
 
-    def _most_saved(self, change: Change) -> float:
-        """By faster tasks."""
-        times = self.plan.computing.times.where(self.plan.computing.prefix == change.prefix)
-        computed = times.clipped(self._records.start, self._records.stop).union()
-        return float((computed.stop - computed.start).sum()) / 1e6 * (1 - 1 / change.times_as_fast)
+    def without(self, without: Without) -> Predicted:
+        """What the window would have taken without a cause. It never takes longer."""
+        seconds = without.seconds(self.plan)
+        rates = AT_ONCE if without.overhead else self._rates
+        conditions = Conditions(seconds.tolist(), not without.transfers, not without.client)
+        end = Simulation(self.plan, without.workers(self.recorded_workers), rates, conditions).run()
+        rest = 0.0 if without.client else self.observed - self.last
+        found = min(self.observed, end * self.last / self.simulated + rest)
+        if without.is_shorter_tasks:
+            saved = without.saved(self.plan)
+            most = min(float(np.maximum(saved, 0.0).sum()), self._seconds_of_any(saved > 0))
+            found = max(found, self.observed - most)
+        return Predicted.of(found, self.observed, self.misfit)
+
+    def _seconds_of_any(self, condition: Flags) -> float:
+        """In which at least one of some computations ran."""
+        times = self.plan.computing.times.where(condition)
+        return float(times.clipped(self._records.start, self._records.stop).union().lengths.sum()) / 1e6
 
     def naive(self, change: Change) -> float:
         """The time of all tasks, divided by the threads."""
@@ -92,13 +107,18 @@ class Predictor:
         return seconds / max(sum(worker.threads for worker in self._workers(change)), 1)
 
     def _workers(self, change: Change) -> list[WorkerSpec]:
-        """Added workers join when the one did in whose place they come again."""
+        """Added workers join, are paused and leave when the one does in whose place they come again."""
+        before = sorted(self.recorded_workers, key=lambda worker: worker.joins) or [WorkerSpec(self.threads)]
+        if change.unlimited_memory:
+            before = [worker.without(AbsenceKind.PAUSED) for worker in before]
+        if change.from_start:
+            before = [replace(worker.without(AbsenceKind.LEFT), joins=0.0) for worker in before]
         if change.workers is None and change.threads is None:
-            return self.recorded_workers
-        count = len(self.recorded_workers) if change.workers is None else change.workers
-        joins = sorted(worker.joins for worker in self.recorded_workers) or [0.0]
+            return before
+        count = len(before) if change.workers is None else change.workers
         threads = change.threads or self.threads
-        return [WorkerSpec(threads, joins[number % len(joins)]) for number in range(count)]
+        found = [replace(before[number % len(before)], threads=threads) for number in range(count)]
+        return with_one_that_stays(found)
 
     def _seconds(self, change: Change) -> Numbers:
         """Of each computation, with its disk."""

@@ -20,6 +20,8 @@ class Plan:
     """The computations of a window, each at one place of all columns, in the order in which they began."""
 
     computing: Spans
+    rows: Integers
+    """the place of each among the computations of the records"""
     needed: Predecessors
     """computations whose results each needs, and its own attempts before it"""
     seconds: Numbers
@@ -46,13 +48,15 @@ def plan_of(records: Records, graph: Graph) -> Plan:
     window = records.start, records.stop
     seceded = np.clip(computing.seceded, *window)
     computing = replace(computing, times=computing.times.clipped(*window), seceded=seceded)
-    computing = computing.where(np.argsort(computing.times.start, kind="stable"))
+    rows = np.argsort(computing.times.start, kind="stable")
+    computing = computing.where(rows)
     error = records.clock_errors_of(computing.worker)
     needed = _with_attempts(computing, needed_computations(computing, graph, error))
     dependents = Predecessors.of_edges(needed.places, needed.needing, len(computing))
     threads = sum(worker.threads for worker in records.workers)
     return Plan(
         computing,
+        rows,
         needed,
         computing.in_pool.lengths / 1e6,
         computing.outside.lengths / 1e6,

@@ -45,6 +45,10 @@ class Rates:
     bandwidth: float
 
 
+AT_ONCE = Rates(sending=0, turning=0, deciding=0, fetching=0, bandwidth=1e12)
+"""nothing takes time but the tasks"""
+
+
 def rates_of(
     records: Records, plan: Plan, known: Stays, transfers: Transfers, scheduler_seconds: float
 ) -> Rates:

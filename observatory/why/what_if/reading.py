@@ -12,7 +12,7 @@ from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.other_work import OtherWork
 from observatory.why.reading import read_graph, read_records
 from observatory.why.records import Graph, Records
-from observatory.why.thread_times.assignments import WAITING, Stays, stays
+from observatory.why.thread_times.assignments import WAITING, Stays, stays, unfinished
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import Transfers, rates_of
@@ -23,6 +23,8 @@ MOST_COMPUTATIONS = 20_000
 FEWEST_COMPUTATIONS = 20
 FURTHEST = 0.15
 """of the window, that a simulation without a change is off at most"""
+UNFINISHED = 0.05
+"""of the window, after the last computation"""
 WAITED = 0.05
 """of all tasks"""
 MOST_TIMES_THE_WORKERS = 4
@@ -58,6 +60,27 @@ class Window:
         rates = rates_of(records, plan, self._stays, self._transfers, self._scheduler_seconds)
         return Predictor(self._records, plan, rates)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether all that matters for a simulation was recorded, and nothing that isn't simulated."""
+        has_unknown_needs = bool(len(self._graph.needing_group)) and not len(self._graph.task)
+        return not (
+            has_unknown_needs
+            or (not len(self._graph) and self._have_waited)
+            or len(self._records.others.worker)
+            or self._is_unfinished
+        )
+
+    @cached_property
+    def _is_unfinished(self) -> bool:
+        """Whether tasks were left for long after the last computation: what didn't finish has none."""
+        predictor, stop = self.predictor, self._records.stop
+        if predictor is None:
+            return False
+        last = self._records.start + round(predictor.last * 1e6)
+        left = unfinished(self._records, self._stays).clipped(last, stop)
+        return float(left.union().lengths.sum()) / 1e6 > UNFINISHED * predictor.observed
+
     @cached_property
     def _stays(self) -> Stays:
         return stays(self._records)
@@ -81,15 +104,13 @@ class Window:
             found.append("Dependencies were recorded between groups of tasks, and not between tasks.")
         elif not len(self._graph) and self._have_waited:
             found.append("Tasks waited for others, and it was not recorded for which.")
-        if any(worker.has_ended for worker in self._records.workers):
-            found.append("Workers left in the window; the simulation keeps them.")
         if len(self._records.others.worker):
             found.append("Tasks of other runs took threads, which isn't simulated.")
+        if self._is_unfinished:
+            found.append("Tasks that did not finish in the window aren't simulated.")
         if predictor.plan.seconds_outside.any():
             found.append("Tasks seceded; the simulation lets them run on for as long as they did.")
-        if len(self._records.pauses.worker):
-            found.append("Workers were paused for memory, which isn't simulated.")
-        off = predictor.simulated / predictor.last - 1
+        off = predictor.misfit
         if abs(off) > FURTHEST:
             than = "longer" if off > 0 else "shorter"
             found.append(
@@ -100,18 +121,33 @@ class Window:
         return found
 
 
+def trusted_predictor(window: Window) -> Predictor | None:
+    """Return what predicts a window; None: it isn't known well enough, or its simulation is too far off."""
+    try:
+        predictor = window.predictor
+    except TooManyTasks:
+        return None
+    if predictor is None or not window.is_known or abs(predictor.misfit) > FURTHEST:
+        return None
+    return predictor
+
+
 def read_window(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork
 ) -> Window:
     """Read [start, stop) (microseconds)."""
-    records = read_records(connection, cluster, start, stop, others)
-    graph = read_graph(connection, cluster, records)
-    transfers = store.transfers(connection, cluster, start, stop)
+    return window_of(connection, cluster, read_records(connection, cluster, start, stop, others))
+
+
+def window_of(connection: psycopg.Connection, cluster: int, records: Records) -> Window:
+    """Read what `records` lack."""
+    window = records.start, records.stop
+    transfers = store.transfers(connection, cluster, *window)
     return Window(
         records,
-        graph,
+        read_graph(connection, cluster, records),
         Transfers(transfers["nbytes"], transfers["seconds"]),
-        _scheduler_seconds(connection, cluster, start, stop),
+        _scheduler_seconds(connection, cluster, *window),
     )
 
 

@@ -9,7 +9,18 @@ from ninja import Schema
 from observatory.replay.answers.shared_fields import shared
 
 
-@shared("workers", "threads", "prefix", "times_as_fast", "no_transfers", "unlimited_memory", "seconds")
+@shared(
+    "workers",
+    "threads",
+    "prefix",
+    "times_as_fast",
+    "no_transfers",
+    "unlimited_memory",
+    "from_start",
+    "seconds",
+    "least",
+    "most",
+)
 class HelpfulChange(Schema):
     """None, 1 and false: as it was."""
 
@@ -21,15 +32,22 @@ class HelpfulChange(Schema):
     """the tasks of the prefix"""
     no_transfers: bool
     unlimited_memory: bool
-    """nothing is spilled"""
+    """nothing is spilled, and no worker is paused"""
+    from_start: bool
+    """all workers are there from the start of the window on, and none leaves"""
     seconds: float
     """that the window would have taken"""
+    least: float
+    most: float
+    """the interval that holds the truth eight times of ten"""
 
 
-@shared("workers", "seconds", "naive")
+@shared("workers", "seconds", "least", "most", "naive")
 class SizePrediction(Schema):
     workers: int
     seconds: float
+    least: float
+    most: float
     naive: float
     """the time of all tasks, divided by the threads"""
 
@@ -76,13 +94,16 @@ class WhatIf(Schema):
     """at most fifty, those that computed longest first"""
 
 
-@shared("start", "stop", "seconds", "naive", "doubts")
+@shared("start", "stop", "seconds", "least", "most", "naive", "doubts")
 class Prediction(Schema):
     """What the asked change would have done; null: nothing can be predicted."""
 
     start: float
     stop: float
     seconds: float | None
+    least: float | None
+    most: float | None
+    """the interval that holds the truth eight times of ten"""
     naive: float | None
     """the time of all tasks, divided by the threads"""
     doubts: list[str]

@@ -7,15 +7,17 @@ steal tasks where these begin earlier then (WorkStealing). Times are seconds aft
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 import numpy as np
 
 from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import Rates
-from observatory.why.what_if.workers import SimulatedWorker, WorkerSpec
+from observatory.why.what_if.workers import Absence, AbsenceKind, SimulatedWorker, WorkerSpec
 
 STEALING = 0.1
 """distributed.scheduler.work-stealing-interval"""
@@ -30,6 +32,8 @@ class Conditions:
     seconds: Sequence[float]
     """that each computation takes, with its disk"""
     moves_data: bool = True
+    has_client: bool = True
+    """the client takes time from the end of all tasks until it submits more"""
 
 
 class Simulation:
@@ -54,12 +58,14 @@ class Simulation:
         self._joined: list[SimulatedWorker] = []
         self._without_worker: list[int] = []
         """tasks that no worker was there for"""
-        self._events: list[tuple[float, int, Callable[..., None], tuple[int, ...]]] = []
+        self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
         self._decided = 0.0
         self._end = 0.0
         for number, spec in enumerate(workers):
             self._at(spec.joins, self._join, number)
+            for absence in spec.absences:
+                self._at(absence.start, self._be_absent, number, absence)
         self._is_stealing_due = False
 
     def run(self) -> float:
@@ -70,7 +76,7 @@ class Simulation:
             handle(time, *arguments)
         return self._end
 
-    def _at(self, time: float, handle: Callable[..., None], *arguments: int) -> None:
+    def _at(self, time: float, handle: Callable[..., None], *arguments: Any) -> None:
         self._count += 1
         heappush(self._events, (time, self._count, handle, arguments))
 
@@ -88,7 +94,9 @@ class Simulation:
             return
         self._submitted += 1
         self._unfinished += len(submission.places)
-        self._at(time + submission.seconds, self._submit, self._submitted - 1)
+        is_client = submission.waits or self._submitted == 1
+        seconds = submission.seconds if self._conditions.has_client or not is_client else 0.0
+        self._at(time + seconds, self._submit, self._submitted - 1)
 
     def _submit(self, time: float, number: int) -> None:
         self._submit_later(time)
@@ -121,7 +129,8 @@ class Simulation:
     def _best(self, place: int) -> SimulatedWorker:
         """SchedulerState.worker_objective: where the task would begin first."""
         holders = {number for one in self._needs[place] for number in self._holders[one]}
-        candidates = [self._workers[number] for number in holders] or self._joined
+        there = [self._workers[number] for number in holders if self._workers[number].is_there]
+        candidates = there or self._joined
         return min(candidates, key=lambda one: (self._begins(place, one), one.processing, one.number))
 
     def _begins(self, place: int, worker: SimulatedWorker) -> float:
@@ -136,11 +145,14 @@ class Simulation:
     def _send(self, time: float, place: int, worker: SimulatedWorker) -> None:
         worker.processing += 1
         worker.occupancy += self._expected[place]
-        self._at(time + self._rates.sending / 2, self._receive, place, worker.number)
+        worker.sent.add(place)
+        self._at(time + self._rates.sending / 2, self._receive, place, worker.number, worker.life)
 
-    def _receive(self, time: float, place: int, number: int) -> None:
+    def _receive(self, time: float, place: int, number: int, life: int) -> None:
         """A task is on its worker, which fetches what the task needs of each other worker at once."""
         worker = self._workers[number]
+        if worker.life != life or place not in worker.sent:
+            return
         latest, nbytes = time, dict[int, int]()
         for one in self._needs[place]:
             if number in self._holders[one] or not self._conditions.moves_data:
@@ -153,12 +165,14 @@ class Simulation:
             worker.fetching[one] = time + self._rates.fetching + nbytes[peer] / self._rates.bandwidth
             latest = max(latest, worker.fetching[one])
         if latest > time:
-            self._at(latest, self._fetched, place, number)
+            self._at(latest, self._fetched, place, number, life)
         else:
             self._be_ready(time, place, worker)
 
-    def _fetched(self, time: float, place: int, number: int) -> None:
+    def _fetched(self, time: float, place: int, number: int, life: int) -> None:
         worker = self._workers[number]
+        if worker.life != life or place not in worker.sent:
+            return
         for one in self._needs[place]:
             self._holders[one].add(number)
             worker.fetching.pop(one, None)
@@ -172,34 +186,45 @@ class Simulation:
             self._at(time + STEALING, self._steal)
 
     def _begin(self, time: float, worker: SimulatedWorker) -> None:
-        while worker.idle and worker.ready:
+        while worker.idle and worker.ready and worker.is_there:
             place = heappop(worker.ready)
             worker.idle -= 1
-            self._at(time + self._seconds[place], self._leave, place, worker.number)
+            worker.running.add(place)
+            self._at(time + self._seconds[place], self._leave, place, worker.number, worker.life)
 
-    def _leave(self, time: float, place: int, number: int) -> None:
+    def _leave(self, time: float, place: int, number: int, life: int) -> None:
         """A task needs its thread no more: it has finished, or seceded."""
-        self._at(time + self._rates.turning, self._free, number)
+        if self._workers[number].life != life:
+            return
+        self._at(time + self._rates.turning, self._free, number, life)
         outside = self._seconds_outside[place]
         if outside:
-            self._at(time + outside, self._finish, place, number)
+            self._at(time + outside, self._finish, place, number, life)
         else:
-            self._finish(time, place, number)
+            self._finish(time, place, number, life)
 
-    def _finish(self, time: float, place: int, number: int) -> None:
-        self._end = max(self._end, time)
-        self._at(self._decide(time + self._rates.sending / 2), self._handle_finished, place, number)
-
-    def _free(self, time: float, number: int) -> None:
+    def _finish(self, time: float, place: int, number: int, life: int) -> None:
         worker = self._workers[number]
-        worker.idle += 1
-        self._begin(time, worker)
+        if worker.life != life:
+            return
+        self._end = max(self._end, time)
+        worker.sent.discard(place)
+        worker.running.discard(place)
+        reported = self._decide(time + self._rates.sending / 2)
+        self._at(reported, self._handle_finished, place, number, life)
 
-    def _handle_finished(self, time: float, place: int, number: int) -> None:
+    def _free(self, time: float, number: int, life: int) -> None:
+        worker = self._workers[number]
+        if worker.life == life:
+            worker.idle += 1
+            self._begin(time, worker)
+
+    def _handle_finished(self, time: float, place: int, number: int, life: int) -> None:
         """The scheduler knows that a task finished."""
         worker = self._workers[number]
-        worker.processing -= 1
-        worker.occupancy = max(0.0, worker.occupancy - self._expected[place])
+        if worker.life == life:
+            worker.processing -= 1
+            worker.occupancy = max(0.0, worker.occupancy - self._expected[place])
         self._holders[place].add(number)
         self._unfinished -= 1
         for dependent in self._dependents[place]:
@@ -211,23 +236,58 @@ class Simulation:
     def _join(self, time: float, number: int) -> None:
         worker = self._workers[number]
         worker.idle = worker.threads
+        self._be_there(time, worker)
+
+    def _be_there(self, time: float, worker: SimulatedWorker) -> None:
+        worker.is_there = True
         self._joined.append(worker)
+        self._begin(time, worker)
         waiting, self._without_worker = self._without_worker, []
         for place in waiting:
             self._assign(time, place)
         self._send_queued(time)
+
+    def _be_absent(self, time: float, number: int, absence: Absence) -> None:
+        worker = self._workers[number]
+        if not worker.is_there:
+            return
+        worker.is_there = False
+        self._joined.remove(worker)
+        if absence.kind is not AbsenceKind.PAUSED:
+            self._give_back(time, worker, absence.kind is AbsenceKind.DIED)
+        if absence.stop < math.inf:
+            self._at(absence.stop, self._return, number)
+
+    def _return(self, time: float, number: int) -> None:
+        self._be_there(time, self._workers[number])
+
+    def _give_back(self, time: float, worker: SimulatedWorker, has_died: bool) -> None:
+        """The scheduler sends tasks of a worker that is gone to others."""
+        places = sorted(worker.sent if has_died else worker.sent - worker.running)
+        worker.sent.difference_update(places)
+        worker.ready.clear()
+        if has_died:
+            worker.life += 1
+            worker.idle, worker.processing, worker.occupancy = worker.threads, 0, 0.0
+            worker.running.clear()
+            worker.fetching.clear()
+        for place in places:
+            if not has_died:
+                worker.processing -= 1
+                worker.occupancy = max(0.0, worker.occupancy - self._expected[place])
+            self._assign(time, place)
 
     def _steal(self, time: float) -> None:
         """WorkStealing.balance: idle workers take tasks that would begin earlier there."""
         for thief in sorted(self._joined, key=lambda one: one.occupancy):
             if thief.processing < thief.threads:
                 self._steal_for(time, thief)
-        self._is_stealing_due = any(one.ready for one in self._joined)
+        self._is_stealing_due = any(one.ready for one in self._workers)
         if self._is_stealing_due:
             self._at(time + STEALING, self._steal)
 
     def _steal_for(self, time: float, thief: SimulatedWorker) -> None:
-        victims = [one for one in self._joined if one.ready]
+        victims = [one for one in self._workers if one.ready]
         for victim in sorted(victims, key=lambda one: -one.occupancy / one.threads):
             for place in sorted(victim.ready, reverse=True):
                 if thief.processing >= thief.threads:
@@ -238,6 +298,7 @@ class Simulation:
     def _move(self, time: float, place: int, victim: SimulatedWorker, thief: SimulatedWorker) -> None:
         victim.ready.remove(place)
         heapify(victim.ready)
+        victim.sent.discard(place)
         victim.processing -= 1
         victim.occupancy = max(0.0, victim.occupancy - self._expected[place])
         self._send(self._decide(time), place, thief)

@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 SATURATION = 1.1
 """distributed.scheduler.worker-saturation"""
+
+
+class AbsenceKind(StrEnum):
+    PAUSED = "paused"
+    """what runs goes on, and what is there waits"""
+    LEFT = "left"
+    """what runs goes on, and other workers get the rest"""
+    DIED = "died"
+    """other workers get all of its tasks"""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """When a worker took no tasks, in seconds after the window's start."""
+
+    start: float
+    stop: float
+    """infinity: for good"""
+    kind: AbsenceKind
+    worker: int
+    """the id of the lifetime that was paused, or ended"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +38,10 @@ class WorkerSpec:
     threads: int
     joins: float = 0.0
     """seconds after the window's start"""
+    absences: tuple[Absence, ...] = ()
+
+    def without(self, kind: AbsenceKind) -> WorkerSpec:
+        return replace(self, absences=tuple(one for one in self.absences if one.kind is not kind))
 
 
 @dataclass(slots=True)
@@ -34,6 +60,14 @@ class SimulatedWorker:
     """a heap of computations whose data is there; what began first when it was recorded goes first"""
     fetching: dict[int, float] = field(default_factory=dict)
     """when each result that is on its way arrives (seconds)"""
+    sent: set[int] = field(default_factory=set)
+    """computations that were sent to it and have not finished"""
+    running: set[int] = field(default_factory=set)
+    """those of `sent` that have begun"""
+    life: int = 0
+    """how often it has died"""
+    is_there: bool = False
+    """it takes tasks"""
 
     @property
     def has_room(self) -> bool:

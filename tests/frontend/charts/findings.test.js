@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { costText, noteText, nothingText } from "../../../frontend/charts/findings/texts.js";
+import { costText, noteText, nothingText, togetherText } from "../../../frontend/charts/findings/texts.js";
 
 /** @typedef {import("../../../frontend/types.js").Context} Context */
 
@@ -9,10 +9,28 @@ import { costText, noteText, nothingText } from "../../../frontend/charts/findin
 const context = (findings, url) =>
   /** @type {Context} */ (/** @type {unknown} */ ({ answers: { "/findings": findings }, source: { url } }));
 
+const SUM = { least_wall_seconds: null, most_wall_seconds: null };
+
 test("a cost says the time of threads and of all, and nothing where a finding costs nothing", () => {
-  assert.equal(costText({ thread_seconds: 90, wall_seconds: 12 }), "1 min 30 s of threads, 12.0 s in all");
-  assert.equal(costText({ thread_seconds: 3600, wall_seconds: 0 }), "1 h of threads");
-  assert.equal(costText({ thread_seconds: 0, wall_seconds: 0 }), "");
+  assert.equal(
+    costText({ ...SUM, thread_seconds: 90, wall_seconds: 12 }),
+    "1 min 30 s of threads, 12.0 s in all, as a sum",
+  );
+  assert.equal(costText({ ...SUM, thread_seconds: 3600, wall_seconds: 0 }), "1 h of threads");
+  assert.equal(costText({ ...SUM, thread_seconds: 0, wall_seconds: 0 }), "");
+});
+
+test("a cost that was simulated says between what it is", () => {
+  const cost = { thread_seconds: 90, wall_seconds: 12, least_wall_seconds: 10, most_wall_seconds: 15 };
+  assert.equal(costText(cost), "1 min 30 s of threads, 12.0 s in all (10.0 s – 15.0 s)");
+});
+
+test("findings that explain the time only together say so", () => {
+  assert.equal(togetherText({ together_seconds: 0 }), "");
+  assert.match(
+    togetherText({ together_seconds: 7.5 }),
+    /^Only together .* would have been 7\.50 s shorter\.$/,
+  );
 });
 
 test("where nothing stands out, it says what it looked for", () => {

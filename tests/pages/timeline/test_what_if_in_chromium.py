@@ -57,14 +57,15 @@ def test_it_predicts_other_numbers_of_workers_and_what_one_tries(
     expect(panel.locator("ol li").first).to_contain_text(": 3.0")
     sizes = panel.get_by_role("table", name="numbers of workers")
     expect(sizes.get_by_role("row")).to_have_count(5)  # one is the heading
-    expect(sizes.get_by_role("row", name="2 workers 6.00 s 6.00 s")).to_be_visible()
-    expect(sizes.get_by_role("row", name="1 worker 12.0 s 12.0 s")).to_be_visible()
+    expect(sizes.get_by_role("row", name="2 workers 6.00 s 5.93 s – 6.07 s 6.00 s")).to_be_visible()
+    expect(sizes.get_by_role("row", name="1 worker 12.0 s 11.4 s – 12.6 s 12.0 s")).to_be_visible()
 
     form = panel.get_by_role("form", name="Try a change")
     workers = form.get_by_label("workers")
     workers.focus()
     page.keyboard.press("ArrowRight")
     expect(form.get_by_role("status")).to_contain_text("With 3 workers: 4.0")
+    expect(form.get_by_role("status")).to_contain_text(" s – 4.")
     form.get_by_label("tasks of").select_option(label="load")
     expect(form.get_by_role("status")).to_contain_text(
         "With 3 workers, with tasks of load 2 times as fast: 2.0"

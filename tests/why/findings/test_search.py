@@ -25,6 +25,7 @@ def costs(times: dict[ThreadKind, float], **kinds: FindingKind) -> list[tuple[st
     evidence: Any = SimpleNamespace(
         waits=SimpleNamespace(seconds=dict.fromkeys(KINDS, 0.0) | times),
         is_worth=lambda cost: cost.thread_seconds >= 1,
+        simulation=None,
     )
     found = find(evidence, kinds)
     assert all(one.cost.wall_seconds == pytest.approx(one.cost.thread_seconds / 4) for _, one in found)

@@ -74,7 +74,8 @@ CLIENT_ACTIVITIES: LiteralString = f"""
 GRAPHS_RECEIVED: LiteralString = f"SELECT time FROM computation WHERE {WITHIN}"
 WORKERS: LiteralString = f"""
     SELECT id, {SLOT} AS slot, nthreads AS threads, extract(epoch FROM started)::float8 AS started,
-        extract(epoch FROM ended)::float8 AS ended
+        extract(epoch FROM ended)::float8 AS ended,
+        coalesce(end_reason IN ('lost', 'disappeared'), false) AS has_died
     FROM worker
     WHERE cluster_id = %(cluster)s AND started < %(stop)s AND coalesce(ended > %(start)s, true)
     ORDER BY started, id"""
@@ -116,6 +117,8 @@ class WorkerLifetime:
     started: float
     ended: float | None
     """seconds; None: it lives"""
+    has_died: bool
+    """or disappeared, without closing"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from observatory.why.findings.evidence import Evidence, facts
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import OF_CLIENTS, TEXTS, ThreadKind
+from observatory.why.what_if.without import Without
 
 LEAST_SHARE = 0.2
 """of the run, in which the cluster had no task"""
@@ -69,6 +70,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("the longest begins", float(gaps.start[longest]) / 1e6),),
         advice=ADVICE.get(main, ""),
+        without=None if len(evidence.restarts) else Without(client=True),
     )
 
 

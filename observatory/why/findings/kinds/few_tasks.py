@@ -9,7 +9,9 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.intervals import Steps
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 MOST_SHARE = 0.75
 """of the threads, that were in use at once"""
@@ -45,7 +47,17 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         if len(longest)
         else (),
         evidence.tasks(longest),
+        without=_divided(evidence),
     )
+
+
+def _divided(evidence: Evidence) -> Without:
+    """Without waiting for other tasks: what ran beside idle threads is divided by all of them."""
+    waits = evidence.waits
+    idle, used = waits.taken[ThreadKind.OTHERS], np.maximum(waits.in_use.values, 1e-9)
+    share = Steps(idle.edges, idle.values / (idle.values + used))
+    times = evidence.computations.spans.times
+    return Without((Shorter(np.arange(len(times)), share.integrals(times) / 1e6),))
 
 
 def _usually_used(evidence: Evidence) -> int:

@@ -12,6 +12,7 @@ from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.first_uses import FirstUse
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -42,6 +43,7 @@ def _finding(evidence: Evidence, use: FirstUse) -> Finding:
         evidence.tasks(use.rows[np.argsort(-seconds, kind="stable")][:10]),
         use.workers,
         (use.prefix,),
+        without=Without((Shorter(use.rows, found.durations[use.rows] - use.usual),)),
     )
 
 

@@ -13,6 +13,7 @@ from observatory.why.findings.samples import Samples
 from observatory.why.intervals import Integers, Numbers
 from observatory.why.thread_times.gil import CONTENTION, gil_waits
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 LEAST_CONTENTION = 0.3
 """share of the time of a prefix' tasks in which its workers' threads waited for the GIL"""
@@ -70,6 +71,7 @@ def _finding(
         (evidence.moment("most contended task begins", first),),
         evidence.tasks(order),
         prefixes=(prefix,),
+        without=Without((Shorter(rows, shared[rows]),)),
     )
 
 

@@ -8,6 +8,8 @@ from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Without
+from observatory.why.what_if.workers import AbsenceKind
 
 FULL = (ThreadKind.PAUSED, ThreadKind.DISK)
 
@@ -46,6 +48,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("the growth begins", most.first), evidence.moment("it ends", most.last)),
         workers=tuple(one.worker for one in grown),
+        without=Without(disk=frozenset(whole), absences=frozenset((AbsenceKind.PAUSED, id) for id in whole))
+        if seconds
+        else None,
     )
 
 

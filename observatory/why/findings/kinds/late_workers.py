@@ -14,6 +14,8 @@ from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added_at, joined
 from observatory.why.records import Worker
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Stays, stays
+from observatory.why.what_if.without import Without
+from observatory.why.what_if.workers import AbsenceKind
 
 LEAST_STAY, LEAST_STAY_SHARE = 5_000_000, 0.05
 """microseconds, or share of the window, for which the most threads were there: not as of a replacement"""
@@ -74,6 +76,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         ),
         workers=tuple(one.id for one in who),
         advice="" if is_late else LEFT_ADVICE,
+        without=Without(late=True, absences=frozenset((AbsenceKind.LEFT, one.id) for one in workers)),
     )
 
 

@@ -10,6 +10,8 @@ from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Without
+from observatory.why.what_if.workers import AbsenceKind
 
 MEMORY = "observatory_worker_memory_bytes"
 
@@ -51,6 +53,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("most threads waited", evidence.peak(kind)),),
         workers=tuple(workers),
+        without=Without(
+            disk=frozenset(workers), absences=frozenset((AbsenceKind.PAUSED, id) for id in workers)
+        ),
     )
 
 

@@ -11,6 +11,7 @@ from observatory.why.findings.evidence import Evidence, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.intervals import Integers, Intervals, Numbers, joined
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 MOST_SHARE = 0.4
 """of the threads, that are in use in a narrow stage"""
@@ -56,6 +57,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         (evidence.moment("the longest part begins", float(stages.start[first]) / 1e6),),
         evidence.tasks(longest),
         prefixes=tuple(most),
+        # with enough tasks for all threads, the work of these parts is divided by them
+        without=Without((Shorter(rows, overlap[rows] * max(0.0, 1 - used / waits.most_threads)),)),
     )
 
 

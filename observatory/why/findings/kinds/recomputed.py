@@ -10,6 +10,7 @@ from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -35,6 +36,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         (evidence.moment("first of them", float(found.spans.times.start[rows].min()) / 1e6),),
         evidence.tasks(rows[np.argsort(-seconds, kind="stable")][:10]),
         prefixes=tuple(prefixes),
+        without=Without((Shorter(rows, seconds),)),
     )
 
 

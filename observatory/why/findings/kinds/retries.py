@@ -12,6 +12,7 @@ from observatory.store.queries.windows.findings import Failure
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -45,6 +46,7 @@ def _finding(evidence: Evidence, failure: Failure, is_retried: bool) -> Finding:
         (evidence.moment("first failure", failure.first.timestamp()),),
         evidence.tasks(rows[:10]),
         prefixes=(failure.prefix,),
+        without=Without((Shorter(rows, found.durations[rows]),)),
     )
 
 

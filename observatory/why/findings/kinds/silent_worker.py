@@ -12,6 +12,7 @@ from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.silences import Silence, standing_still
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
 
@@ -49,6 +50,7 @@ def _finding(evidence: Evidence, silence: Silence) -> Finding:
         ),
         evidence.tasks(rows[np.argsort(-lost, kind="stable")][:10]),
         (silence.worker,),
+        without=Without((Shorter(rows, lost),)),
     )
 
 

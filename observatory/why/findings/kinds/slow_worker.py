@@ -12,6 +12,7 @@ from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.slow_workers import SlowWorker
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -49,6 +50,7 @@ def _finding(evidence: Evidence, slow: SlowWorker) -> Finding:
         (evidence.moment("its first task begins", float(times.start.min()) / 1e6),),
         evidence.tasks(order),
         slow.workers,
+        without=Without((Shorter(rows, excess),)),
     )
 
 

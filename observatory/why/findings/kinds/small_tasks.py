@@ -13,6 +13,7 @@ from observatory.why.findings.kinds.scheduler_busy import BLOCKED, INTERVAL
 from observatory.why.findings.samples import blocked_seconds
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Without
 
 SMALL = 0.1
 """seconds: the median of a prefix of small tasks is at most this"""
@@ -69,6 +70,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         (evidence.moment("they begin", float(times.start.min()) / 1e6),),
         evidence.tasks(rows[np.argsort(times.start, kind="stable")][:5]),
         prefixes=tuple(small),
+        without=Without(overhead=True),
     )
 
 

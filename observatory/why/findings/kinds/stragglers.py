@@ -11,6 +11,7 @@ from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind, FoundTask
 from observatory.why.intervals import Integers, Intervals
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 SKEWED = 3.0
 """times the median size of results, or of what tasks need, from which a partition is skewed"""
@@ -60,7 +61,15 @@ def _finding(evidence: Evidence, prefix: int, rows: Integers) -> Finding | None:
         tuple(np.unique(found.spans.worker[rows]).tolist()),
         (prefix,),
         SKEW_ADVICE if skew else "",
+        Without((Shorter(rows, excess), *_spread(evidence, prefix, float(excess.sum()) if skew else 0.0))),
     )
+
+
+def _spread(evidence: Evidence, prefix: int, seconds: float) -> tuple[Shorter, ...]:
+    """What is in large partitions has to be computed in any case: each task of the prefix has its share."""
+    found = evidence.computations
+    rows = np.flatnonzero((found.spans.prefix == prefix) & found.finished)
+    return (Shorter(rows, np.full(len(rows), -seconds / len(rows))),) if seconds else ()
 
 
 def _named(tasks: Sequence[tuple[FoundTask, int]]) -> str:

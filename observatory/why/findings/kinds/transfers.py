@@ -9,6 +9,7 @@ from observatory.store.queries.windows.findings import Pair
 from observatory.why.findings.evidence import Evidence, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Without
 
 LEAST_SHARE = 0.1
 """of the time of threads while there was something to do"""
@@ -45,6 +46,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         (evidence.moment("most threads waited", evidence.peak(ThreadKind.TRANSFER)),),
         workers=tuple(dict.fromkeys(pair.receiver for pair in pairs[:5])),
         prefixes=tuple(named),
+        without=Without(transfers=True),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from observatory.clusters.formatting import format_duration, format_percent
@@ -9,6 +10,7 @@ from observatory.why.findings.evidence import Evidence, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.waiting_tasks import WaitingTasks
 from observatory.why.thread_times.kinds import FINISHED
+from observatory.why.what_if.without import Without
 from observatory.wire.task_waits import CONNECTION, FILE, FILE_LOCK, LOCK, OTHER, PROCESS, SLEEP
 
 LEAST_SHARE = 0.1
@@ -56,6 +58,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         (evidence.moment("the longest of them begins", _first(evidence, waiting)),),
         evidence.tasks(waiting.longest()),
         prefixes=tuple(prefixes),
+        without=Without(threads=_threads_of_worker(evidence, would_do)),
     )
 
 
@@ -63,6 +66,12 @@ def _threads_that_would_do(evidence: Evidence, waiting: WaitingTasks) -> int:
     """For all tasks that could run at once, but not more than would use a core for each thread there was."""
     threads = evidence.waits.most_threads
     return round(max(threads, min(waiting.most_at_once, threads / max(waiting.used, 0.01))))
+
+
+def _threads_of_worker(evidence: Evidence, threads: int) -> int:
+    """Of each worker, for `threads` in all."""
+    slots = {worker.slot for worker in evidence.records.workers if worker.threads}
+    return math.ceil(threads / max(len(slots), 1))
 
 
 def _first(evidence: Evidence, waiting: WaitingTasks) -> float:

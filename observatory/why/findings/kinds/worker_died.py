@@ -12,6 +12,8 @@ from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.intervals import Integers
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.without import Shorter, Without
+from observatory.why.what_if.workers import AbsenceKind
 
 MEMORY = "observatory_worker_memory_bytes"
 NEAR_LIMIT = 0.85
@@ -57,6 +59,10 @@ def _finding(evidence: Evidence, deaths: list[WorkerEnd]) -> Finding:
         tuple(evidence.moment(f"{evidence.worker(worker.id)} died", worker.ended or 0) for worker in deaths),
         evidence.tasks(rows),
         ids,
+        without=Without(
+            (Shorter(again, found.durations[again]),),
+            absences=frozenset((AbsenceKind.DIED, id) for id in ids),
+        ),
     )
 
 

@@ -1,0 +1,85 @@
+"""What a window would be without, if a cause had not been there: what a finding says of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from observatory.why.intervals import Integers, Numbers
+from observatory.why.what_if.plan import Plan
+from observatory.why.what_if.workers import AbsenceKind, WorkerSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Shorter:
+    """Computations that would have taken less time of their threads."""
+
+    rows: Integers
+    """among the computations of the records"""
+    seconds: Numbers
+    """that each would have been shorter by; negative: longer"""
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """What isn't there. All together is what one simulation leaves out."""
+
+    shorter: tuple[Shorter, ...] = ()
+    transfers: bool = False
+    overhead: bool = False
+    """what the scheduler, the event loops and small transfers take for each task"""
+    client: bool = False
+    """the time from the end of all tasks until the client submits more"""
+    late: bool = False
+    """workers that came after the window's start"""
+    disk: frozenset[int] = frozenset()
+    """ids of workers that spilled"""
+    absences: frozenset[tuple[AbsenceKind, int]] = frozenset()
+    """of workers, by the ids of their lifetimes"""
+    threads: int | None = None
+    """of each worker, at least"""
+
+    @classmethod
+    def of_all(cls, some: Sequence[Without]) -> Without:
+        """Without any of them."""
+        return cls(
+            tuple(shorter for one in some for shorter in one.shorter),
+            any(one.transfers for one in some),
+            any(one.overhead for one in some),
+            any(one.client for one in some),
+            any(one.late for one in some),
+            frozenset().union(*(one.disk for one in some)),
+            frozenset().union(*(one.absences for one in some)),
+            max((one.threads for one in some if one.threads is not None), default=None),
+        )
+
+    @property
+    def is_shorter_tasks(self) -> bool:
+        """Whether nothing else is different."""
+        return self == Without(self.shorter)
+
+    def seconds(self, plan: Plan) -> Numbers:
+        """Of each computation of the plan, with its disk."""
+        saved = self.saved(plan)
+        disk = np.where(np.isin(plan.computing.worker, list(self.disk)), 0.0, plan.disk_seconds)
+        return np.asarray(np.maximum(plan.seconds - saved, 0.0) + disk)
+
+    def saved(self, plan: Plan) -> Numbers:
+        """Seconds of each computation of the plan: at most what it took."""
+        by_row = np.zeros(len(plan))
+        for shorter in self.shorter:
+            np.add.at(by_row, shorter.rows, shorter.seconds)
+        return np.minimum(by_row[plan.rows], plan.seconds)
+
+    def workers(self, specs: Sequence[WorkerSpec]) -> list[WorkerSpec]:
+        return [
+            replace(
+                spec,
+                threads=max(spec.threads, self.threads or 0),
+                joins=0.0 if self.late else spec.joins,
+                absences=tuple(one for one in spec.absences if (one.kind, one.worker) not in self.absences),
+            )
+            for spec in specs
+        ]
