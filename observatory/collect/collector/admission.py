@@ -19,12 +19,15 @@ from observatory.collect.collector.process_load import ProcessLoad
 INTERVAL = 1.0
 """Seconds between two changes of the factor."""
 LARGEST_FACTOR = 64.0
+LARGEST_OF_OTHERS = 8.0
+"""The most by which the machine or the database makes intervals longer: if it is others who keep them busy,
+asking for less changes nothing."""
 LARGEST_GROWTH = 1.5
 """of the factor in an interval"""
 RECOVERY = 0.93
 """of the factor in an interval: the largest is 1 again after a minute"""
 LONGEST_WAIT = 5.0
-"""Seconds that half of the targets' records may wait for the database."""
+"""Seconds that half of the targets' records may wait for the database once they are due."""
 OF_SCHEDULERS = 4.0
 """The factor of workers' samples from which on schedulers are asked less often, too."""
 
@@ -37,7 +40,7 @@ class Demand:
     requests: float
     """a second"""
     waited: float
-    """Seconds that its oldest record has waited for the database."""
+    """Seconds that its oldest record has waited for the database since it was due."""
 
 
 class Admission:
@@ -48,6 +51,8 @@ class Admission:
         self.demands: dict[int, Demand] = {}
         """By target."""
         self.factor = 1.0
+        self._of_load = 1.0
+        """The factor without what the database adds."""
         self._of_projects: Mapping[int, float] = {}
 
     def of_workers(self, project: int) -> float:
@@ -65,19 +70,19 @@ class Admission:
 
     def adjust(self) -> None:
         """Changes the factor by the load of the last second."""
-        pressure = self.pressure
-        change = min(LARGEST_GROWTH, pressure) if pressure > 1.0 else RECOVERY
-        self.factor = min(LARGEST_FACTOR, max(1.0, self.factor * change))
+        if self.load.pressure > 1.0:
+            growth, largest = self.load.pressure, LARGEST_FACTOR
+        elif self.load.lateness > 1.0:
+            growth, largest = self.load.lateness, max(LARGEST_OF_OTHERS, self._of_load * RECOVERY)
+        else:
+            growth, largest = RECOVERY, LARGEST_FACTOR
+        self._of_load = min(largest, max(1.0, self._of_load * min(LARGEST_GROWTH, growth)))
+        waited = median(demand.waited for demand in self.demands.values()) if self.demands else 0.0
+        self.factor = max(self._of_load, min(LARGEST_OF_OTHERS, waited / LONGEST_WAIT))
         requests: defaultdict[int, float] = defaultdict(float)
         for demand in self.demands.values():
             requests[demand.project] += demand.requests
         self._of_projects = shared_factors(requests, self.factor)
-
-    @property
-    def pressure(self) -> float:
-        """The work in units of what can be done and stored."""
-        waited = median(demand.waited for demand in self.demands.values()) if self.demands else 0.0
-        return max(self.load.pressure, waited / LONGEST_WAIT)
 
 
 def shared_factors(requests: Mapping[int, float], factor: float) -> dict[int, float]:

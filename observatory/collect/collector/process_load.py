@@ -17,16 +17,18 @@ class ProcessLoad:
 
     def __init__(self) -> None:
         self.pressure = 0.0
-        """The work in units of what the process can do: above 1 it has too much."""
+        """The work in units of what one core can do: above 1 it has too much."""
+        self.lateness = 0.0
+        """Of the event loop, in units of LATE: above 1 the machine has too much, whoever's work it is."""
 
     @property
     def is_high(self) -> bool:
-        return self.pressure > 1.0
+        return max(self.pressure, self.lateness) > 1.0
 
     async def run(self) -> None:
         while True:
             began, used = time.monotonic(), time.process_time()
             await asyncio.sleep(INTERVAL)
             seconds = time.monotonic() - began
-            share = (time.process_time() - used) / seconds
-            self.pressure = max(share / HIGH_SHARE, (seconds - INTERVAL) / LATE)
+            self.pressure = (time.process_time() - used) / seconds / HIGH_SHARE
+            self.lateness = (seconds - INTERVAL) / LATE

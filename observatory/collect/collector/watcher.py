@@ -88,7 +88,7 @@ class Watcher:
             shared.writers.take(),
         )
         admission, project = shared.admission, target.project_id
-        self.slowdown = Slowdown(self.flusher.waited, lambda: admission.of_workers(project))
+        self.slowdown = Slowdown(self._waited, lambda: admission.of_workers(project))
         self.scraper = Scraper(
             target,
             self.client,
@@ -123,7 +123,7 @@ class Watcher:
             observing,
             lambda: self.tracker.confirmed,
             lambda: self.answered,
-            self._poll_now,
+            self.polling.set,
             self.scraper.wanted.set,
             self._stream_closed,
         )
@@ -153,18 +153,15 @@ class Watcher:
             # the scheduler was not silent for that long: nobody asked
             self.answered += standstill.stopped
             self.started += standstill.stopped
-            self._poll_now()
+            self.polling.set()
             if observation is not None:
                 observation.add_standstill(standstill)
         return observation
 
-    def _poll_now(self) -> None:
-        self.polling.set()
-
     def _stream_closed(self) -> None:
         self.tracker.interrupt()
         self.identity_poller.scheduler_may_be_new()
-        self._poll_now()
+        self.polling.set()
 
     def _may_write(self) -> bool:
         return self.shared.leases.is_valid(self.target.pk)
@@ -172,6 +169,10 @@ class Watcher:
     def _between_batches(self) -> float:
         """Least seconds between two batches."""
         return 0.0 if self.has_pages else self.shared.pace.between_batches
+
+    def _waited(self) -> float:
+        """Seconds that the oldest record has waited since it was due to be written."""
+        return max(0.0, self.flusher.waited() - self._between_batches())
 
     @property
     def poll_interval(self) -> float:
@@ -255,7 +256,7 @@ class Watcher:
         is_new = self.observation is not previous
         self._reached(now, is_new)
         if is_new and self.observation is None:
-            self._poll_now()
+            self.polling.set()
         elif is_new and previous is not None:
             counts = await self._counts()  # those above may be of the scheduler that is gone
         observation = self._current()
@@ -343,10 +344,10 @@ class Watcher:
                 logger.warning("%s: cannot update the target: %s", self.target.url, str(error).strip()[:200])
 
     def _tell_demand(self, observation: Observation) -> None:
-        endpoints = 1 + len(observation.membership.members)
-        requests = endpoints / self.target.metrics_interval + 2 / self.target.identity_interval
-        demand = Demand(self.target.project_id, requests, self.flusher.waited())
-        self.shared.admission.demands[self.target.pk] = demand
+        workers = len(observation.membership.members)
+        requests = (1 + workers) / self.target.metrics_interval + 2 / self.target.identity_interval
+        demands = self.shared.admission.demands
+        demands[self.target.pk] = Demand(self.target.project_id, requests, self._waited())
 
     def _record_slowdown(self, observation: Observation) -> None:
         period = self.slowdown.ended_period(self.clock.now())
@@ -386,12 +387,12 @@ class Watcher:
                 del observation.new_help[metric]
 
     async def _publish(self, cluster: int, committed: Committed) -> None:
-        stream = "agent" if committed.agent_rules else str(self.subscriber.shown_state)
-        status = {"stream": stream, **self.tracker.ends.get(cluster, {})}
         if committed.agent_rules:
             self.subscriber.cluster_with_agent = cluster
         self.has_pages = await self.shared.pages.has(cluster)
         if not self.has_pages:
             return
+        stream = "agent" if committed.agent_rules else str(self.subscriber.shown_state)
+        status = {"stream": stream, **self.tracker.ends.get(cluster, {})}
         intervals = SampleIntervals(self.poll_interval, self.target.metrics_interval)
         await publish(committed, status, intervals)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.admission import (
     LARGEST_FACTOR,
+    LARGEST_OF_OTHERS,
     LONGEST_WAIT,
     OF_SCHEDULERS,
     Admission,
@@ -78,8 +79,29 @@ def test_records_that_wait_for_the_database_make_it_less_but_not_those_of_few_ta
     budget.adjust()
     assert budget.factor == 1.0, "the rows of one cluster are locked"
     budget.demands[1] = slow
+    for _ in range(10):
+        budget.adjust()
+    assert budget.factor == 2.0, "as long as they wait"
+    budget.demands[1] = quick
     budget.adjust()
-    assert budget.factor == 1.5
+    assert budget.factor == 1.0
+
+
+@pytest.mark.parametrize("busy_by_others", [1.1, 40.0])
+def test_a_machine_that_others_keep_busy_makes_it_an_eighth_at_least(busy_by_others: float) -> None:
+    budget = admission(Demand(1, 1.0, 1_000.0))
+    budget.load.pressure, budget.load.lateness = 0.1, busy_by_others
+    for _ in range(2 * MINUTE):
+        budget.adjust()
+    assert budget.factor == LARGEST_OF_OTHERS
+    budget.load.pressure = 2.0  # there is work of its own
+    for _ in range(MINUTE):
+        budget.adjust()
+    assert budget.factor == LARGEST_FACTOR
+    budget.load.pressure = 0.1
+    for _ in range(MINUTE):
+        budget.adjust()
+    assert budget.factor == LARGEST_OF_OTHERS
 
 
 def test_without_targets_nothing_is_asked_for() -> None:

@@ -32,7 +32,7 @@ class Slowdown:
 
     def __init__(self, waited: Callable[[], float], admitted: Callable[[], float] = lambda: 1.0) -> None:
         self.waited = waited
-        """Seconds that the oldest record has waited."""
+        """Seconds that the oldest record has waited since it was due."""
         self.admitted = admitted
         """The factor of all that the process does (admission.py)."""
         self.period: Period | None = None
