@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -33,6 +34,11 @@ RECENT = timedelta(days=1)
 """clusters that ended within this time are still searched"""
 REFRESH_INTERVAL = timedelta(minutes=1)
 """between two counts of an open run's figures"""
+CLUSTERS_OF_TURN = 50
+"""live clusters that are searched in each round; of more, each waits for its turn"""
+MOST_TURNS = 8
+TURN = 15.0
+"""seconds of a turn: the interval of the rounds (settings.CELERY_BEAT_SCHEDULE)"""
 LATE = timedelta(seconds=COUNTING)
 """after the end of a run, in which records of its tasks still arrive"""
 COUNTED_AGAIN = (Run.Origin.FOUND, Run.Origin.CODE)
@@ -44,14 +50,15 @@ DEFAULT_DAYS = 30
 @shared_task  # type: ignore[untyped-decorator]
 def find_runs() -> None:
     """Searches the new records of all clusters for runs, then refreshes the runs that changed."""
-    for cluster in _clusters_to_search():
+    turns = min(MOST_TURNS, 1 + Cluster.objects.filter(ended=None).count() // CLUSTERS_OF_TURN)
+    for cluster in _clusters_to_search(turns, _turn()):
         try:
             discover(cluster)
         except (psycopg.Error, DatabaseError):  # a cluster that is being deleted, or no database
             log.exception("couldn't search cluster %d for runs, will try again", cluster.pk)
     stale = (
         Q(counted=None)
-        | Q(stop=None, counted__lt=now() - REFRESH_INTERVAL)
+        | Q(stop=None, counted__lt=now() - turns * REFRESH_INTERVAL)
         | Q(counted__lt=F("stop") + LATE)
         | Q(counted__lt=F("records_came") + LATE)
     )
@@ -85,11 +92,21 @@ def _build_tiles(run: Run) -> None:
         build_window_tiles(connection, scope_of_run(run))
 
 
-def _clusters_to_search() -> Iterator[Cluster]:
-    """Those of which there are new records or reports of clients, and those with open runs, which may end."""
-    watched = {*clusters_with_client_runs(), *Run.objects.filter(stop=None).values_list("cluster", flat=True)}
+def _turn() -> int:
+    return int(time.time() // TURN)
+
+
+def _clusters_to_search(turns: int, turn: int) -> Iterator[Cluster]:
+    """Those of which there are new records or reports of clients, and those with open runs, which may end.
+
+    A live cluster without reports waits for its turn, which is one of `turns`.
+    """
+    reported = set(clusters_with_client_runs())
+    watched = reported.union(Run.objects.filter(stop=None).values_list("cluster", flat=True))
     searched = watched.union(unsearched_clusters(now() - RECENT))
-    yield from Cluster.objects.filter(pk__in=searched).select_related("project").order_by("pk")
+    for cluster in Cluster.objects.filter(pk__in=searched).select_related("project").order_by("pk"):
+        if cluster.pk in reported or not cluster.is_live or (cluster.pk - turn) % turns == 0:
+            yield cluster
 
 
 def discover(cluster: Cluster) -> None:

@@ -455,6 +455,31 @@ def test_only_a_cluster_with_new_records_or_an_open_run_is_searched(
     assert searched() == [cluster], "late tasks are a run"
 
 
+def test_of_many_live_clusters_each_is_searched_in_its_turn_and_one_that_ended_in_each(
+    cluster: Cluster, writer: Writer, work: Work, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[int] = []
+    discover = tasks.discover
+
+    def noted(one: Cluster) -> None:
+        searched.append(one.pk)
+        discover(one)
+
+    monkeypatch.setattr(tasks, "discover", noted)
+    monkeypatch.setattr(tasks, "CLUSTERS_OF_TURN", 0.25)
+    turn = iter(range(100))
+    monkeypatch.setattr(tasks, "_turn", lambda: next(turn))
+    work(now, now + 5)
+    for _ in range(2):
+        for _ in range(5):
+            find_runs()
+        assert searched == [cluster.pk], "a live cluster has every fifth turn"
+        searched.clear()
+    end(cluster, now + 6)
+    find_runs()
+    assert searched == [cluster.pk]
+
+
 @pytest.mark.parametrize("origin", [Run.Origin.FOUND, Run.Origin.CODE])
 def test_records_that_come_long_after_their_run_ended_are_counted(
     cluster: Cluster, writer: Writer, make: Any, now: float, origin: Run.Origin

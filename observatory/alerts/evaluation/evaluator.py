@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import LiteralString
 
 import numpy as np
@@ -30,6 +30,7 @@ from observatory.alerts.evaluation.watermark import GRACE, settled, watermark
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.evaluate import evaluate_rule
 from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
+from observatory.alerts.evaluation.window.runs import last_ends
 from observatory.alerts.evaluation.window.state_machine import advance
 from observatory.alerts.models import Alert, Progress
 from observatory.clusters.models import Cluster
@@ -88,19 +89,24 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
     late = set(with_late())
     begun = {progress.cluster_id: progress for progress in Progress.objects.filter(cluster__in=stored)}
     step = min(LONGEST_MIN_STEP, max(MIN_STEP, len(clusters) / STEPS_PER_SECOND))
+    due: list[Cluster] = []
     for cluster in clusters:
         if (extent := stored.get(cluster.pk)) is None or not extent.first:
             continue
         progress = begun.get(cluster.pk)
         is_waiting = progress is not None and _is_waiting(progress, watermark(cluster, extent, now), step)
-        if is_waiting and cluster.pk not in late and cluster.ended is None:
-            continue
+        if not is_waiting or cluster.pk in late or cluster.ended is not None:
+            due.append(cluster)
+    last_runs = last_ends(cluster.pk for cluster in due)
+    for cluster in due:
+        extent, progress = stored[cluster.pk], begun.get(cluster.pk)
         in_scope = [rule for rule in rules if rule.scope.includes(cluster)]
         try:
             with transaction.atomic(), statement_timeout(connection, STATEMENT_TIMEOUT):
                 if progress is None:
                     _begin(extent)
-                Step(connection, cluster, extent, now, errors).run(in_scope, cluster.pk in late)
+                step_of = Step(connection, cluster, extent, now, errors, last_runs.get(cluster.pk))
+                step_of.run(in_scope, cluster.pk in late)
         except Exception:  # must not stop the other clusters
             log.exception("evaluating the alerts of cluster %d failed and is tried again", cluster.pk)
     errors.save()
@@ -128,8 +134,11 @@ class Step:
         extent: Extent,
         now: float,
         errors: RuleErrors,
+        last_run: datetime | None,
     ) -> None:
+        """`last_run`: as of WindowData."""
         self.connection = connection
+        self.last_run = last_run
         self.cluster = cluster
         self.extent = extent
         self.errors = errors
@@ -184,6 +193,7 @@ class Step:
 
     def _evaluate(self, alerts: OpenAlerts, rules: Sequence[ActiveRule], start: float, stop: float) -> None:
         data = WindowData(self.connection, self.cluster, start, stop)
+        data.last_run = self.last_run
         data.load(rule.spec for rule in rules)
         self._resolve_out_of_scope(alerts, rules, stop)
         # spreads the writes of clusters over time

@@ -75,7 +75,7 @@ class Watcher:
         self.clock = SchedulerClock(target.clock_offset)
         self.problems = Problems(target.url)
         self.outbox = Outbox(shared.counters)
-        observing = asyncio.Event()
+        observing, self.polling = asyncio.Event(), asyncio.Event()
         self.flusher = Flusher(
             self.outbox,
             self.clock.now,
@@ -130,7 +130,6 @@ class Watcher:
         self.standstill = StandstillDetector()
         self.has_pages = False
         """Whether the cluster had open pages when the last batch was stored."""
-        self.polling = asyncio.Event()
         self.started = time.monotonic()
         self.answered = 0.0
         """When the scheduler last answered a poll (monotonic)."""

@@ -30,6 +30,7 @@ from tests.alerts.evaluation.conftest import (
     notified,
     sample,
 )
+from tests.support.projects import make_run
 
 CALM, BUSY = [1.0] * 20, [20.0] * 20
 
@@ -108,6 +109,27 @@ def test_with_more_clusters_each_has_longer_steps(
     observed.load(*BUSY[:2], since=23)
     observed.evaluate(25)
     assert alerts() == [("load", "firing", 20, 20, None)]
+
+
+def test_runs_are_read_only_of_clusters_where_some_ended(observed: Observed) -> None:
+    condition = {"kind": "run", "measure": "duration", "comparison": ">", "threshold": 0.5, "by": "run"}
+    make_rule("slower", {**condition, "window_seconds": 60, "earlier_runs": 10, "fewest_runs": 3})
+
+    def reads_of_runs(now: float) -> int:
+        observed.load(*CALM[:10], since=now - 10)
+        with CaptureQueriesContext(connection) as queries:
+            observed.evaluate(now)
+        return sum('FROM "runs_run"' in query["sql"] for query in queries)
+
+    assert reads_of_runs(20) == 1, "those of all clusters together"
+    for place, minutes in enumerate((0.1, 0.1, 0.1, 0.2)):
+        make_run(observed.cluster, "nightly", at=0.2 * place, minutes=minutes, counted=at(30))
+    assert reads_of_runs(60) > 1
+    assert alerts() == [("slower", "firing", 48, 48, None)]
+    observed.load(*CALM, *CALM, *CALM, *CALM, since=60)
+    observed.evaluate(140)
+    assert alerts() == [("slower", "resolved", 48, 48, 108)]
+    assert reads_of_runs(150) == 1, "they ended longer ago than the rule's window"
 
 
 def rows_as_written() -> list[tuple[object, ...]]:

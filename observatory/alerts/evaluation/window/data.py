@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
@@ -45,6 +46,8 @@ from observatory.store.sample_intervals import ALWAYS_SENT, SENT_ON_CHANGE, Samp
 
 MIN_STALENESS = 15.0
 """seconds"""
+UNKNOWN_END = datetime.max.replace(tzinfo=UTC)
+"""as the end of a run: it isn't known"""
 MISSED_INTERVALS = 3
 """sampling intervals without a sample after which data is missing"""
 
@@ -64,6 +67,8 @@ class WindowData:
             raise ValueError("a window is longer than 0 and at most 50 days")
         self.cache: dict[Hashable, Any] = {}
         """intermediate results that rules share"""
+        self.last_run: datetime | None = UNKNOWN_END
+        """the end of the newest run that ended and was counted, if that is known; None: there is none"""
         self.events = EventData(connection, cluster.pk, self.start, self.stop)
         self._samples_of: dict[str, MetricSamples] = {}
         self._since: dict[str, int] = {}

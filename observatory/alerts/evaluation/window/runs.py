@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 from statistics import median
 
 import numpy as np
+from django.db.models import Max
 
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.outcomes import Subject, Truth
@@ -96,14 +98,19 @@ def judged_runs(data: WindowData, condition: RunCondition) -> list[JudgedRun]:
     return [_compared(condition, run, earlier[run.pk]) for run in runs]
 
 
+def last_ends(clusters: Iterable[int]) -> dict[int, datetime]:
+    """The end of the newest run of each cluster that has some that ended and were counted."""
+    ended = Run.objects.filter(cluster__in=list(clusters), outcome__in=ENDED, counted__isnull=False)
+    return dict(ended.order_by().values_list("cluster").annotate(Max("stop")))
+
+
 def _runs(data: WindowData, condition: RunCondition) -> list[Run]:
     """Figures of a run are counted after its end, when all of its records have arrived."""
-    window = round(condition.window * SECOND)
+    since = from_microseconds(data.start - round(condition.window * SECOND))
+    if data.last_run is None or data.last_run <= since:
+        return []
     found = data.cluster.runs.filter(
-        stop__gt=from_microseconds(data.start - window),
-        stop__lt=from_microseconds(data.stop),
-        outcome__in=ENDED,
-        counted__isnull=False,
+        stop__gt=since, stop__lt=from_microseconds(data.stop), outcome__in=ENDED, counted__isnull=False
     )
     last: dict[str, Run] = {}
     within = []
