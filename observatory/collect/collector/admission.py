@@ -20,8 +20,10 @@ INTERVAL = 1.0
 """Seconds between two changes of the factor."""
 LARGEST_FACTOR = 64.0
 LARGEST_OF_OTHERS = 8.0
-"""The most by which the machine or the database makes intervals longer: if it is others who keep them busy,
-asking for less changes nothing."""
+"""The most by which the machine or the database makes intervals longer: others may keep them busy, too."""
+LEAST_SHARE = 0.5
+"""of what the process can do, from which on a machine that is too busy makes intervals longer: if it does
+less, others keep the machine busy, and asking for less would change nothing"""
 LARGEST_GROWTH = 1.5
 """of the factor in an interval"""
 RECOVERY = 0.93
@@ -72,7 +74,7 @@ class Admission:
         """Changes the factor by the load of the last second."""
         if self.load.pressure > 1.0:
             growth, largest = self.load.pressure, LARGEST_FACTOR
-        elif self.load.lateness > 1.0:
+        elif self.load.lateness > 1.0 and self.load.pressure > LEAST_SHARE:
             growth, largest = self.load.lateness, max(LARGEST_OF_OTHERS, self._of_load * RECOVERY)
         else:
             growth, largest = RECOVERY, LARGEST_FACTOR

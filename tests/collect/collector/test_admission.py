@@ -12,6 +12,7 @@ from observatory.clusters.models import Cluster
 from observatory.collect.collector.admission import (
     LARGEST_FACTOR,
     LARGEST_OF_OTHERS,
+    LEAST_SHARE,
     LONGEST_WAIT,
     OF_SCHEDULERS,
     Admission,
@@ -87,10 +88,17 @@ def test_records_that_wait_for_the_database_make_it_less_but_not_those_of_few_ta
     assert budget.factor == 1.0
 
 
-@pytest.mark.parametrize("busy_by_others", [1.1, 40.0])
-def test_a_machine_that_others_keep_busy_makes_it_an_eighth_at_least(busy_by_others: float) -> None:
+def test_a_machine_that_only_others_keep_busy_changes_nothing() -> None:
+    budget = admission(Demand(1, 1.0, 0.0))
+    budget.load.pressure, budget.load.lateness = 0.9 * LEAST_SHARE, 40.0
+    budget.adjust()
+    assert budget.factor == 1.0
+
+
+@pytest.mark.parametrize("busy", [1.1, 40.0])
+def test_a_machine_that_others_keep_busy_as_well_makes_it_an_eighth_at_least(busy: float) -> None:
     budget = admission(Demand(1, 1.0, 1_000.0))
-    budget.load.pressure, budget.load.lateness = 0.1, busy_by_others
+    budget.load.pressure, budget.load.lateness = 1.1 * LEAST_SHARE, busy
     for _ in range(2 * MINUTE):
         budget.adjust()
     assert budget.factor == LARGEST_OF_OTHERS
@@ -98,7 +106,7 @@ def test_a_machine_that_others_keep_busy_makes_it_an_eighth_at_least(busy_by_oth
     for _ in range(MINUTE):
         budget.adjust()
     assert budget.factor == LARGEST_FACTOR
-    budget.load.pressure = 0.1
+    budget.load.pressure = 0.9
     for _ in range(MINUTE):
         budget.adjust()
     assert budget.factor == LARGEST_OF_OTHERS
