@@ -65,10 +65,7 @@ class Recorded:
 
     def errors(self) -> int:
         """Tasks that failed themselves, for good."""
-        return sum(
-            line["start"] == "processing" and line["finish"] == "erred" and self._is_in(line["time"])
-            for line in self._lines["transition"]
-        )
+        return len(self.failed())
 
     def progress(self, at: float) -> dict[str, Counter[str]]:
         """Tasks by prefix that are done, erred and left: each once, by the state that it reached last."""
@@ -89,6 +86,34 @@ class Recorded:
         for prefix, state in last.values():
             found[prefix][state] += 1
         return dict(found)
+
+    def results(self, at: float) -> dict[str, int]:
+        """The bytes of the results that were in memory at an instant, by key."""
+        held: dict[str, int] = {}
+        for line in self._lines["transition"]:
+            if line["time"] > at:
+                break
+            if line["finish"] == "memory":
+                held[line["key"]] = line["nbytes"] or 0
+            elif line["start"] == "memory":
+                held.pop(line["key"], None)
+        return held
+
+    def computed_on(self, key: str) -> str:
+        """The address of the worker that computed a task last."""
+        return [
+            str(line["worker"])
+            for line in self._lines["transition"]
+            if line["key"] == key and line["start"] == "processing" and line["finish"] == "memory"
+        ][-1]
+
+    def failed(self) -> list[tuple[str, float]]:
+        """Keys and times of the tasks that failed themselves in the run, for good."""
+        return [
+            (line["key"], line["time"])
+            for line in self._lines["transition"]
+            if line["start"] == "processing" and line["finish"] == "erred" and self._is_in(line["time"])
+        ]
 
     def slots(self) -> set[str]:
         """The workers of the run, by their names."""
@@ -133,11 +158,17 @@ class Recorded:
         return dict(nbytes), dict(count)
 
     def memory(self, address: str, at: float, field: str) -> tuple[float, float] | None:
-        """The least and most that a worker had around an instant; None: not sampled."""
+        """The least and most that a worker had around an instant; None: not sampled.
+
+        Memory can rise and fall within the recorder's interval, so the samples of Dask's monitor count too.
+        """
+        fields = ("process", "monitored") if field == "process" else (field,)
         near = [
-            line[field]
+            line[name]
             for line in self._lines["memory"]
             if line["address"] == address and at - AROUND <= line["time"] <= at + AROUND
+            for name in fields
+            if line[name] is not None
         ]
         return (min(near), max(near)) if near else None
 

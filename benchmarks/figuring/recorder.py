@@ -113,6 +113,7 @@ class WorkerSide(WorkerPlugin):  # type: ignore[misc]
                 "memory",
                 address=self._worker.address,
                 process=self._worker.monitor.proc.memory_info().rss,
+                monitored=self._worker.monitor.recent().get("memory"),
                 spilled=getattr(self._worker.data, "spilled_total", (0, 0))[1],
             )
             self._worker.loop.add_callback(self._read_transfers)

@@ -17,6 +17,8 @@ from distributed import Client, Nanny, Scheduler, SpecCluster, wait
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 import observatory.agent
+from benchmarks.figuring.expected import Recorded
+from benchmarks.figuring.recorder import ScheduledTasks, WorkerSide
 from tests.browser.observatory import Observatory
 from tests.browser.questions import workload
 from tests.browser.recorder import Recorder, Recording
@@ -78,6 +80,8 @@ class Known:
 
     recording: Recording
     lifetimes: Lifetimes
+    recorded: Recorded | None = None
+    """what the plugins of plain distributed wrote of the run (benchmarks/figuring)"""
     start: float = 0.0
     stop: float = 0.0
     moments: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -94,6 +98,22 @@ class Known:
         start = time.time()
         yield
         self.moments[name] = (start, time.time())
+
+    @property
+    def seen(self) -> Recorded:
+        assert self.recorded is not None, "the run is over"
+        return self.recorded
+
+    def computed_on(self, key: str) -> str:
+        """The name of the worker that computed a task."""
+        return self.lifetimes.names[self.seen.computed_on(key)]
+
+    def transferred(self, sender: str, receiver: str) -> tuple[int, int]:
+        """Bytes and number of transfers from a worker to another, by their names."""
+        nbytes, count = self.seen.transfers()
+        names = self.lifetimes.names
+        pairs = [pair for pair in nbytes if (names[pair[0]], names[pair[1]]) == (sender, receiver)]
+        return sum(nbytes[pair] for pair in pairs), sum(count[pair] for pair in pairs)
 
     def middle(self, name: str) -> float:
         return self.within(name, 0.5)
@@ -139,12 +159,17 @@ def record(target: Observatory, token: str, folder: Path) -> Known:
     with dask.config.set(settings), _cluster(folder) as cluster, Client(cluster) as client:
         client.wait_for_workers(len(WORKERS), timeout=300)
         known: Known = cluster.sync(_watch, cluster.scheduler)
+        written = folder / "written"
+        written.mkdir()
+        client.register_plugin(ScheduledTasks(str(written)))
+        client.register_plugin(WorkerSide(str(written)))
         observatory.agent.register(client, url=target.url, token=token, name=CLUSTER, flush_interval="1s")
         for _ in range(3):
             known.earlier_seconds.append(_earlier_run(client))
         known.other_seconds = _smoke_test(client)
         run_nightly_etl(client, known)
         time.sleep(2)
+    known.recorded = Recorded(written, known.start, known.stop)
     return known
 
 
