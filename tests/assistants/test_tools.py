@@ -17,7 +17,9 @@ from observatory.assistants.answers import LARGEST, NOTICE
 from observatory.assistants.server import TOOLS
 from observatory.assistants.texts import REPLACED, shown, visible
 from observatory.clusters.tokens import access_tokens
+from observatory.comparison.card.schemas import TasksOfRun
 from observatory.runs.models import Run
+from observatory.runs.refresh import refresh_figures
 from observatory.wire.records import Action
 from tests.assistants.assistant import Assistant, Call, text_of
 from tests.support.observed_cluster import HOSTILE, Observed
@@ -66,9 +68,11 @@ def test_an_assistant_is_told_of_a_few_tools_that_only_read(
 
 
 def test_tools_tell_what_the_agent_told(viewer: Assistant, observed: Observed) -> None:
+    refresh_figures(observed.run)
     run, told = observed.run.pk, observed.received.rows
     computed = [row for row in told["span"] if row["action"] == Action.COMPUTE]
     calls: list[Call] = [
+        ("run_card", {"run": run}),
         ("find_runs", {"name": "a run"}),
         ("prefixes", {"run": run}),
         ("task", {"run": run, "key": f"len-{HOSTILE}"}),
@@ -81,9 +85,12 @@ def test_tools_tell_what_the_agent_told(viewer: Assistant, observed: Observed) -
     ]
     answers = viewer.ask(*calls)
     assert [text_of(each) for each in answers if each.is_error] == []
-    runs, prefixes, task, logs, errors, workers, names, cpu, transfers = (
+    card, runs, prefixes, task, logs, errors, workers, names, cpu, transfers = (
         (each.structured_content or {})["recorded"] for each in answers
     )
+    assert card["worker_lifetimes"] == card["workers"] == len({row["worker"] for row in computed})
+    assert set(card["tasks_by_state"]) == set(TasksOfRun.model_fields)
+    assert sum(card["tasks_by_state"].values()) == card["tasks"]
     assert [each["run"] for each in runs["runs"]] == [run]
     assert {each["prefix"]: each["tasks"] for each in prefixes["prefixes"]} == Counter(
         key_split(row["key"]) for row in computed

@@ -13,7 +13,7 @@ AS_THEY_ARE = ("outcome", "user", "tags", "tasks", "errors", "workers", "threads
 
 async def run_card(api: Api, run: RunId) -> Answer:
     """What a run did, in short: outcome, first error, main finding, duration against earlier runs of its
-    name, busiest prefixes, cost, and the code that submitted it."""
+    name, its tasks by state, busiest prefixes, cost, and the code that submitted it."""
     reading = await open_run(api, run)
     card = await read(api, f"{reading.path}/card")
     facts = reading.facts
@@ -27,6 +27,8 @@ async def run_card(api: Api, run: RunId) -> Answer:
         "start": time_text(card["start"]),
         "stop": time_text(card["stop"]),
         "duration_seconds": None if card["stop"] is None else card["stop"] - card["start"],
+        "worker_lifetimes": card["lifetimes"],
+        "tasks_by_state": card["progress"],
         "memory_limit_bytes": card["memory_limit"],
         "peak_memory_bytes": card["peak_memory"],
         "transferred_bytes": card["transferred"],

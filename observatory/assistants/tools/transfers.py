@@ -5,6 +5,7 @@ from typing import Any
 from observatory.assistants.answers import Answer, time_text
 from observatory.assistants.rest_api import Api
 from observatory.assistants.run_reading import Moment, RunId, open_run
+from observatory.assistants.texts import Passage
 
 MOST_PAIRS, MOST_LARGEST, MOST_STOLEN = 30, 15, 60
 MOVED = ("read", "written")
@@ -13,7 +14,7 @@ MOVED = ("read", "written")
 
 async def transfers(api: Api, run: RunId, start: Moment = None, stop: Moment = None) -> Answer:
     """Data that moved in a run: who sent how much to whom and how fast, the largest transfers with the task
-    that waited for each, P2P shuffles, and work stealing with the keys that were stolen."""
+    that waited for each, P2P shuffles with their code, and work stealing with the keys that were stolen."""
     reading = await open_run(api, run)
     window = await reading.window(start, stop)
     found = await reading.timeline("/transfers", **window)
@@ -89,6 +90,8 @@ def _shuffle(found: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         "shuffle": found["shuffle"],
+        "name": found["name"],
+        "code": Passage(found["code"]),
         "first": time_text(found["first"]),
         "last": time_text(found["last"]),
         **amounts,
