@@ -39,8 +39,9 @@ class Change:
 class Predictor:
     """Predicts what [records.start, records.stop) would have taken. Times are seconds."""
 
-    def __init__(self, records: Records, plan: Plan, rates: Rates) -> None:
+    def __init__(self, records: Records, plan: Plan, rates: Rates, lock_seconds: float = 0.0) -> None:
         self._records, self.plan, self._rates = records, plan, rates
+        self._lock_seconds = lock_seconds
         self._simulated: dict[Change, float] = {}
         self.observed = (records.stop - records.start) / 1e6
 
@@ -70,6 +71,11 @@ class Predictor:
         """By which share of the window a simulation without a change is off."""
         return self.simulated / self.last - 1
 
+    @property
+    def locked(self) -> float:
+        """The share of the time in which tasks computed, for which they waited for locks."""
+        return min(1.0, self._lock_seconds / max(float(self.plan.seconds.sum()), 1e-9))
+
     def predict(self, change: Change) -> Predicted:
         """Scaled by how far a simulation without the change is off; what follows the last task stays.
 
@@ -80,7 +86,7 @@ class Predictor:
             is_faster = self.plan.computing.prefix == change.prefix
             most = self._seconds_of_any(is_faster) * (1 - 1 / change.times_as_fast)
             found = max(found, self.observed - most)
-        return Predicted.of(found, self.observed, self.misfit)
+        return Predicted.of(found, self.observed, self.misfit, self.locked)
 
     def without(self, without: Without) -> Predicted:
         """What the window would have taken without a cause. It never takes longer."""
@@ -94,7 +100,7 @@ class Predictor:
             saved = without.saved(self.plan)
             most = min(float(np.maximum(saved, 0.0).sum()), self._seconds_of_any(saved > 0))
             found = max(found, self.observed - most)
-        return Predicted.of(found, self.observed, self.misfit)
+        return Predicted.of(found, self.observed, self.misfit, self.locked)
 
     def _seconds_of_any(self, condition: Flags) -> float:
         """In which at least one of some computations ran."""

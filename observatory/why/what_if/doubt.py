@@ -24,7 +24,8 @@ class Predicted:
     most: float
 
     @classmethod
-    def of(cls, seconds: float, observed: float, misfit: float) -> Predicted:
-        """`misfit`: by which share the simulation without a change is off."""
-        half = FLOOR * observed + (OF_CHANGE + OF_MISFIT * abs(misfit)) * abs(observed - seconds)
+    def of(cls, seconds: float, observed: float, misfit: float, locked: float = 0.0) -> Predicted:
+        """`misfit`: by which share the simulation without a change is off. `locked`: the share of the time of
+        tasks in which they waited for locks, which are not simulated."""
+        half = FLOOR * observed + (OF_CHANGE + OF_MISFIT * abs(misfit) + locked) * abs(observed - seconds)
         return cls(seconds, max(0.0, seconds - half), seconds + half)

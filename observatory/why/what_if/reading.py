@@ -18,6 +18,7 @@ from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import Transfers, rates_of
 from observatory.why.window import TooManyTasks
 from observatory.wire.records import Action
+from observatory.wire.task_waits import FILE_LOCK, LOCK
 
 MOST_COMPUTATIONS = 20_000
 FEWEST_COMPUTATIONS = 20
@@ -29,19 +30,28 @@ WAITED = 0.05
 """of all tasks"""
 MOST_TIMES_THE_WORKERS = 4
 """times those that the window had"""
+LOCKED = 0.1
+"""of the time in which tasks computed"""
 SHORT = 10_000
 """microseconds, for which a task may be in the state waiting without a cause"""
 CPU = "observatory_scheduler_cpu_percent"
+TASK_WAITING = "observatory_worker_task_waits"
 
 
 class Window:
     """What was recorded of a window."""
 
     def __init__(
-        self, records: Records, graph: Graph, transfers: Transfers, scheduler_seconds: float
+        self,
+        records: Records,
+        graph: Graph,
+        transfers: Transfers,
+        scheduler_seconds: float,
+        lock_seconds: float = 0.0,
     ) -> None:
         self._records, self._graph = records, graph
         self._transfers, self._scheduler_seconds = transfers, scheduler_seconds
+        self._lock_seconds = lock_seconds
 
     @property
     def has_agent(self) -> bool:
@@ -58,7 +68,7 @@ class Window:
             raise TooManyTasks(f"{MOST_COMPUTATIONS:,} computations, which is too many to simulate")
         plan = plan_of(records, self._graph)
         rates = rates_of(records, plan, self._stays, self._transfers, self._scheduler_seconds)
-        return Predictor(self._records, plan, rates)
+        return Predictor(self._records, plan, rates, self._lock_seconds)
 
     @property
     def is_known(self) -> bool:
@@ -106,6 +116,11 @@ class Window:
             found.append("Tasks waited for others, and it was not recorded for which.")
         if len(self._records.others.worker):
             found.append("Tasks of other runs took threads, which isn't simulated.")
+        if predictor.locked >= LOCKED:
+            found.append(
+                f"Tasks waited for locks, maybe Python's own, for {predictor.locked:.0%} of the time in "
+                "which they computed: what is different may save much less."
+            )
         if self._is_unfinished:
             found.append("Tasks that did not finish in the window aren't simulated.")
         if predictor.plan.seconds_outside.any():
@@ -148,6 +163,7 @@ def window_of(connection: psycopg.Connection, cluster: int, records: Records) ->
         read_graph(connection, cluster, records),
         Transfers(transfers["nbytes"], transfers["seconds"]),
         _scheduler_seconds(connection, cluster, *window),
+        _lock_seconds(connection, cluster, *window),
     )
 
 
@@ -155,3 +171,17 @@ def _scheduler_seconds(connection: psycopg.Connection, cluster: int, start: int,
     """Seconds of CPU that the scheduler used in the window; 0: that isn't known."""
     found = samples.binned_series(connection, cluster, CPU, start, stop, "", "mean")["value"]
     return float(found.mean()) / 100 * (stop - start) / 1e6 if len(found) else 0.0
+
+
+def _lock_seconds(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> float:
+    """Seconds of threads whose tasks waited for locks, as far as samples saw them."""
+    width = (stop - start) / samples.BINS / 1e6
+    found = 0.0
+    for wait in (LOCK, FILE_LOCK):
+        series = samples.binned_series(connection, cluster, TASK_WAITING, start, stop, wait, "mean", "in")
+        for worker in np.unique(series["worker"]).tolist():
+            own = series["worker"] == worker
+            # bins between two samples have none
+            bins = int(np.ptp(series["bin"][own])) + 1
+            found += float(series["value"][own].mean()) * bins * width
+    return found

@@ -6,6 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from observatory.replay.scope import Scope
+from observatory.store.connection import read_connection
+from observatory.store.times import MAXIMUM_TIME
+from observatory.why.what_if.answer import what_if
 from tests.support.recorded_cluster import START
 from tests.why.findings.simulated import Simulated, futures
 from tests.why.findings.test_kinds import assert_saves, first
@@ -54,6 +58,13 @@ def test_where_the_kernel_tells_nothing_of_threads_nothing_is_said() -> None:
     for worker in range(4):
         seeded.sample("observatory_worker_cpu_percent", 3.0, 0, seeded.makespan, worker=worker)
     assert seeded.findings() == []
+
+
+def test_what_if_doubts_faster_tasks_where_they_wait_for_a_lock() -> None:
+    seeded = using(Simulated(futures(80, 0.5)), 30.0, lock=1)
+    with read_connection() as connection:
+        found = what_if(connection, Scope(seeded.record()), 0, MAXIMUM_TIME)
+    assert any(one.startswith("Tasks waited for locks, maybe Python's own, for ") for one in found["doubts"])
 
 
 def test_tasks_of_a_process_that_wait_for_its_lock_cost_what_they_wait() -> None:

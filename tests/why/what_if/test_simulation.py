@@ -138,6 +138,20 @@ def test_tasks_that_are_twice_as_fast_save_at_most_half_of_the_time_in_which_any
     )
 
 
+def test_where_tasks_waited_for_a_lock_a_prediction_is_doubted_and_its_interval_is_wider() -> None:
+    records = records_of(computed(1, 0, 40), computed(2, 0, 40), threads=2)
+    transfers = Transfers(np.zeros(0, np.int64), np.zeros(0))
+    free, locked = (Window(records, graph(), transfers, 0.0, seconds) for seconds in (2.0, 40.0))
+    change = Change(prefix=12, times_as_fast=0.5)
+    assert free.predictor is not None
+    assert locked.predictor is not None
+    wide, narrow = locked.predictor.predict(change), free.predictor.predict(change)
+    assert wide.seconds == narrow.seconds
+    assert wide.most - wide.least > 3 * (narrow.most - narrow.least)
+    assert any("waited for locks, maybe Python's own, for 50% of the time" in one for one in locked.doubts())
+    assert not any("locks" in one for one in free.doubts())
+
+
 def test_spilled_data_takes_no_time_with_unlimited_memory() -> None:
     spans = [(1, 1, int(Action.DISK_READ), 0.0, 3.0, False), computed(1, 3, 5)]
     records = records_of(*spans)
