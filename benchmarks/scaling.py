@@ -2,10 +2,11 @@
 
 A real scheduler and worker are recorded, then simulated by another process on this machine: one cluster of
 each number of SIZES, then as many clusters of 4 workers as each number of CLUSTERS. A complete Observatory
-watches them. Each worker is due every 5 s, and each scheduler every second. In SIZES, 10000/20 are 10,000
-workers every 20 s; in CLUSTERS, 1000/10 are 1,000 schedulers and their workers every 10 s. Measures over
-DURATION seconds the CPU time of the collector and PostgreSQL, and the share of due scrapes that are stored:
-it stays at 1 until something has no time left.
+watches them, and then Debian's Prometheus, where it is installed (`apt install prometheus`). Each worker is
+due every 5 s, and each scheduler every second. In SIZES, 10000/20 are 10,000 workers every 20 s; in CLUSTERS,
+1000/10 are 1,000 schedulers and their workers every 10 s. Measures over DURATION seconds the CPU time of each
+program, of the simulation too, and the share of due scrapes that are stored: it stays at 1 until something
+has no time left.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.measuring.results import Result, print_results
+from benchmarks.simulated.prometheus_peer import seconds_per_scrape
 from benchmarks.simulated.recording import record
-from benchmarks.simulated.scraping import INTERVAL, POLL, measure, simulated
+from benchmarks.simulated.scraping import INTERVAL, POLL, measure, simulated, stop_watching
 from tests.browser.observatory import Observatory
 
 SIZES = os.environ.get("SIZES", "1000,2500,5000,10000,10000/20")
@@ -53,8 +55,19 @@ class Load:
         polled = f" and asked every {self.poll:g} s" if self.poll != POLL else ""
         name = f"{self.what}, scraped every {self.interval:g} s{polled}"
         yield Result(f"{name}: scrapes stored", "due scrapes", measured["scraped"])
-        yield Result(f"{name}: CPU time of the collector", "1 core", measured["cores"])
-        yield Result(f"{name}: CPU time of PostgreSQL", "1 core", measured["postgresql_cores"])
+        cores, peer = measured["cores"], measured["prometheus"]
+        yield Result(f"{name}: CPU time of the collector", "1 core", cores["collector"])
+        yield Result(f"{name}: CPU time of PostgreSQL", "1 core", cores["postgresql"])
+        yield Result(f"{name}: CPU time of the simulation", "1 core", cores["simulation"])
+        if self.schedulers > 1:
+            what = f"{name}: CPU time of all programs of Observatory per cluster (ms a second)"
+            yield Result(what, "–", measured["ms_a_second_per_cluster"])
+        if peer is not None and measured["scrapes_per_second"]:
+            scrapes = measured["scrapes_per_second"] * (1 + 1 / self.workers)
+            for programs in (["collector"], ["collector", "postgresql"]):
+                ratio = sum(cores[program] for program in programs) / scrapes / peer["cpu"]
+                what = f"{name}: CPU time a scrape, of {' and '.join(programs)}"
+                yield Result(what, "Prometheus", round(ratio, 2))
 
 
 def loads() -> Iterator[Load]:
@@ -82,6 +95,9 @@ def main() -> int:
                 measured = measure(
                     server, load.what, urls, load.workers, load.settling, SECONDS, load.interval, load.poll
                 )
+                stop_watching(server)
+                peer = seconds_per_scrape(folder / "prometheus", urls, load.interval, SECONDS)
+                measured["prometheus"] = peer
             print(load, json.dumps(measured), file=sys.stderr, flush=True)
             results += load.results(measured)
     finally:

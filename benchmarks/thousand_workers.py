@@ -47,7 +47,9 @@ def main() -> int:
     results = []
     for name, measured in found.items():
         what = f"scraping {WORKERS:,} workers of a cluster every {INTERVAL:g} s ({name})"
-        results.append(Result(f"{what}: CPU time of the collector", "1 core", measured["cores"], CPU_LIMIT))
+        results.append(
+            Result(f"{what}: CPU time of the collector", "1 core", measured["cores"]["collector"], CPU_LIMIT)
+        )
         results.append(
             Result(f"{what}: scrapes stored", "due scrapes", measured["scraped"], STORED_LIMIT, True)
         )

@@ -11,14 +11,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from benchmarks.measuring.processor import cpu_seconds
 from tests.browser.observatory import Observatory
 
+SIMULATION = "benchmarks.simulated.cluster"
+PROGRAMS = {
+    "collector": "observatory collector",
+    "postgresql": "postgres",
+    "worker": "observatory worker",
+    "alerts": "observatory alerts",
+    "web": "observatory web",
+}
+"""of an Observatory, by their titles: what a cluster costs in all"""
 ROOT = Path(__file__).resolve().parent.parent.parent
 INTERVAL = 5.0
 """seconds between two scrapes of a worker, unless a load has another"""
 POLL = 1.0
 """seconds between two requests for a scheduler's list of workers, likewise"""
+STOP = "from observatory.clusters.models import Target; Target.objects.all().delete()"
+STOPPING = 10.0
+"""seconds until clusters of deleted targets are ended"""
 WATCH = """
 from observatory.clusters.models import Project, Target
 Target.objects.all().delete()  # a further simulation can have the same port
@@ -45,7 +59,7 @@ SELECT (SELECT count(*) FROM scrape WHERE {window}),
 @contextmanager
 def simulated(recording: Path, workers: int, schedulers: int = 1, *options: str) -> Iterator[list[str]]:
     """Run simulated schedulers with `workers` workers each; yields their addresses."""
-    command = [sys.executable, "-m", "benchmarks.simulated.cluster", str(recording), str(workers)]
+    command = [sys.executable, "-m", SIMULATION, str(recording), str(workers)]
     command += ["--schedulers", str(schedulers), *options]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
@@ -54,6 +68,14 @@ def simulated(recording: Path, workers: int, schedulers: int = 1, *options: str)
     finally:
         process.kill()
         process.wait()
+
+
+def stop_watching(server: Observatory) -> None:
+    """End the observation, so that another program can be measured."""
+    server.manage(
+        "shell", "-c", "from observatory.clusters.models import Target; Target.objects.all().delete()"
+    )
+    time.sleep(STOPPING)
 
 
 def measure(
@@ -71,17 +93,20 @@ def measure(
         "shell", "-c", WATCH.format(name=name, urls=list(urls), interval=interval, poll=poll, workers=workers)
     )
     time.sleep(settling)
-    collector, postgres = server.child("observatory collector"), server.child("postgres")
-    first, before = time.time(), (cpu_seconds(collector), cpu_seconds(postgres))
+    programs = {name: server.child(title) for name, title in PROGRAMS.items()}
+    [simulation] = [child for child in psutil.Process().children() if SIMULATION in child.cmdline()]
+    programs["simulation"] = simulation
+    first, before = time.time(), {name: cpu_seconds(process) for name, process in programs.items()}
     time.sleep(seconds)
-    last, after = time.time(), (cpu_seconds(collector), cpu_seconds(postgres))
+    last, after = time.time(), {name: cpu_seconds(process) for name, process in programs.items()}
+    cores = {name: round((after[name] - before[name]) / (last - first), 3) for name in programs}
     time.sleep(2 * interval)
     window = f"time >= to_timestamp({first}) AND time < to_timestamp({last})"
     [(scrapes, longest, samples)] = server.rows(STORED.format(window=window, clusters=len(urls)))
     due = workers * len(urls) * (last - first) / interval
     return {
-        "cores": round((after[0] - before[0]) / (last - first), 3),
-        "postgresql_cores": round((after[1] - before[1]) / (last - first), 3),
+        "cores": cores,
+        "ms_a_second_per_cluster": round(1e3 * sum(cores[name] for name in PROGRAMS) / len(urls), 2),
         "scrapes_per_second": round(scrapes / (last - first), 1),
         "scraped": round(scrapes / due, 3),
         "longest_seconds_between_scrapes": round(longest or 0.0, 1),

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 MIN_STEP = 0.5
 """seconds; a shorter step waits for more data"""
-STEPS_PER_SECOND = 5
+STEPS_PER_SECOND = 10
 """of all clusters of a shard together: with more clusters each has longer steps"""
 LONGEST_MIN_STEP = 15.0
 MAX_STEP = 900.0
