@@ -43,7 +43,7 @@ export default [
   { linterOptions: { reportUnusedDisableDirectives: "error" } },
   js.configs.recommended,
   {
-    files: ["{frontend,tests/frontend}/**/*.js"],
+    files: ["{frontend,observatory/client,tests/frontend}/**/*.js"],
     plugins: { "@typescript-eslint": typescript.plugin },
     languageOptions: {
       parser: typescript.parser,

@@ -1216,6 +1216,51 @@ export interface components {
             format?: "json" | "csv" | "arrow";
         };
         /**
+         * CellFigures
+         * @description What a cluster does, and what it did since a time. Times are on the scheduler's clock.
+         */
+        CellFigures: {
+            /** Since */
+            since: number;
+            /** At */
+            at: number;
+            /** Done */
+            done: number;
+            /** Erred */
+            erred: number;
+            /** Total */
+            total: number;
+            /** Prefixes */
+            prefixes: components["schemas"]["PrefixOfCell"][];
+            /** More Prefixes */
+            more_prefixes: number;
+            /** Workers */
+            workers: number;
+            /** Threads */
+            threads: number;
+            /** Running */
+            running: number;
+            /** Memory */
+            memory: number;
+            /** Memory Limit */
+            memory_limit: number;
+            /** Spilled */
+            spilled: number;
+        };
+        /** PrefixOfCell */
+        PrefixOfCell: {
+            /** Name */
+            name: string;
+            /** Color */
+            color: string;
+            /** Done */
+            done: number;
+            /** Erred */
+            erred: number | null;
+            /** Total */
+            total: number | null;
+        };
+        /**
          * RunQuery
          * @description Times and durations are in seconds. Parameters left out don't filter.
          */

@@ -1,4 +1,5 @@
-"""Dask Observatory. `observatory.run` opens a run from code (docs/agent.md)."""
+"""Dask Observatory. `observatory.run` opens a run from code (docs/agent.md); `%load_ext observatory` adds
+`%%observe` to notebooks (docs/notebook.md)."""
 
 from __future__ import annotations
 
@@ -20,3 +21,20 @@ def __getattr__(name: str) -> Any:
         OpenRun.show = bundle
         return run
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """IPython calls it for `%load_ext observatory`. Raises ImportError where a library is missing."""
+    try:
+        from observatory.client.cells.extension import load
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"%load_ext observatory needs {error.name}: pip install 'dask-observatory[notebook]'"
+        ) from None
+    load(shell, __getattr__("run"))
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    from observatory.client.cells.extension import unload
+
+    unload(shell)

@@ -88,6 +88,8 @@ class OpenRun:
         self.outcome = ""
         self.server = ""
         """address of Observatory as the agent knows it"""
+        self.warn = _warn
+        """tells why it isn't recorded"""
         self._client: Any = client
         self._started = 0.0
         self._ended = 0.0
@@ -159,7 +161,7 @@ class OpenRun:
             try:
                 self._client = Client.current()
             except ValueError:
-                _warn("there is no Dask client")
+                self.warn("there is no Dask client")
         self._submitting = SubmittingRun(self._client, self.id)
         return self._client is not None
 
@@ -182,7 +184,7 @@ class OpenRun:
             if self._client.asynchronous:
                 self._report = asyncio.ensure_future(sent)
         except Exception as error:  # the client is closed
-            _warn(f"{type(error).__name__}: {error}")
+            self.warn(f"{type(error).__name__}: {error}")
 
     async def _send_from_loop(self, *outcome: str) -> None:
         if self._client.asynchronous:
@@ -198,11 +200,11 @@ class OpenRun:
             try:
                 answer = await asyncio.wait_for(self._call(outcome, exception_type), TIMEOUT)
             except Exception as error:  # the scheduler is gone or busy
-                _warn(f"{type(error).__name__}: {error}")
+                self.warn(f"{type(error).__name__}: {error}")
                 return
             if not isinstance(answer, Mapping) or answer.get("status") != "OK":
                 self._has_agent = False
-                _warn(NO_AGENT)
+                self.warn(NO_AGENT)
             elif self._submitting is not None:
                 self._submitting.is_read = bool(answer.get(READS_RUNS))
                 self.server = clean_line(answer.get(SERVER, ""), LONGEST_SERVER)

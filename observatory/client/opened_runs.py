@@ -39,16 +39,21 @@ def bundle(opened: OpenedRun) -> Bundle:
     if not opened.outcome:
         return plain_bundle(f"Run “{opened.description['name']}”: not started")
     if not opened.is_recorded:
-        return plain_bundle(f"{_headline(opened)}. It isn't recorded: see the warning above.")
+        return plain_bundle(f"{headline(opened)}. It isn't recorded: see the warning above.")
     connection = read_settings().connection(TIMEOUT)
     if connection is None:
-        server = _server_of(opened)
-        hint = f"set {URL} to {server} and {TOKEN} to an access token of {server}/account/tokens/"
-        return _local(opened, f"To show it here, {hint}" if server else "")
+        return local_bundle(opened, how_to_show(opened))
     try:
         return find_run(connection, opened.id)._repr_mimebundle_()
     except ObservatoryError as error:
-        return _local(opened, str(error))
+        return local_bundle(opened, str(error))
+
+
+def how_to_show(opened: OpenedRun) -> str:
+    """What is missing to show a recorded run, "" where nothing tells the server's address."""
+    server = _server_of(opened)
+    hint = f"set {URL} to {server} and {TOKEN} to an access token of {server}/account/tokens/"
+    return f"To show it here, {hint}" if server else ""
 
 
 def find_run(connection: Connection, id: str, patience: float = ARRIVAL) -> Run:
@@ -75,16 +80,17 @@ def _server_of(opened: OpenedRun) -> str:
     return read_settings().url or opened.server
 
 
-def _local(opened: OpenedRun, hint: str) -> Bundle:
-    url, headline = page_url(opened), _headline(opened)
+def local_bundle(opened: OpenedRun, hint: str) -> Bundle:
+    """What the client knows of a run, and `hint`."""
+    url, known = page_url(opened) if opened.is_recorded else "", headline(opened)
     link = f' · <a href="{escape(url)}" target="_blank" rel="noopener noreferrer">Open in Observatory</a>'
-    html = f"<div>{escape(headline)}{link if url else ''}"
-    lines = [headline, f"  {url}" if url else "", f"  {hint}" if hint else ""]
+    html = f"<div>{escape(known)}{link if url else ''}"
+    lines = [known, f"  {url}" if url else "", f"  {hint}" if hint else ""]
     return {
         "text/html": f'{html}<div style="opacity:.75">{escape(hint)}</div></div>',
         "text/plain": "\n".join(printable(line) for line in lines if line),
     }
 
 
-def _headline(opened: OpenedRun) -> str:
+def headline(opened: OpenedRun) -> str:
     return f"Run “{opened.description['name']}”: {opened.outcome}, {opened.seconds:.1f} s"

@@ -117,7 +117,7 @@ def test_a_run_from_code_is_found_by_its_id_as_soon_as_it_was_reported(world: Wo
 
 def test_the_documented_lines_run(reporting: str, world: World, live_server: Any, tmp_path: Path) -> None:
     _, secret = access_tokens.make(world.people["viewer"], "notebook", None)
-    opened, listed = CODE.findall((ROOT / "docs" / "notebook.md").read_text())
+    loaded, observed, opened, listed = CODE.findall((ROOT / "docs" / "notebook.md").read_text())
     prelude = (
         f"from distributed import Client\nclient = Client({reporting!r})\n"
         f"url, token = {live_server.url!r}, {secret!r}"
@@ -135,6 +135,8 @@ def test_the_documented_lines_run(reporting: str, world: World, live_server: Any
     outputs = execute(
         tmp_path,
         prelude,
+        loaded,
+        observed,
         opened,
         ARRIVED.format(url=live_server.url, secret=secret),
         listed,
@@ -143,8 +145,8 @@ def test_the_documented_lines_run(reporting: str, world: World, live_server: Any
         OBSERVATORY_ACCESS_TOKEN=secret,
     )
     shown = [cell[-1]["data"] for cell in outputs if cell]
-    assert len(shown) == 2 + len(expressions)
-    assert "Run “nightly etl”" in shown[0]["text/plain"]
-    assert "Run “nightly etl”" in shown[1]["text/plain"]
-    assert shown[2]["text/plain"].startswith(f"'{live_server.url}/runs/")
-    assert "application/vnd.plotly.v1+json" in shown[3]
+    assert len(shown) == 3 + len(expressions)
+    for output in shown[:3]:
+        assert "Run “nightly etl”" in output["text/plain"]
+    assert shown[3]["text/plain"].startswith(f"'{live_server.url}/runs/")
+    assert "application/vnd.plotly.v1+json" in shown[4]

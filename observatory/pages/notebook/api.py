@@ -12,6 +12,7 @@ from ninja.errors import HttpError
 from observatory.clusters.access import get_cluster
 from observatory.comparison.run_selection import MOST_EARLIER, runs_to_compare
 from observatory.comparison.run_summary import TooLarge
+from observatory.pages.notebook.cell_figures import cell_figures
 from observatory.pages.notebook.outputs import (
     cluster_output,
     comparison_output,
@@ -24,6 +25,9 @@ from observatory.why.window import TooManyTasks
 
 router = Router(tags=["notebook"])
 
+LONGEST_CELL = 30 * 86_400
+"""seconds"""
+
 
 class NotebookOutput(Schema):
     html: str
@@ -33,6 +37,38 @@ class NotebookOutput(Schema):
     """of the page"""
     is_final: bool
     """false: it can change while nobody changes the run, because it goes on or wasn't looked at yet"""
+
+
+class PrefixOfCell(Schema):
+    name: str
+    color: str
+    done: int
+    erred: int | None
+    total: int | None
+    """None: not known"""
+
+
+class CellFigures(Schema):
+    """What a cluster does, and what it did since a time. Times are on the scheduler's clock."""
+
+    since: float
+    at: float
+    """the newest time of which everything is known; it can be before `since`"""
+    done: int
+    erred: int
+    total: int
+    """as far as it is known"""
+    prefixes: list[PrefixOfCell]
+    """those with most tasks"""
+    more_prefixes: int
+    workers: int
+    threads: int
+    running: int
+    """threads that compute something"""
+    memory: float
+    memory_limit: float
+    spilled: float
+    """bytes, of all workers"""
 
 
 @router.get("/runs/{int:run_id}/notebook", response=NotebookOutput)
@@ -77,3 +113,13 @@ def comparison_in_notebook(
 def cluster_in_notebook(request: HttpRequest, cluster_id: int) -> dict[str, Any]:
     """The cluster as the output of a notebook's cell: state, counts, small task stream, newest runs, link."""
     return cluster_output(request, get_cluster(cast(User, request.user), cluster_id))
+
+
+@router.get("/clusters/{int:cluster_id}/notebook/cell", response=CellFigures)
+def cell_of_cluster(
+    request: HttpRequest,
+    cluster_id: int,
+    seconds: Annotated[float, Query(ge=0, le=LONGEST_CELL, description="since the cell began")],
+) -> dict[str, Any]:
+    """What the cluster does now, and which tasks it computed since a notebook's cell began."""
+    return cell_figures(get_cluster(cast(User, request.user), cluster_id), seconds)
