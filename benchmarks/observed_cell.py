@@ -50,6 +50,11 @@ def seconds_of(kernel: Kernel, code: str) -> tuple[float, float]:
     return cell.seconds, cell.first_output or 0.0
 
 
+def lower_quartile(times: list[float]) -> float:
+    """Of a time to which other programs of the machine can only add."""
+    return statistics.quantiles(times, n=4)[0]
+
+
 def main() -> int:
     with new_observatory() as (server, token), tempfile.TemporaryDirectory() as folder:
         access = server.manage("shell", "-v", "0", "-c", ACCESS_TOKEN).splitlines()[-1]
@@ -64,9 +69,14 @@ def main() -> int:
                     (observed if is_observed else plain).append(taken)
                     if is_observed:
                         paints.append(paint)
-    ratio = statistics.median(observed) / statistics.median(plain)
+    ratio = lower_quartile(observed) / lower_quartile(plain)
     results = [
-        Result("a cell of a second with %%observe", "the same cell without it", round(ratio, 4), LIMIT),
+        Result(
+            "a cell of a second with %%observe (lower quartile)",
+            "the same cell without it",
+            round(ratio, 4),
+            LIMIT,
+        ),
         Result("the panel is there (s, longest)", "limit", round(max(first[1], *paints), 3), FIRST_PAINT),
     ]
     details = {"first": first, "observed": sorted(observed), "plain": sorted(plain)}

@@ -23,6 +23,10 @@ LONGEST_RUN_DIR = 107 - len("/.s.PGSQL.5432.lock")
 PLAIN_PATH = re.compile(r"[\w/.+-]+", re.ASCII)
 """paths that need no escaping in a URL and as libpq's host"""
 PUBLIC_URL = re.compile(r"https?://[^\s/?#@]+(/[\w~-][\w.~-]*)*", re.ASCII)
+ORIGIN = re.compile(
+    r"https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?", re.I
+)
+"""of a site, with a wildcard for its subdomains at most"""
 HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
 ARCHIVE_SCHEMES = ("file:///", "s3://", "gs://", "abfs://", "abfss://")
 """of object stores that pyarrow reaches, and of folders"""
@@ -76,6 +80,18 @@ def networks(name: str) -> list[str]:
             ipaddress.ip_network(network)
         except ValueError as error:
             raise ImproperlyConfigured(f"{name} takes IP addresses and networks: {error}") from None
+    return found
+
+
+def origins(name: str) -> list[str]:
+    """Origins, as https://host or https://host:port, separated by spaces or commas."""
+    found = words(name, "")
+    for origin in found:
+        if not ORIGIN.fullmatch(origin):
+            raise ImproperlyConfigured(
+                f"{name} has {origin!r}: it must be http:// or https:// with a host, or *. and a domain, "
+                "and with no path"
+            )
     return found
 
 

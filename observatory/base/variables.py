@@ -17,6 +17,7 @@ KNOWN = frozenset(
         "DATA_DIR",
         "DEBUG",
         "DISCOVERY_DIR",
+        "FRAME_ANCESTORS",
         "GROUPS_HEADER",
         "IMPORT_LIMIT_MIB",
         "LABELS",

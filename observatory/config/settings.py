@@ -20,6 +20,7 @@ from observatory.base.environment import (
     groups_header,
     networks,
     number,
+    origins,
     public_url,
     run_dir,
     secret_key,
@@ -54,6 +55,8 @@ CSRF_TRUSTED_ORIGINS = [PUBLIC_URL.removesuffix(SUB_PATH)] if PUBLIC_URL else []
 HTTPS = PUBLIC_URL.startswith("https://")
 TRUSTED_PROXIES = networks("OBSERVATORY_TRUSTED_PROXIES")
 SIGN_IN_HEADER = sign_in_header(TRUSTED_PROXIES)
+FRAME_ANCESTORS = origins("OBSERVATORY_FRAME_ANCESTORS")
+"""origins whose pages may show this site in frames"""
 GROUPS_HEADER = groups_header(SIGN_IN_HEADER)
 
 INSTALLED_APPS = [
@@ -267,12 +270,15 @@ if SUB_PATH:
     MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # its cookie is for "/"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+# browsers send cookies to frames of other sites over HTTPS alone
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "None" if FRAME_ANCESTORS and HTTPS else "Lax"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 X_FRAME_OPTIONS = "DENY"
+if FRAME_ANCESTORS:
+    MIDDLEWARE.remove("django.middleware.clickjacking.XFrameOptionsMiddleware")  # it knows no origins
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
@@ -283,7 +289,7 @@ CONTENT_SECURITY_POLICY = {
         "connect-src": ["'self'"],
         "form-action": ["'self'"],
         "base-uri": ["'none'"],
-        "frame-ancestors": ["'none'"],
+        "frame-ancestors": FRAME_ANCESTORS or ["'none'"],
     }
 }
 # What the admin's pages may do beside it, for staff: django-unfold writes its behaviour into its templates as

@@ -12,6 +12,7 @@ SUBJECTS = (
     "deletion",
     "errors",
     "exchange",
+    "framed",
     "links",
     "logs",
     "projects",

@@ -95,3 +95,39 @@ def test_rows_leave_the_tables_only_where_a_setting_says_when(monkeypatch: pytes
     monkeypatch.setenv(name, "0")
     with pytest.raises(ImproperlyConfigured, match=f"{name} is '0': it must be a positive whole number"):
         environment.archive_removes_rows_after()
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["https://hub.example.org", "http://127.0.0.1:8888", "https://*.example.org", "http://[::1]:8888"],
+)
+def test_origins_are_schemes_with_hosts(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    monkeypatch.setenv("OBSERVATORY_FRAME_ANCESTORS", f"{written}, https://other.example.org:8443")
+    assert environment.origins("OBSERVATORY_FRAME_ANCESTORS") == [written, "https://other.example.org:8443"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *(
+            "*",
+            "https://*",
+            "https:",
+            "hub.example.org",
+            "https://hub.example.org/",
+            "https://hub.example.org/lab",
+        ),
+        *(
+            "https://a@b.org",
+            "https://a.org;script-src *",
+            "'self'",
+            "ftp://a.org",
+            "https://a.*.org",
+            "https://",
+        ),
+    ],
+)
+def test_what_is_no_origin_stops_the_start(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    monkeypatch.setenv("OBSERVATORY_FRAME_ANCESTORS", written)
+    with pytest.raises(ImproperlyConfigured, match="OBSERVATORY_FRAME_ANCESTORS has"):
+        environment.origins("OBSERVATORY_FRAME_ANCESTORS")

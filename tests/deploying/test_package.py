@@ -32,6 +32,7 @@ LIGHT_IN_RUNTIME = ("runtime/__init__.py", "runtime/command_line.py")
 EXTRA_OF = {
     "agent/pytest_plugin.py": "ci",
     "assistants/": "mcp",
+    "client/cells/": "notebook",
     "client/figures/": "notebook",
     "client/polars_frames.py": "notebook",
     "client/": "client",

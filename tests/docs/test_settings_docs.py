@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-READERS = {"text", "words", "boolean", "choice", "number", "networks", "os.environ.get", "os.getenv"}
+READERS = {
+    "text",
+    "words",
+    "boolean",
+    "choice",
+    "number",
+    "networks",
+    "origins",
+    "os.environ.get",
+    "os.getenv",
+}
 NAME = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
 

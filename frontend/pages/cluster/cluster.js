@@ -66,7 +66,9 @@ export async function open(main, source) {
       const context = await loadContext(source, ALL_CHARTS);
       if (live) followLive(live, context); // before the first requests, some of which wait for the socket
       layout.loading.remove();
-      const address = new Address(context, optionsOf(context, ALL_CHARTS), keptCharts);
+      const { chart } = main.dataset; // the only one, in frames of other sites
+      const kept = chart ? () => [chart] : keptCharts;
+      const address = new Address(context, optionsOf(context, ALL_CHARTS), kept);
       address.open();
       requestFirstRows(context, address, width);
       const panels = buildPanels(layout, context, address);

@@ -119,7 +119,7 @@ def cluster_in_notebook(request: HttpRequest, cluster_id: int) -> dict[str, Any]
 def cell_of_cluster(
     request: HttpRequest,
     cluster_id: int,
-    seconds: Annotated[float, Query(ge=0, le=LONGEST_CELL, description="since the cell began")],
+    seconds: Annotated[float, Query(ge=0, le=LONGEST_CELL, description="since the cell began")] = 0,
 ) -> dict[str, Any]:
     """What the cluster does now, and which tasks it computed since a notebook's cell began."""
     return cell_figures(get_cluster(cast(User, request.user), cluster_id), seconds)

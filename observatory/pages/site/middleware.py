@@ -17,6 +17,8 @@ from observatory.pages.site.errors import bad_request, is_api
 
 TOKEN_ENDPOINTS = {("POST", "/api/v1/ingest"), ("GET", "/api/v1/ingest/same-project")}
 """authenticated by an ingest token"""
+TOKEN_COOKIE = "observatory_access_token"
+"""an access token that a page in a frame reads with (pages/framed/)"""
 PUBLIC_LINKS = "/api/v1/r/"
 """authenticated by the link's token, not by a session"""
 
@@ -28,6 +30,8 @@ class AdminPolicyMiddleware(MiddlewareMixin):
         is_admin = request.resolver_match is not None and request.resolver_match.app_name == "admin"
         if is_admin and hasattr(request, "user") and admin.site.has_permission(request):
             response._csp_update = settings.ADMIN_POLICY  # type: ignore[attr-defined]  # django-csp reads it
+        if is_admin:
+            response._csp_replace = {"frame-ancestors": ["'none'"]}  # type: ignore[attr-defined]
         return response
 
 
@@ -71,7 +75,18 @@ class SignInRequiredMiddleware(LoginRequiredMiddleware):
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if is_api(request) and scheme.lower() == "bearer" and not _is_of_proxy(request, secret):
             return self._with_token(request, secret.strip())
+        if settings.FRAME_ANCESTORS and request.method in READS and not request.user.is_authenticated:
+            self._with_cookie(request)
         return super().process_view(request, view_func, view_args, view_kwargs)
+
+    def _with_cookie(self, request: HttpRequest) -> None:
+        """Authenticates what a page in a frame reads, where it was opened with an access token."""
+        is_framed = request.resolver_match is not None and request.resolver_match.url_name == "framed-chart"
+        secret = request.COOKIES.get(TOKEN_COOKIE, "")
+        token = access_tokens.find(secret) if secret and (is_api(request) or is_framed) else None
+        if token is not None:
+            request.user = token.user
+            request.access_token = token  # type: ignore[attr-defined]  # as _with_token does
 
     def _with_token(self, request: HttpRequest, secret: str) -> HttpResponseBase | None:
         """Authenticates a request by a personal access token. The API's routes check its scopes."""

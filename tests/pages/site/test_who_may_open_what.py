@@ -28,8 +28,11 @@ PUBLIC = {
     "r/<str:token>/picture.png",
     "r/<str:token>/logs",
     "r/<str:token>/errors",
+    "clusters/<int:cluster_id>/individual-plots.json",
+    "clusters/<int:cluster_id>/individual-<slug:chart>",
 }
-"""what needs no sign-in; /metrics has a rule of its own, /r/ and /join/ ask for a link's token"""
+"""what needs no sign-in; /metrics has a rule of its own, /r/ and /join/ ask for a link's token, and pages for
+frames (tests/pages/framed/) say themselves that one has to sign in first"""
 
 SIGN_IN = ("/sign-in/?next=/", "/admin/login/?next=/")
 
@@ -53,6 +56,7 @@ PLACES: dict[str, Any] = {
     "note_id": 1,
     "number": "MQ",
     "object_id": 1,
+    "chart": "task-stream",
     "code_id": "01234567-89ab-cdef-0123-456789abcdef",
     "prefix": 1,
     "reference": "1",
