@@ -1162,6 +1162,51 @@ export interface components {
             /** Is Final */
             is_final: boolean;
         };
+        /**
+         * CellFigures
+         * @description What a cluster does, and what it did since a time. Times are on the scheduler's clock.
+         */
+        CellFigures: {
+            /** Since */
+            since: number;
+            /** At */
+            at: number;
+            /** Done */
+            done: number;
+            /** Erred */
+            erred: number;
+            /** Total */
+            total: number;
+            /** Prefixes */
+            prefixes: components["schemas"]["PrefixOfCell"][];
+            /** More Prefixes */
+            more_prefixes: number;
+            /** Workers */
+            workers: number;
+            /** Threads */
+            threads: number;
+            /** Running */
+            running: number;
+            /** Memory */
+            memory: number;
+            /** Memory Limit */
+            memory_limit: number;
+            /** Spilled */
+            spilled: number;
+        };
+        /** PrefixOfCell */
+        PrefixOfCell: {
+            /** Name */
+            name: string;
+            /** Color */
+            color: string;
+            /** Done */
+            done: number;
+            /** Erred */
+            erred: number | null;
+            /** Total */
+            total: number | null;
+        };
         /** SqlColumn */
         SqlColumn: {
             /** Name */
@@ -1214,51 +1259,6 @@ export interface components {
              * @enum {string}
              */
             format?: "json" | "csv" | "arrow";
-        };
-        /**
-         * CellFigures
-         * @description What a cluster does, and what it did since a time. Times are on the scheduler's clock.
-         */
-        CellFigures: {
-            /** Since */
-            since: number;
-            /** At */
-            at: number;
-            /** Done */
-            done: number;
-            /** Erred */
-            erred: number;
-            /** Total */
-            total: number;
-            /** Prefixes */
-            prefixes: components["schemas"]["PrefixOfCell"][];
-            /** More Prefixes */
-            more_prefixes: number;
-            /** Workers */
-            workers: number;
-            /** Threads */
-            threads: number;
-            /** Running */
-            running: number;
-            /** Memory */
-            memory: number;
-            /** Memory Limit */
-            memory_limit: number;
-            /** Spilled */
-            spilled: number;
-        };
-        /** PrefixOfCell */
-        PrefixOfCell: {
-            /** Name */
-            name: string;
-            /** Color */
-            color: string;
-            /** Done */
-            done: number;
-            /** Erred */
-            erred: number | null;
-            /** Total */
-            total: number | null;
         };
         /**
          * RunQuery

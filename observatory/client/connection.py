@@ -58,13 +58,6 @@ class Connection:
         )
         return self._answer(self._request(f"{path}{'?' if query else ''}{query}"))
 
-    def post(self, path: str, data: Mapping[str, Any]) -> Any:
-        """Sends `data` as JSON. Raises ObservatoryError."""
-        request = self._request(path)
-        request.data = json.dumps(data).encode()
-        request.add_header("Content-Type", "application/json")
-        return json.loads(self._answer(request))
-
     def _request(self, path: str) -> urllib.request.Request:
         headers = {"Authorization": f"Bearer {self._token}", "Accept-Encoding": "gzip"}
         return urllib.request.Request(f"{self.url}/api/v1{path}", headers=headers)
