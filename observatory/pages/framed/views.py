@@ -60,7 +60,7 @@ def _with_cookie(request: HttpRequest) -> HttpResponse:
     if access_tokens.find(secret) is None:
         context = {"page": _page(request), "is_wrong_token": True}
         return _private(render(request, "pages/framed/sign_in_first.html", context, status=401))
-    response = redirect(f"{request.path}{query and f'?{query.urlencode()}'}")
+    response = redirect(f"{request.path}{f'?{query.urlencode()}' if query else ''}")
     response.set_cookie(
         TOKEN_COOKIE,
         secret,

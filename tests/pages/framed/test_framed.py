@@ -115,6 +115,7 @@ def test_an_access_token_in_the_address_signs_a_frame_in_to_read(framing: None, 
     path, client = f"/clusters/{world.live.pk}/individual-progress", Client()
     answer = client.get(f"{path}?access_token={secret}&live=60")
     assert answer.headers["Location"] == f"{path}?live=60"
+    assert Client().get(f"{path}?access_token={secret}").headers["Location"] == path
     cookie = answer.cookies[TOKEN_COOKIE]
     assert (cookie["httponly"], cookie["path"], cookie["expires"]) == (True, "/", "")
     page = client.get(answer.headers["Location"])
