@@ -35,6 +35,8 @@ class Verdict:
     """seconds by which the run without the cause was shorter"""
     error: float | None
     """of the cost, as a share of what was saved; None where the cause costs no time"""
+    is_held: bool | None
+    """by the interval of the cost; None where no cost is known, or it is a sum"""
     sentences: tuple[str, ...]
 
 
@@ -50,8 +52,18 @@ def verdict(scenario: Scenario, findings: Sequence[dict[str, Any]], saved: float
         cost,
         saved,
         error,
+        _is_held([one for one in findings if one["kind"] == scenario.cause], saved)
+        if scenario.has_cost
+        else None,
         tuple(one["sentence"] for one in findings),
     )
+
+
+def _is_held(findings: Sequence[dict[str, Any]], saved: float) -> bool | None:
+    if not findings or any(one["least_wall_seconds"] is None for one in findings):
+        return None
+    least, most = (sum(one[f"{end}_wall_seconds"] for one in findings) for end in ("least", "most"))
+    return bool(least <= saved <= most)
 
 
 def results_of(verdicts: Sequence[Verdict], wrong: int, healthy: int) -> list[Result]:
@@ -60,10 +72,16 @@ def results_of(verdicts: Sequence[Verdict], wrong: int, healthy: int) -> list[Re
     built_on = [one for one in verdicts if not one.is_judged]
     found = sum(len(one.sentences) for one in verdicts)
     causes = sum(one.place is not None for one in verdicts)
+    held = [one.is_held for one in verdicts if one.is_held is not None]
     return [
         *_shares(judged, "scenarios that the detectors were not built on", is_limited=True),
         *_shares(built_on, "scenarios that the detectors were built on", is_limited=False),
         Result("precision: findings that are the cause", f"{found} findings", _share(causes, found)),
+        Result(
+            "intervals of costs that hold what is saved",
+            f"{len(held)} simulated costs",
+            _share(sum(held), len(held)),
+        ),
         Result(HEALTHY, f"{healthy} workloads", wrong, MOST_WRONG),
     ]
 

@@ -6,6 +6,9 @@ import { formatDuration } from "../../formatting.js";
 /** @typedef {import("../../types.js").Schemas["Findings"]} Answer */
 /** @typedef {import("../../types.js").Schemas["FindingItem"]} Finding */
 
+const WITHOUT_AGENT =
+  "Without the agent, most causes can't be told, nor which client submitted a task: other clients' tasks count as well.";
+
 /** @param {Answer} answer; what was looked for, where nothing was found */
 export function nothingText({ looked_for: titles }) {
   return `Nothing stands out in this window. It was searched for: ${titles.join(", ")}.`;
@@ -21,7 +24,7 @@ export function noteText({ answers, source }) {
   const { answer, message } = answers["/findings"];
   if (message) return message;
   const notes = source.url === "" ? ["A file has the findings of the whole run, whatever the window."] : [];
-  if (answer && !answer.has_agent) notes.push("Without the agent, most causes can't be told.");
+  if (answer && !answer.has_agent) notes.push(WITHOUT_AGENT);
   return notes.join(" ");
 }
 

@@ -7,6 +7,11 @@ from typing import Any
 
 from observatory.clusters.formatting import format_duration
 
+WITHOUT_AGENT = (
+    "Without the agent, most causes can't be told, nor which client submitted a task: other clients' tasks "
+    "count as well."
+)
+
 
 def lines_of(found: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of the API's answer (answer.py)."""
@@ -23,7 +28,7 @@ def lines_of(found: dict[str, Any]) -> Iterator[str]:
             yield f"   {fact['label']}: {fact['value']}"
         yield f"   {finding['advice']} {finding['documentation']}"
     if not found["has_agent"]:
-        yield "Without the agent, most causes can't be told."
+        yield WITHOUT_AGENT
 
 
 def _doubt(finding: dict[str, Any]) -> str:

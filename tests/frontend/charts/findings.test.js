@@ -51,7 +51,7 @@ test("notes say what a file has, what the agent would add, and why there is no n
   assert.equal(noteText(context({ answer: { has_agent: true }, message: "" }, "/x")), "");
   assert.match(
     noteText(context({ answer: { has_agent: false }, message: "" }, "")),
-    /whole run, .* Without the agent/,
+    /whole run, .* Without the agent.* nor which client submitted a task/,
   );
   assert.equal(noteText(context({ answer: { has_agent: true }, message: "too many" }, "/x")), "too many");
 });
