@@ -11,10 +11,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import BrowserContext, FrameLocator, Page, expect
 
+from observatory.clusters.tokens import access_tokens
 from observatory.pages.framed.charts import START
 from tests.support.observed_cluster import Observed
+from tests.support.projects import World
 
 pytestmark = [pytest.mark.browser]
 
@@ -71,6 +73,19 @@ def test_a_chart_fits_a_small_frame_of_a_site_that_may_show_it(
         width = frame.locator("html").evaluate("root => root.scrollWidth - root.clientWidth")
         assert width <= 0, f"{name} is too wide"
     assert complaints == []
+
+
+def test_a_frame_shows_a_chart_by_an_access_token(
+    framed: Any, page: Page, hub: str, settings: Any, world: World, context: BrowserContext
+) -> None:
+    _allow(settings, hub)
+    context.clear_cookies()
+    expect(framed("progress").locator("main")).to_contain_text("Sign in to Observatory first")
+    _, secret = access_tokens.make(world.people["viewer"], "jupyter", None)
+    frame = framed("progress", f"?access_token={secret}")
+    expect(frame.locator("html[data-ready]")).to_be_attached()
+    expect(frame.locator(".panel:visible")).to_have_count(1)
+    assert all(secret not in one.url for one in page.frames)
 
 
 def test_another_site_cannot_frame_it(framed: Any, page: Page, hub: str, settings: Any) -> None:
