@@ -68,6 +68,11 @@ class AlertsTrack {
     this.#element.replaceChildren();
   }
 
+  /** Whatever the window: who moves it finds the charts below where they were. */
+  isEmpty() {
+    return !this.#context.alerts.list.length;
+  }
+
   /** @param {View} view */
   draw(view) {
     if (this.#view?.tiles === view.tiles) return;

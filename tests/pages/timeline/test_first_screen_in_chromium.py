@@ -149,7 +149,7 @@ def test_panels_without_content_take_no_room_until_they_have_some(page: Page, ru
     page.goto(f"/runs/{run.pk}/")
     page.wait_for_function(READY)
     expect(chart(page, "progress")).to_be_visible()
-    for name in ("selected-task", "notes", "alerts-list", "stolen", "worker-memory", "gil"):
+    for name in ("selected-task", "notes", "alerts", "alerts-list", "stolen", "worker-memory", "gil"):
         expect(chart(page, name)).to_have_count(1)
         expect(chart(page, name)).to_be_hidden()
     page.evaluate(
