@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import AppConfig
 from django.db import connections
 from django.db.backends.signals import connection_created
-from django.db.models.signals import post_migrate
+from django.db.migrations.executor import MigrationExecutor
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class StoreConfig(AppConfig):
@@ -16,7 +18,17 @@ class StoreConfig(AppConfig):
         from observatory.store import read_only_sessions
 
         connection_created.connect(read_only_sessions.watch, dispatch_uid="read-only sessions")
+        pre_migrate.connect(remove_views, sender=self, dispatch_uid="views of SQL")
         post_migrate.connect(migrate_new_kinds, sender=self, dispatch_uid="tables of kinds of records")
+
+
+def remove_views(using: str, plan: Sequence[Any], **_: Any) -> None:
+    """Before `migrate`, where there is something to migrate."""
+    if plan:
+        from observatory.store.sql import views
+
+        connections[using].ensure_connection()
+        views.drop_views(connections[using].connection)
 
 
 def migrate_new_kinds(using: str, **_: Any) -> None:
@@ -30,5 +42,18 @@ def migrate_new_kinds(using: str, **_: Any) -> None:
     connection = connections[using].connection
     if new_kinds.has_tables(connection):
         new_kinds.create_missing(connection)
+        create_views(using)
     else:
         new_kinds.drop_remaining(connection)
+
+
+def create_views(using: str) -> None:
+    """Where all migrations are applied: before that, tables may lack what a view shows."""
+    from observatory.store.sql import views
+
+    connection = connections[using].connection
+    if views.are_current(connection):
+        return
+    executor = MigrationExecutor(connections[using])
+    if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        views.create_views(connection)

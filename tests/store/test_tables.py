@@ -52,7 +52,8 @@ def test_time_series_are_kept_by_the_engine_that_the_database_has(
         assert policies == [(len(time_series()) if settings == [("timescale",)] else 0,)]
     else:
         kinds = rows(
-            "SELECT relkind FROM pg_class WHERE relname = ANY(%s)", [table.name for table in time_series()]
+            "SELECT relkind FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname = ANY(%s)",
+            [table.name for table in time_series()],
         )
         assert [bytes(kind, "ascii") if isinstance(kind, str) else kind for (kind,) in kinds] == [b"p"] * len(
             time_series()

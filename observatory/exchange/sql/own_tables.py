@@ -53,7 +53,7 @@ def _runs(clusters: list[int]) -> Iterator[tuple[Any, ...]]:
         *("tasks", "errors", "figures"),
     )
     for *row, tags, pinned, tasks, errors, figures in found:
-        yield *row, json.dumps(tags), pinned, tasks, errors, json.dumps(figures)
+        yield *row, _json(tags), pinned, tasks, errors, _json(figures)
 
 
 def _run_errors(clusters: list[int]) -> Iterator[tuple[Any, ...]]:
@@ -83,7 +83,11 @@ def _alerts(clusters: list[int]) -> Iterator[tuple[Any, ...]]:
     )
     for *row, labels, pending, fired, resolved, value, message, finding, acknowledged in found:
         texts = message or None, finding or None
-        yield *row, json.dumps(labels), pending, fired, resolved, value, *texts, acknowledged
+        yield *row, _json(labels), pending, fired, resolved, value, *texts, acknowledged
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _values(found: QuerySet[Any], *names: str) -> Iterator[tuple[Any, ...]]:

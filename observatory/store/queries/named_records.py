@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from observatory.store.queries.joins import Joins
 from observatory.store.schema.dimensions import REFERRED
 from observatory.store.times import EPOCH, from_microseconds
 from observatory.wire.columns import Column, ColumnType, Reading, ValueType
@@ -21,8 +22,6 @@ ROWS_AT_ONCE = 20_000
 Row = tuple[Any, ...]
 Mark = tuple[datetime, int]
 """the time of the last row that was read, and the number of rows of that time that were read"""
-Place = tuple[str, ...]
-"""the references that lead to a table"""
 EPOCH_SQL = "timestamptz '1970-01-01 00:00+00'"
 
 
@@ -147,7 +146,7 @@ def _parameters(
 def _record_kind(kind: Kind) -> RecordKind:
     """The SQL of a declared kind."""
     table, time = kind.name, f"{kind.name}.{kind.time}"
-    joins = _Joins(table, kind.columns)
+    joins = Joins(table, kind.columns)
     if kind.stop:
         condition = f"{time} < %(stop)s AND {table}.{kind.stop} > %(start)s"
     else:
@@ -163,51 +162,16 @@ def _record_kind(kind: Kind) -> RecordKind:
     )
 
 
-class _Joins:
-    """The joins of a table that readings need."""
-
-    def __init__(self, table: str, columns: Sequence[Column]) -> None:
-        self._columns: dict[Place, dict[str, Column]] = {(): {column.name: column for column in columns}}
-        self._aliases: dict[Place, str] = {(): table}
-        self._optional: dict[Place, bool] = {(): False}
-        self._sql: list[str] = []
-
-    @property
-    def sql(self) -> str:
-        return " ".join(self._sql)
-
-    def reach(self, path: tuple[str, ...]) -> tuple[str, Column, bool]:
-        """The SQL name of the column at the end of a path, the column, and whether its row can be missing."""
-        *references, name = path
-        for length in range(1, len(references) + 1):
-            self._join(tuple(references[:length]))
-        place = tuple(references)
-        return f"{self._aliases[place]}.{name}", self._columns[place][name], self._optional[place]
-
-    def _join(self, place: tuple[str, ...]) -> None:
-        if place in self._aliases:
-            return
-        before = place[:-1]
-        reference = self._columns[before][place[-1]]
-        [target] = [table for table in REFERRED if table.name == reference.refers]
-        alias = f"of_{'_'.join(place)}"
-        self._columns[place] = {column.name: column for column in target.columns}
-        self._aliases[place] = alias
-        self._optional[place] = self._optional[before] or reference.is_optional
-        join = "LEFT JOIN" if self._optional[place] else "JOIN"
-        self._sql.append(f"{join} {target.name} {alias} ON {alias}.id = {self._aliases[before]}.{place[-1]}")
-
-
 def _labels_of(reading: Reading) -> str:
     return f"labels_of_{reading.name}"
 
 
-def _column(reading: Reading, joins: _Joins) -> ReadColumn:
+def _column(reading: Reading, joins: Joins) -> ReadColumn:
     value, column, is_optional = joins.reach(reading.path)
     return ReadColumn(reading.type, _sql(reading, value, column, is_optional, joins), reading.part)
 
 
-def _sql(reading: Reading, value: str, column: Column, is_optional: bool, joins: _Joins) -> str:
+def _sql(reading: Reading, value: str, column: Column, is_optional: bool, joins: Joins) -> str:
     if reading.labels:
         return f"coalesce((%({_labels_of(reading)})s::text[])[{value} + 1], 'unknown')"
     if reading.group:
@@ -226,7 +190,7 @@ def _sql(reading: Reading, value: str, column: Column, is_optional: bool, joins:
 
 def _of_table(name: str, readings: Mapping[str, ValueType]) -> dict[str, ReadColumn]:
     [table] = [table for table in REFERRED if table.name == name]
-    joins = _Joins(name, table.columns)
+    joins = Joins(name, table.columns)
     return {column: _column(Reading(column, type, (column,)), joins) for column, type in readings.items()}
 
 

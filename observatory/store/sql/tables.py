@@ -9,6 +9,7 @@ from typing import LiteralString
 
 import psycopg
 import pyarrow as pa
+from psycopg.sql import SQL
 
 from observatory.store.archive.columns import TIME, file_columns
 from observatory.store.archive.tables import OTHER_TABLES
@@ -39,15 +40,20 @@ class RecordTable(SqlTable):
 
 @dataclass(frozen=True, slots=True)
 class StoredTable(SqlTable):
-    """Rows of a query for several clusters, which the archive doesn't replace."""
+    """Rows that the archive doesn't replace."""
 
-    query: LiteralString
+    select: LiteralString
+    """from tables of which `cluster` and `project` are the cluster's and its project's"""
+    order: LiteralString
 
     def read(self, connection: psycopg.Connection, clusters: Collection[int]) -> Generator[pa.Table]:
         """The rows in pieces; needs a transaction."""
         with connection.cursor(name="sql", binary=True) as cursor:
             cursor.itersize = ROWS_AT_ONCE
-            cursor.execute(self.query, {"clusters": list(clusters)})
+            cursor.execute(
+                SQL("{} WHERE cluster.id = ANY(%s) ORDER BY {}").format(SQL(self.select), SQL(self.order)),
+                [list(clusters)],
+            )
             while rows := cursor.fetchmany(ROWS_AT_ONCE):
                 yield table_of_rows(self.schema, rows)
 
@@ -106,8 +112,8 @@ STORED_TABLES = (
         """SELECT project.slug, scheduler_id, cluster.id, cluster.name, cluster.address, cluster.started,
                cluster.ended, cluster.end_reason, first, last, spans, tasks, errors, workers
            FROM clusters_cluster cluster JOIN clusters_project project ON project.id = project_id
-           LEFT JOIN extent ON cluster_id = cluster.id
-           WHERE cluster.id = ANY(%(clusters)s) ORDER BY cluster.started""",
+           LEFT JOIN extent ON cluster_id = cluster.id""",
+        "cluster.started",
     ),
     StoredTable(
         "workers",
@@ -117,8 +123,8 @@ STORED_TABLES = (
                memory_limit, resources::text, detail::text, worker.started, worker.ended, worker.end_reason,
                worker.status
            FROM worker JOIN clusters_cluster cluster ON cluster.id = cluster_id
-           JOIN clusters_project project ON project.id = project_id
-           WHERE cluster_id = ANY(%(clusters)s) ORDER BY cluster_id, position""",
+           JOIN clusters_project project ON project.id = project_id""",
+        "cluster_id, position",
     ),
     StoredTable(
         "stacks",
@@ -126,7 +132,7 @@ STORED_TABLES = (
         schema_of({"stack": TEXT, "frames": TEXT}),
         """SELECT project.slug, scheduler_id, identity::text, frames
            FROM stack JOIN clusters_cluster cluster ON cluster.id = cluster_id
-           JOIN clusters_project project ON project.id = project_id
-           WHERE cluster_id = ANY(%(clusters)s)""",
+           JOIN clusters_project project ON project.id = project_id""",
+        "cluster_id, stack.id",
     ),
 )
