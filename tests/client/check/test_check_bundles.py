@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,10 +38,16 @@ def check(*arguments: str) -> subprocess.CompletedProcess[str]:
     return manage("check", *arguments, program=(sys.executable, "-m", "observatory"))
 
 
+def installations() -> set[Path]:
+    """The folders that checks without a server made, and didn't remove."""
+    folders = Path(tempfile.gettempdir()).glob("observatory-*")
+    return {folder for folder in folders if re.fullmatch(r"observatory-\w{8}", folder.name)}
+
+
 def test_a_run_is_checked_against_a_bundle_and_against_several(world: World, tmp_path: Path) -> None:
     usual = [bundle(world, tmp_path, f"usual-{number}", 100 * number) for number in range(4)]
     alike, slower = bundle(world, tmp_path, "alike", 1000), bundle(world, tmp_path, "slower", 2000, 1.5)
-    left = set(Path(tempfile.gettempdir()).glob("observatory-*"))
+    left = installations()
     one = check(alike, "--against", usual[0])
     assert (one.returncode, one.stderr) == (0, "")
     assert "etl, against 1 earlier run: fine" in one.stdout
@@ -52,7 +59,7 @@ def test_a_run_is_checked_against_a_bundle_and_against_several(world: World, tmp
     assert (several.returncode, several.stderr) == (1, "")
     assert "etl, against 4 earlier runs: worse" in several.stdout
     assert "### ❌ etl: worse than before" in markdown.read_text()
-    assert set(Path(tempfile.gettempdir()).glob("observatory-*")) <= left
+    assert installations() <= left
 
 
 def test_one_bundle_does_not_say_how_much_runs_vary(world: World, tmp_path: Path) -> None:
