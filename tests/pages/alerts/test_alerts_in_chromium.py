@@ -140,7 +140,9 @@ def test_a_live_alert_appears_and_grows_until_it_is_resolved(page: Page, world: 
     page.goto(f"/clusters/{world.live.pk}/?live=120")
     page.wait_for_function(READY)
     expect(page.get_by_role("status").filter(has_text="⚑")).to_contain_text("Alerts")
+    expect(page.locator(TRACK)).to_be_hidden()
     alert = make_alert(world.live, "worker lost", 90, 90, severity="critical")
+    expect(page.locator(TRACK)).to_be_visible(timeout=SEEN)
     shown = f"() => observatory.view && ({INK})(['{TRACK}', {now - 25}, {now - 5}]).includes('{CRITICAL}')"
     page.wait_for_function(shown, timeout=SEEN)
     expect(page.locator(".cluster-header .flag")).to_have_text("critical: worker lost", timeout=SEEN)
