@@ -22,7 +22,9 @@ COUNTED = {"agent", "extent", "keyframe", "tile", "hole", "opened_run", "late"}
 def test_every_column_of_every_table_is_in_an_extract(connection: psycopg.Connection) -> None:
     for table in tables():
         rows = connection.execute(
-            "SELECT column_name FROM information_schema.columns WHERE table_name = %s", [table.name]
+            """SELECT column_name FROM information_schema.columns
+               WHERE table_schema = 'public' AND table_name = %s""",
+            [table.name],
         ).fetchall()
         stored = {name for (name,) in rows} - {"cluster_id"} - MADE_ANEW.get(table.name, set())
         assert {column.name for column in table.columns} == stored, table.name
