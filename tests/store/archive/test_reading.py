@@ -290,7 +290,10 @@ class Tables:
     def __init__(self, connection: psycopg.Connection, cluster: int) -> None:
         self._connection, self._cluster = connection, cluster
         for kind in KINDS:
-            connection.execute(f"CREATE TEMPORARY TABLE kept_{kind} AS SELECT * FROM {kind}")
+            # of this cluster alone: what another test left would grow with each call of `again`
+            connection.execute(
+                f"CREATE TEMPORARY TABLE kept_{kind} AS SELECT * FROM {kind} WHERE cluster_id = {cluster}"
+            )
 
     def again(self) -> None:
         removed = presence.removed_kinds(self._connection, self._cluster)
