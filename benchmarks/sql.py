@@ -25,7 +25,6 @@ from django.conf import settings  # noqa: E402
 from benchmarks.measuring.own_database import own_database  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from observatory.clusters.models import Cluster, Project  # noqa: E402
-from observatory.exchange.sql.own_tables import own_tables  # noqa: E402
 from observatory.exchange.sql.scopes import scope_of  # noqa: E402
 from observatory.runs.models import Run  # noqa: E402
 from observatory.store.archive.round import archive_round  # noqa: E402
@@ -99,7 +98,7 @@ def seconds() -> list[float]:
     found = []
     for _ in range(TIMES):
         began = time.perf_counter()
-        result = run_query(QUERY, scope, OF_REQUEST, own_tables(scope))
+        result = run_query(QUERY, scope, OF_REQUEST)
         found.append(time.perf_counter() - began)
         assert result.rows.num_rows == CLUSTERS * RUNS * PREFIXES
         assert sum(result.rows.column("tasks").to_pylist()) == CLUSTERS * RUNS * TASKS

@@ -6,12 +6,14 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+from make_archive_format import sentence, type_name  # noqa: E402
+
 PAGE = ROOT / "docs/sql.md"
 TABLES = re.compile(r"(<!-- tables -->\n).*?(<!-- end -->)", re.DOTALL)
-NAMES = {"string": "", "double": "*double*", "timestamp[us, tz=UTC]": "*time*"}
-"""words for types; none for texts, which most columns are"""
 
 
 def current(page: str) -> str:
@@ -20,28 +22,19 @@ def current(page: str) -> str:
 
 
 def tables() -> str:
-    from observatory.exchange.sql.own_tables import OWN_TABLES
     from observatory.store.sql.query import tables_by_name
+    from observatory.store.sql.tables import OF_CLUSTER
 
-    found = {table.name: (table.meaning, dict(table.columns)) for table in OWN_TABLES}
-    for name, table in tables_by_name().items():
-        columns = {field.name: field.type for field in list(table.schema)[2:]}
-        found[name] = (table.meaning, columns)
     head = "| table | a row is, or what is in it | columns |\n| --- | --- | --- |\n"
     return head + "".join(
-        f"| `{name}` | {_sentence(meaning)} | {', '.join(_column(*each) for each in columns.items())} |\n"
-        for name, (meaning, columns) in sorted(found.items())
+        f"| `{name}` | {sentence(table.meaning)} | "
+        f"{', '.join(_column(field) for field in list(table.schema)[len(OF_CLUSTER) :])} |\n"
+        for name, table in tables_by_name().items()
     )
 
 
-def _column(name: str, type: object) -> str:
-    text = str(type)
-    word = NAMES.get(text, f"*{text.replace('list<item: ', 'list of ').rstrip('>')}*")
-    return f"{name} {word}".strip()
-
-
-def _sentence(meaning: str) -> str:
-    return meaning[0].lower() + meaning[1:].rstrip(".")
+def _column(field: Any) -> str:
+    return f"{field.name} {type_name(field.type)}".strip()
 
 
 if __name__ == "__main__":

@@ -70,14 +70,11 @@ class SqlRows(Schema):
 @router.get("/sql", response=list[SqlTableOut])
 def tables(request: HttpRequest) -> list[dict[str, Any]]:
     """The tables that queries know, with their columns."""
-    from observatory.exchange.sql.own_tables import OWN_TABLES
     from observatory.store.sql.query import tables_by_name
-    from observatory.store.sql.sources import Scope
 
-    own = [table.within(Scope({})) for table in OWN_TABLES]
     return [
         {"name": table.name, "meaning": table.meaning, "columns": _columns(table.schema)}
-        for table in sorted((*own, *tables_by_name().values()), key=lambda table: table.name)
+        for table in tables_by_name().values()
     ]
 
 
@@ -85,7 +82,6 @@ def tables(request: HttpRequest) -> list[dict[str, Any]]:
 def run(request: HttpRequest, asked: Sql) -> HttpResponse | dict[str, Any]:
     """The rows of a query over the records of the clusters that you may see."""
     # imports pyarrow: 28 MB and 0.3 s, which each process would spend
-    from observatory.exchange.sql.own_tables import own_tables
     from observatory.exchange.sql.scopes import scope_of
     from observatory.store.sql.query import QueryRefused, run_query
     from observatory.store.sql.sources import TooManyRows
@@ -99,7 +95,7 @@ def run(request: HttpRequest, asked: Sql) -> HttpResponse | dict[str, Any]:
     if not AT_A_TIME.acquire(timeout=LONGEST_WAIT):
         raise HttpError(429, "Other queries are running: try again in some seconds.")
     try:
-        result = run_query(asked.query, scope, OF_REQUEST, own_tables(scope))
+        result = run_query(asked.query, scope, OF_REQUEST)
     except (QueryRefused, TooManyRows) as error:
         raise HttpError(422, str(error)) from None
     finally:

@@ -46,9 +46,7 @@ def csv_of(rows: pa.Table, file: IO[bytes]) -> None:
         [json.dumps(cell) if isinstance(cell, list | dict) else cell for cell in row]
         for row in json_rows(rows)
     )
-    file.write(csv_lines([rows.column_names]).encode())
-    for row in cells:
-        file.write(csv_lines([row]).encode())
+    file.write(csv_lines([rows.column_names, *cells]).encode())
 
 
 def table_of(rows: pa.Table, file: IO[bytes]) -> None:

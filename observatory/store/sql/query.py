@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,9 @@ from django.conf import settings
 import observatory
 from observatory.store.archive.place import Place, place
 from observatory.store.sql.limits import LONGEST_QUERY, RESULT, TOO_MUCH_MEMORY, Limits
+from observatory.store.sql.own_tables import OWN_TABLES
 from observatory.store.sql.sources import Scope, Source, Sources
-from observatory.store.sql.tables import STORED_TABLES, RecordTable, SqlTable, StoredTable, record_tables
+from observatory.store.sql.tables import STORED_TABLES, RecordTable, StoredTable, record_tables
 
 CREDENTIALS = ("AWS_", "AZURE_", "GOOGLE_", "S3_")
 """beginnings of variables that object stores know people by"""
@@ -42,25 +43,17 @@ class QueryRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class RowsTable(SqlTable):
-    """A table whose rows somebody else reads: those of the people's own."""
-
-    read: Callable[[], pa.Table]
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
     rows: pa.Table
     has_more: bool
     """whether the query has more rows than that"""
 
 
-def run_query(query: str, scope: Scope, limits: Limits, others: Mapping[str, RowsTable]) -> Result:
+def run_query(query: str, scope: Scope, limits: Limits) -> Result:
     """The rows of a query. Raises QueryRefused, TooManyRows, ArchiveError and psycopg.Error."""
     if len(query) > LONGEST_QUERY:
         raise QueryRefused(f"The query is longer than {LONGEST_QUERY:,} characters.")
-    tables = {**tables_by_name(), **others}
-    archive = place()
+    tables, archive = tables_by_name(), place()
     with tempfile.TemporaryDirectory(prefix="observatory-sql-") as name:
         folder = Path(name)
         with _session(folder, archive, limits) as session:
@@ -68,30 +61,24 @@ def run_query(query: str, scope: Scope, limits: Limits, others: Mapping[str, Row
             names = session.ask(asked)["tables"]
             sources = Sources(folder, scope, archive, limits)
             given = {
-                table: _told(_source(sources, tables[table]), scope) for table in names if table in tables
+                table: _description(sources.of(tables[table]), scope, archive)
+                for table in names
+                if table in tables
             }
             answer = session.ask({"archive": settings.ARCHIVE if archive else "", "tables": given})
         with pa.OSFile(str(folder / RESULT)) as file, pa.ipc.open_stream(file) as reader:
             return Result(reader.read_all(), answer["has_more"])
 
 
-def tables_by_name() -> dict[str, SqlTable]:
-    """All tables of the store."""
-    return {table.name: table for table in (*STORED_TABLES, *record_tables())}
+def tables_by_name() -> dict[str, RecordTable | StoredTable]:
+    """All tables that queries know, in order of their names."""
+    tables: list[RecordTable | StoredTable] = [*STORED_TABLES, *OWN_TABLES, *record_tables()]
+    return {table.name: table for table in sorted(tables, key=lambda table: table.name)}
 
 
-def _source(sources: Sources, table: SqlTable) -> Source:
-    if isinstance(table, RecordTable):
-        return sources.of_records(table)
-    if isinstance(table, StoredTable):
-        return sources.of_stored(table)
-    assert isinstance(table, RowsTable)
-    return sources.of_rows(table, table.read())
-
-
-def _told(source: Source, scope: Scope) -> dict[str, Any]:
+def _description(source: Source, scope: Scope, archive: Place | None) -> dict[str, Any]:
     """A source as the process reads it."""
-    root = "" if (archive := place()) is None else f"{archive.root}/"
+    root = "" if archive is None else f"{archive.root}/"
     return {
         "schema": base64.b64encode(source.schema.serialize()).decode(),
         "time": source.time,

@@ -23,7 +23,7 @@ from observatory.store.archive.writing import schema_of as schema_of_files
 from observatory.store.archive.writing import sorted_table
 from observatory.store.connection import connect
 from observatory.store.sql.limits import Limits
-from observatory.store.sql.tables import OF_CLUSTER, RecordTable, SqlTable, StoredTable
+from observatory.store.sql.tables import OF_CLUSTER, RecordTable, StoredTable
 from observatory.wire.kind import Kind
 
 FIRST, LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
@@ -74,7 +74,10 @@ class Sources:
         self.rows = 0
         """that were read from the tables"""
 
-    def of_records(self, table: RecordTable) -> Source:
+    def of(self, table: RecordTable | StoredTable) -> Source:
+        return self._of_records(table) if isinstance(table, RecordTable) else self._of_stored(table)
+
+    def _of_records(self, table: RecordTable) -> Source:
         kind, parts = table.kind, []
         with self._connect() as connection, self._connect() as naming:
             archived = self._archived_pieces(connection, kind)
@@ -90,18 +93,13 @@ class Sources:
                     parts.append(Part(path, False, of_cluster))
         return Source(table.schema, parts, kind.time)
 
-    def of_stored(self, table: StoredTable) -> Source:
+    def _of_stored(self, table: StoredTable) -> Source:
         with (
             self._connect() as connection,
             connection.transaction(),
             closing(table.read(connection, self._scope.clusters)) as rows,
         ):
             path = self._write(table.schema, rows)
-        return Source(table.schema, [Part(path)] if path else [])
-
-    def of_rows(self, table: SqlTable, rows: pa.Table) -> Source:
-        """Of rows that somebody else has read."""
-        path = self._write(table.schema, [rows] if rows.num_rows else [])
         return Source(table.schema, [Part(path)] if path else [])
 
     def _connect(self) -> psycopg.Connection:

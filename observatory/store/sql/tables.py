@@ -55,13 +55,9 @@ class StoredTable(SqlTable):
                 [list(clusters)],
             )
             while rows := cursor.fetchmany(ROWS_AT_ONCE):
-                yield table_of_rows(self.schema, rows)
-
-
-def table_of_rows(schema: pa.Schema, rows: Collection[tuple[object, ...]]) -> pa.Table:
-    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+                columns = zip(zip(*rows, strict=True), self.schema, strict=True)
+                arrays = [pa.array(values, field.type) for values, field in columns]
+                yield pa.Table.from_arrays(arrays, schema=self.schema)
 
 
 def schema_of(columns: dict[str, pa.DataType]) -> pa.Schema:

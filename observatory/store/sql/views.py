@@ -16,7 +16,7 @@ from psycopg.sql import SQL, Composable, Identifier, Literal
 
 from observatory.store.archive.columns import TIME, FileColumn, file_columns
 from observatory.store.queries.joins import Joins
-from observatory.store.sql.own_views import OWN_VIEWS
+from observatory.store.sql.own_tables import OWN_TABLES
 from observatory.store.sql.roles import SCHEMA, grant_all
 from observatory.store.sql.tables import STORED_TABLES, RecordTable, record_tables
 
@@ -80,8 +80,7 @@ def _definitions() -> tuple[bytes, ...]:
 def _statements() -> Iterator[Composable]:
     selects: list[tuple[str, list[str], Composable]] = [
         *((table.name, table.schema.names, _select_of(table)) for table in record_tables()),
-        *((table.name, table.schema.names, SQL(table.select)) for table in STORED_TABLES),
-        *((view.name, list(view.columns), SQL(view.select)) for view in OWN_VIEWS),
+        *((table.name, table.schema.names, SQL(table.select)) for table in (*STORED_TABLES, *OWN_TABLES)),
     ]
     for name, columns, select in selects:
         yield SQL("CREATE VIEW {} ({}) WITH (security_barrier) AS {} WHERE {}").format(

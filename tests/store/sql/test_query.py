@@ -35,7 +35,7 @@ def seen(*clusters: Cluster) -> Scope:
 
 
 def rows(query: str, scope: Scope, limits: Limits = LIMITS) -> list[dict[str, object]]:
-    return run_query(query, scope, limits, {}).rows.to_pylist()
+    return run_query(query, scope, limits).rows.to_pylist()
 
 
 def everything(scope: Scope) -> dict[str, list[str]]:
@@ -191,9 +191,9 @@ def test_a_query_that_takes_too_much_memory_is_refused(transactional_db: None) -
 
 def test_more_rows_than_an_answer_may_have_are_left_out_and_said(transactional_db: None) -> None:
     limits = Limits(seconds=120, memory=256, rows_read=1, rows=7)
-    result = run_query("FROM range(10_000)", Scope({}), limits, {})
+    result = run_query("FROM range(10_000)", Scope({}), limits)
     assert (result.rows.num_rows, result.has_more) == (7, True)
-    whole = run_query("FROM range(7)", Scope({}), limits, {})
+    whole = run_query("FROM range(7)", Scope({}), limits)
     assert (whole.rows.num_rows, whole.has_more) == (7, False)
 
 

@@ -17,7 +17,6 @@ from psycopg import sql as psql
 
 from observatory.clusters.models import Cluster, Project
 from observatory.exchange.management.commands import sql_access
-from observatory.exchange.sql.own_tables import OWN_TABLES, own_tables
 from observatory.runs.models import Run, RunError, RunFindings
 from observatory.store.connection import parameters
 from observatory.store.sql import views
@@ -32,7 +31,7 @@ from tests.support.projects import HOSTILE, World, world
 __all__ = ["cluster", "connection", "world"]
 
 PAGE = Path(__file__).parents[3] / "docs/sql.md"
-NAMES = sorted({*tables_by_name(), *(table.name for table in OWN_TABLES)})
+NAMES = list(tables_by_name())
 
 
 @pytest.fixture
@@ -82,15 +81,13 @@ def test_a_view_has_the_columns_of_the_table_of_sql(name: str, connection: psyco
     found = connection.execute(
         psql.SQL("SELECT * FROM {} LIMIT 0").format(psql.Identifier(SCHEMA, name))
     ).description
-    of_own = {table.name: ["project", "cluster", *table.columns] for table in OWN_TABLES}
-    known = of_own.get(name) or tables_by_name()[name].schema.names
-    assert [column.name for column in found or ()] == known
+    assert [column.name for column in found or ()] == tables_by_name()[name].schema.names
 
 
 def test_views_have_the_rows_of_the_tables_of_sql(run: Run, connection: psycopg.Connection) -> None:
     scope = seen(run.cluster)
     for name in NAMES:
-        result = run_query(f"SELECT * FROM {name}", scope, LIMITS, own_tables(scope)).rows.to_pylist()
+        result = run_query(f"SELECT * FROM {name}", scope, LIMITS).rows.to_pylist()
         of_cluster = [row for row in rows(connection, name) if row[1] == run.cluster.scheduler_id]
         assert texts(of_cluster) == texts(tuple(row.values()) for row in result), name
         assert of_cluster or name == "alerts", name

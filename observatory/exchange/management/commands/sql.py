@@ -48,17 +48,15 @@ class Command(BaseCommand):
         self._run(query, options)
 
     def _list_tables(self) -> None:
-        from observatory.exchange.sql.own_tables import OWN_TABLES
         from observatory.store.sql.query import tables_by_name
+        from observatory.store.sql.tables import OF_CLUSTER
 
-        tables = {table.name: (table.meaning, list(table.columns)) for table in OWN_TABLES}
-        tables |= {name: (table.meaning, table.schema.names[2:]) for name, table in tables_by_name().items()}
         self.stdout.write("Each table has the columns project and cluster as well.")
-        for name, (meaning, columns) in sorted(tables.items()):
-            self.stdout.write(f"\n{name}: {meaning}\n    {', '.join(columns)}")
+        for name, table in tables_by_name().items():
+            columns = ", ".join(table.schema.names[len(OF_CLUSTER) :])
+            self.stdout.write(f"\n{name}: {table.meaning}\n    {columns}")
 
     def _run(self, query: str, options: dict[str, Any]) -> None:
-        from observatory.exchange.sql.own_tables import own_tables
         from observatory.exchange.sql.scopes import scope_of
         from observatory.store.sql.limits import OF_COMMAND
         from observatory.store.sql.query import QueryRefused, run_query
@@ -69,7 +67,7 @@ class Command(BaseCommand):
             scope = scope_of(
                 every, options["cluster"], options["project"], options["after"], options["before"]
             )
-            result = run_query(query, scope, OF_COMMAND, own_tables(scope))
+            result = run_query(query, scope, OF_COMMAND)
         except (LookupError, QueryRefused, TooManyRows, ArchiveError) as error:
             raise CommandError(clean(str(error.args[0] if error.args else error))) from None
         self._write(result.rows, options["format"], options["output"])
