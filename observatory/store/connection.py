@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import chain
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from django.conf import settings
@@ -32,6 +32,7 @@ BUILD_TIMEOUT = 60
 SESSION = {"timezone": "UTC", "plan_cache_mode": "force_custom_plan"}
 """settings of each session. A generic plan, which PostgreSQL takes after five executions, does not know how
 short a window of time is, and reads all spans of a day for one of seconds"""
+SAVEPOINT: LiteralString = "queries"
 MAXIMUM_SESSIONS = 8
 """connections past a pooler; further locks wait for one"""
 _builds = Shares(MAXIMUM_BUILDERS, waiting=100, timeout=BUILD_TIMEOUT)
@@ -161,6 +162,16 @@ def statement_timeout(connection: psycopg.Connection, seconds: float) -> Iterato
     with connection.transaction():
         connection.execute("SELECT set_config('statement_timeout', %s, true)", [f"{round(seconds * 1e3)}ms"])
         yield
+
+
+def set_savepoint(connection: psycopg.Connection) -> None:
+    """Of a transaction, for all queries after it: psycopg's own blocks make and release one each."""
+    connection.execute(f"SAVEPOINT {SAVEPOINT}")
+
+
+def return_to_savepoint(connection: psycopg.Connection) -> None:
+    """After a query that failed: the transaction goes on, and the savepoint stays."""
+    connection.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
 
 
 def close_pools() -> None:

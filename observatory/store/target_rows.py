@@ -1,4 +1,4 @@
-"""What collectors tell of their targets, in the rows of these and of their clusters."""
+"""What collectors know of their targets, in the rows of these and of their clusters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TYPES = {"int": "int8", "str": "text", "float": "float8", "datetime": "timestamp
 
 @dataclass(frozen=True, slots=True)
 class TargetRow:
-    """What is told of a target, and of the cluster that it shows."""
+    """What is stored of a target, and of the cluster that it shows."""
 
     target: int
     last_error: str
@@ -38,7 +38,7 @@ COLUMNS = {field.name: TYPES[str(field.type).split(" ")[0]] for field in fields(
 ARRAYS = ", ".join(f"%s::{type}[]" for type in COLUMNS.values())
 UPDATE = f"""
     WITH status ({", ".join(COLUMNS)}) AS (SELECT * FROM unnest({ARRAYS})),
-    told AS (
+    updated AS (
         UPDATE clusters_target AS target SET
             last_error = status.last_error, stream = status.stream, clock_offset = status.clock_offset,
             last_seen = coalesce(status.last_seen, target.last_seen),
@@ -49,12 +49,12 @@ UPDATE = f"""
     UPDATE clusters_cluster AS cluster SET
         last_seen = status.cluster_seen,
         identity_interval = status.identity_interval, metrics_interval = status.metrics_interval
-    FROM status JOIN told ON told.id = status.target
+    FROM status JOIN updated ON updated.id = status.target
     WHERE cluster.id = status.cluster AND status.cluster_seen IS NOT NULL"""
 
 
 def update_targets(holder: str, statuses: Sequence[TargetRow]) -> None:
-    """Stores what is told, but of targets whose lease another collector holds. Raises django.db.Error."""
+    """Stores rows, but not of targets whose lease another collector holds. Raises django.db.Error."""
     columns = zip(*map(astuple, statuses), strict=True)
     with django_connection.cursor() as cursor:
         cursor.execute(UPDATE, [*map(list, columns), holder])

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import LiteralString
 
 import numpy as np
 import psycopg
@@ -36,7 +35,7 @@ from observatory.alerts.models import Alert, Progress
 from observatory.clusters.models import Cluster
 from observatory.clusters.own_cluster import INTERVAL
 from observatory.clusters.scheduler_clock import scheduler_time
-from observatory.store.connection import statement_timeout
+from observatory.store.connection import return_to_savepoint, set_savepoint, statement_timeout
 from observatory.store.late_records import LATENESS, take_late, with_late
 from observatory.store.queries.extents import Extent, extents
 from observatory.store.times import from_seconds
@@ -58,8 +57,6 @@ VALUES_INTERVAL = 30.0
 """seconds after which the latest values of firing alerts are written"""
 STATEMENT_TIMEOUT = 120.0
 """seconds after which a query is cancelled, so that the other clusters of the round are evaluated"""
-RULES: LiteralString = "rules"
-"""the savepoint of a step, to which a rule's failed query returns"""
 OWN_LAG = LATENESS + 2 * INTERVAL
 """seconds by which the evaluation of Observatory's own cluster is behind when its next sample is stored"""
 
@@ -158,7 +155,7 @@ class Step:
         late_since = self._late_since(progress, has_late, is_caught_up)
         if stop - start < MIN_STEP and late_since is None:
             return
-        self.connection.execute(f"SAVEPOINT {RULES}")
+        set_savepoint(self.connection)
         alerts = OpenAlerts(self.cluster)
         if late_since is not None:
             add_late(self.connection, alerts, rules, self._evaluate_rule, self.errors, late_since, start)
@@ -243,7 +240,7 @@ class Step:
         except Exception as error:
             if isinstance(error, psycopg.Error):
                 # the transaction only reads: the other rules go on in it
-                self.connection.execute(f"ROLLBACK TO SAVEPOINT {RULES}")
+                return_to_savepoint(self.connection)
             self.errors.add(rule.rule, error, self.cluster.name)
             return []
         if since <= data.start / 1e6:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import redis.asyncio as redis
 
-from observatory.collect.collector.together import Together
+from observatory.collect.collector.coalesced_calls import CoalescedCalls
 from observatory.store.live_frames import channel_of
 
 
@@ -18,7 +18,7 @@ class OpenPages:
 
     def __init__(self, server: redis.Redis) -> None:
         self.server = server
-        self.has: Together[int, bool] = Together(self._have)
+        self.has: CoalescedCalls[int, bool] = CoalescedCalls(self._have)
         """Whether a cluster has open pages now; True while Redis doesn't answer."""
 
     async def _have(self, clusters: Sequence[int]) -> list[bool | Exception]:

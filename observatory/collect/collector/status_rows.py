@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from observatory.collect.collector.coalesced_calls import CoalescedCalls
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.pace import Pace
-from observatory.collect.collector.together import Together
 from observatory.store.target_rows import TargetRow, update_targets
 
 
@@ -16,7 +16,7 @@ class StatusRows:
     def __init__(self, holder: str, pace: Pace) -> None:
         """`holder`: the collector, as the leases know it."""
         self.holder = holder
-        self._updates: Together[TargetRow, None] = Together(self._update, lambda: pace.linger)
+        self._updates: CoalescedCalls[TargetRow, None] = CoalescedCalls(self._update, lambda: pace.linger)
 
     async def update(self, status: TargetRow) -> None:
         """Updates a target's row, and that of its cluster, while the lease is held.

@@ -138,7 +138,7 @@ class Watcher:
         self.gap = False
         self.error = self.fault
         self.stored: TargetRow | None = None
-        """What was told in the target's row."""
+        """What was last stored in the target's row."""
 
     @property
     def observation(self) -> Observation | None:
@@ -330,7 +330,7 @@ class Watcher:
                 observation.membership.settle()
                 self.outbox.make_room_for(len(observation.membership.members))
                 self._record_slowdown(observation)
-                self._tell_demand(observation)
+                self._report_demand(observation)
                 await self.shared.claims.hold(f"cluster:{observation.cluster.pk}", self.target.pk)
                 scheduler_id = observation.cluster.scheduler_id
                 await self.shared.claims.hold(f"stream:{scheduler_id}", self.target.pk)
@@ -342,7 +342,7 @@ class Watcher:
             except DatabaseError as error:
                 logger.warning("%s: cannot update the target: %s", self.target.url, str(error).strip()[:200])
 
-    def _tell_demand(self, observation: Observation) -> None:
+    def _report_demand(self, observation: Observation) -> None:
         workers = len(observation.membership.members)
         requests = (1 + workers) / self.target.metrics_interval + 2 / self.target.identity_interval
         demands = self.shared.admission.demands

@@ -24,10 +24,10 @@ from observatory.store.queries.worker_processes import WorkerProcess, worker_pro
 from observatory.store.times import from_seconds
 from observatory.wire.records import clean_text
 
-MOST = 20
+MOST_ATTACHED = 20
 """of a run"""
 ALREADY_THERE = "This file is attached to the run already."
-BETWEEN = 50_000
+INTERVALS_BETWEEN_REPORTS = 50_000
 """intervals between two reports of the progress"""
 
 
@@ -50,8 +50,8 @@ def attach(
     """
     if path.stat().st_size > settings.IMPORT_LIMIT:
         raise Refused(f"The file has more than {settings.IMPORT_LIMIT >> 20:,} MiB.")
-    if run.attachments.count() >= MOST:
-        raise Refused(f"The run has {MOST} attached files already: remove one.")
+    if run.attachments.count() >= MOST_ATTACHED:
+        raise Refused(f"The run has {MOST_ATTACHED} attached files already: remove one.")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if run.attachments.filter(digest=digest).exists():
@@ -100,7 +100,7 @@ def _binned(recorded: RecordedFile, progress: Progress) -> bytes:
     progress(0.5)
     for number, interval in enumerate(recorded.intervals):
         binner.add(interval)
-        if number % BETWEEN == 0:
+        if number % INTERVALS_BETWEEN_REPORTS == 0:
             progress(0.5)
     return binner.packed(recorded.tree)
 

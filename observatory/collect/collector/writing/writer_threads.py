@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from observatory.collect.collector.together import Together
+from observatory.collect.collector.coalesced_calls import CoalescedCalls
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.joint_writer import JointWriter
 from observatory.store.ingest.publishing.committed import Committed
@@ -27,7 +27,7 @@ class WriterThread:
         self.writer = JointWriter()
         self.executor = ThreadPoolExecutor(1, "writer")
         self.targets = 0
-        self.write: Together[Batch, Committed] = Together(self._write, lambda: LINGER)
+        self.write: CoalescedCalls[Batch, Committed] = CoalescedCalls(self._write, lambda: LINGER)
         """Stores a batch, as Writer.write does."""
 
     async def _write(self, batches: list[Batch]) -> list[Committed | Exception]:

@@ -18,7 +18,7 @@ class _Round(Generic[Item, Result]):
         self.call: asyncio.Task[Sequence[Result | Exception]]
 
 
-class Together(Generic[Item, Result]):
+class CoalescedCalls(Generic[Item, Result]):
     """One call at a time: what is given while one is on its way shares the next. For one event loop.
 
     A call goes on when those who wait for it are cancelled.
