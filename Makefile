@@ -12,8 +12,8 @@ PORT ?= 8000
 # of tests: more than processors, for many of the tests wait
 PROCESSES ?= 4
 # Debian's servers that tests start, and how a module of tests that does so is recognised
-SERVERS := nginx pgbouncer redis-server xmlsec1
-OF_SERVERS := tests\.(support\.(nginx|pooler|sentinels)|runtime\.machines)|saml_identity_provider
+SERVERS := nginx pgbouncer prometheus redis-server xmlsec1
+OF_SERVERS := tests\.(support\.(nginx|pooler|prometheus|sentinels)|runtime\.machines)|saml_identity_provider
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
@@ -125,7 +125,7 @@ browser:
 # with which the identity provider of tests signs.
 servers:
 	@missing=; \
-		for each in nginx:nginx-light pgbouncer:pgbouncer redis-server:redis-server xmlsec1:xmlsec1; do \
+		for each in nginx:nginx-light pgbouncer:pgbouncer prometheus:prometheus redis-server:redis-server xmlsec1:xmlsec1; do \
 			command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; \
 		done; \
 		[ -z "$$missing" ] || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \

@@ -29,6 +29,7 @@ from observatory.exchange.attachments.timelines import clusters as cluster_attac
 from observatory.exchange.attachments.timelines import links as link_attachments
 from observatory.exchange.attachments.timelines import runs as run_attachments
 from observatory.exchange.jobs.api import router as jobs
+from observatory.exchange.prometheus.api import router as prometheus
 from observatory.exchange.records.api import router as records
 from observatory.exchange.sql.api import router as sql
 from observatory.pages.notebook.api import router as notebook
@@ -74,6 +75,7 @@ api.add_router("", link_cards)
 api.add_router("", notebook)
 api.add_router("", records)
 api.add_router("", sql)
+api.add_router("", prometheus)
 api.add_router("", runs)
 api.add_router("", errors)
 api.add_router("", notes)

@@ -24,14 +24,19 @@ class Pattern(Protocol):
 @lru_cache(1000)
 def pattern(text: str, *, ignores_case: bool = False) -> Pattern:
     """Return a compiled regular expression. Raises PatternError."""
-    if len(text) > MAX_PATTERN:
-        raise PatternError(f"A regular expression has at most {MAX_PATTERN} characters.")
+    return compiled(text, MAX_PATTERN, ignores_case=ignores_case)
+
+
+def compiled(text: str, longest: int, *, ignores_case: bool = False) -> Pattern:
+    """Of up to `longest` characters; it isn't kept. Raises PatternError."""
+    if len(text) > longest:
+        raise PatternError(f"A regular expression has at most {longest:,} characters.")
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignores_case
     try:
-        compiled: Pattern = re2.compile(text, options)
+        found: Pattern = re2.compile(text, options)
     except re2.error as error:
         reason = error.args[0].decode(errors="replace")
         raise PatternError(f"“{text[:60]}” isn't a valid regular expression (RE2): {reason}.") from None
-    return compiled
+    return found

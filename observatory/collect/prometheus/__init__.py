@@ -1,0 +1,1 @@
+"""Prometheus' remote protocols: their messages and bodies."""
