@@ -12,8 +12,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from weakref import WeakValueDictionary
 
-LONGEST_WAIT = 1.0
-"""Seconds: a scheduler that hangs does not keep the others of its process from being read."""
+from observatory.collect.http.fetch import REQUEST_TIMEOUT
+
+LONGEST_WAIT = REQUEST_TIMEOUT + 1
+"""Seconds: longer than a request takes, also of a process that is busy for a while, as two requests at a time
+would then be mixed up. A scheduler that hangs does not keep the others of its process from being read."""
 
 _locks: WeakValueDictionary[float, asyncio.Lock] = WeakValueDictionary()
 

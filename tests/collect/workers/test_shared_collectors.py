@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.http import turns
+from observatory.collect.http.fetch import REQUEST_TIMEOUT
 from observatory.collect.http.turns import turn
 from tests.collect.observer import eventually, make_target, read, watching
 
@@ -70,7 +72,12 @@ async def test_the_metrics_of_each_of_two_clusters_in_one_process_are_its_own(ur
         }
 
 
-async def test_who_waits_long_for_a_turn_goes_on_without_it() -> None:
+async def test_a_turn_is_waited_for_as_long_as_a_request_takes() -> None:
+    assert turns.LONGEST_WAIT > REQUEST_TIMEOUT
+
+
+async def test_who_waits_long_for_a_turn_goes_on_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "LONGEST_WAIT", 0.1)
     async with turn(1.5), turn(1.5), turn(2.5), turn(None), turn(None):
         pass
     async with asyncio.timeout(60), turn(1.5):
