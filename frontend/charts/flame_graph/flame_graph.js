@@ -4,12 +4,11 @@ import { element } from "../../element.js";
 import { AgainstControls } from "./against_controls.js";
 import { FlameControls } from "./controls.js";
 import { Difference } from "./difference.js";
-import { differenceColor, differenceMark } from "./difference_colors.js";
-import { DifferenceTable } from "./difference_table.js";
+import { FramesPainter, ROW } from "./frames_painter.js";
+import { FunctionTables } from "./function_tables.js";
 import { DEEPEST, layOutFlames, neighbour, nodeAt } from "./layout.js";
 import { ATTACHED, OtherSide, grow, ownSide } from "./sides.js";
-import { FlameTable } from "./table.js";
-import { follow, functionName, largestOf, makeTree, pathTo, samplesWith, usages } from "./tree.js";
+import { follow, functionName, largestOf, makeTree, pathTo, samplesWith } from "./tree.js";
 import {
   describeDifference,
   describeNode,
@@ -17,13 +16,11 @@ import {
   heading,
   nameOf,
   nothingToCompare,
-  placeOf,
   samples,
+  sayNode,
   share,
 } from "./text.js";
-import { fileColor } from "../drawing/palette.js";
-import { Surface, fitText } from "../drawing/surface.js";
-import { theme } from "../drawing/theme.js";
+import { Surface } from "../drawing/surface.js";
 import { Tooltip } from "../drawing/tooltip.js";
 import { ProfileOptions } from "./options.js";
 
@@ -36,12 +33,8 @@ import { ProfileOptions } from "./options.js";
 /** @typedef {import("./layout.js").Box} Box */
 /** @typedef {import("./sides.js").Profile} Profile */
 
-const ROW = 18; // px
-const FONT = "11px system-ui, sans-serif";
-const TEXT_COLOR = "#1b1f27"; // on the colours of files
 const PAUSE = 300; // ms between two looks at the tiles
 const LONGER = 8; // than a look takes is the pause after it
-const [ROOT_ALPHA, FADED_ALPHA] = [0.3, 0.28];
 const EMPTY_TREE = makeTree(new Map(), /** @type {any} */ (null)).root;
 
 /** @type {Chart} */
@@ -68,16 +61,16 @@ class FlameGraph {
   #controls = new FlameControls();
   #against;
   #other;
-  #table = new FlameTable();
-  #differences = new DifferenceTable();
+  #functions = new FunctionTables();
   #surface;
+  #painter;
   #tooltip;
   #empty = element("p", "chart-empty");
   #note = element("p", "chart-empty");
   #announcement = element("p", "hidden");
   #scroller = element("div", "flame-scroller");
   #stage = element("div", "flame-stage", this.#scroller);
-  #graph = element("div", "flame-graph", this.#stage, this.#table.table, this.#differences.element);
+  #graph = element("div", "flame-graph", this.#stage, ...this.#functions.elements);
   /** @type {View|null} */
   #view = null;
   #timer = 0;
@@ -85,7 +78,8 @@ class FlameGraph {
   #root = EMPTY_TREE;
   /** @type {Difference|null} to what it is compared with */
   #difference = null;
-  #profiles = { drawn: "", other: "", total: 0, source: /** @type {Wanted["source"]} */ ("tasks") };
+  /** @type {import("./function_tables.js").Profiles} */
+  #profiles = { drawn: "", other: "", total: 0, source: "tasks" };
   /** @type {number[]} of what is zoomed into */
   #zoomed = [];
   /** @type {number[]|null} to the frame that the keys are at */
@@ -118,6 +112,7 @@ class FlameGraph {
       this.#announcement,
     );
     this.#surface = new Surface(this.#scroller, "Flame graph");
+    this.#painter = new FramesPainter(this.#surface);
     this.#tooltip = new Tooltip(this.#stage);
     this.#announcement.setAttribute("role", "status");
     this.#scroller.tabIndex = 0;
@@ -136,8 +131,7 @@ class FlameGraph {
       this.#controls.offerFiles();
       context.answers[ATTACHED].addEventListener("change", this.#onAttached);
     }
-    for (const table of [this.#table, this.#differences])
-      table.addEventListener("choose", () => this.#chosen());
+    this.#functions.addEventListener("choose", () => this.#chosen());
     this.#scroller.addEventListener("pointermove", (event) => this.#hover(event));
     this.#scroller.addEventListener("pointerleave", () => this.#leave());
     this.#scroller.addEventListener("click", (event) => this.#click(event));
@@ -235,36 +229,13 @@ class FlameGraph {
 
   #tabulate() {
     const focus = this.#focus;
-    const whole = focus.of ? ` in ${nameOf(focus)}, by share of its ` : " by share of ";
     this.#controls.showCrumbs(focus);
-    this.#differences.element.hidden = !this.#difference;
-    if (this.#difference) {
-      const where = focus.of ? ` in ${nameOf(focus)}` : "";
-      this.#table.table.hidden = true;
-      this.#differences.show(
-        this.#difference.functions(focus),
-        this.#profiles,
-        `Functions${where}: shares of all samples of ${this.#profiles.drawn} (drawn) and ${this.#profiles.other} (other)`,
-      );
-    } else
-      this.#table.show(
-        usages(focus),
-        focus.total,
-        `Functions${whole}${samples(focus.total, this.#profiles.source)}`,
-      );
+    this.#functions.show(focus, this.#difference, this.#profiles);
     this.#tellMatched();
   }
 
   table() {
-    if (this.#difference) return this.#differences.table();
-    const rows = usages(this.#focus).map(({ of, own, total }) => [of.name, of.file, own, total]);
-    const unit = this.#profiles.source === "files" ? "microseconds" : "samples";
-    return { columns: ["function", "file", `own ${unit}`, `all ${unit}`], rows };
-  }
-
-  /** The table that is shown. */
-  get #functions() {
-    return this.#difference ? this.#differences : this.#table;
+    return this.#functions.table();
   }
 
   /** @returns {((of: Code) => boolean)|null} what is looked for; null: nothing */
@@ -289,7 +260,7 @@ class FlameGraph {
   }
 
   #search() {
-    this.#functions.choose(null);
+    this.#functions.clear();
     this.#tellMatched();
     this.#paint();
   }
@@ -325,16 +296,14 @@ class FlameGraph {
     const width = this.#scroller.clientWidth;
     if (!this.#root.total || width < 1) return;
     this.#rows = layOutFlames(this.#root, focus, width);
-    this.#surface.clear(width, this.#rows.length * ROW);
-    const { context, canvas } = this.#surface;
-    context.font = FONT;
-    context.textBaseline = "middle";
-    const matches = this.#matches;
-    this.#rows.forEach((boxes, row) => {
-      for (const box of boxes) this.#paintBox(box, row * ROW, matches);
+    this.#painter.paint(this.#rows, width, {
+      matches: this.#matches,
+      difference: this.#difference,
+      source: this.#profiles.source,
+      hovered: this.#hovered,
+      current: this.#current && follow(this.#root, this.#current),
     });
-    if (this.#hovered) this.#outline(this.#hovered, 1);
-    if (this.#current) this.#outline(follow(this.#root, this.#current), 2);
+    const { canvas } = this.#surface;
     const deeper = this.#rows.length >= DEEPEST ? `, the first ${DEEPEST} rows` : "";
     const against = this.#difference ? `, compared with ${this.#profiles.other}` : "";
     canvas.setAttribute(
@@ -348,36 +317,6 @@ class FlameGraph {
   }
 
   /**
-   * @param {Box} box
-   * @param {number} top px
-   * @param {((of: Code) => boolean)|null} matches
-   */
-  #paintBox({ node, x, width }, top, matches) {
-    const { context } = this.#surface;
-    const colors = theme();
-    const isFaded = matches && !(node?.of && matches(node.of));
-    context.globalAlpha = isFaded ? FADED_ALPHA : node?.of ? 1 : ROOT_ALPHA;
-    const compared = this.#difference;
-    const difference = node && compared ? compared.of(node).difference : 0;
-    context.fillStyle = !node?.of
-      ? colors.muted
-      : compared
-        ? differenceColor(difference, compared.scale)
-        : fileColor(node.of.file);
-    context.fillRect(x, top, Math.max(width - (width > 3 ? 1 : 0), 0.5), ROW - 1);
-    context.globalAlpha = 1;
-    if (!node) return;
-    context.fillStyle = node.of && !isFaded ? TEXT_COLOR : colors.text;
-    const left = Math.max(x, 0) + 4;
-    const text = fitText(
-      context,
-      node.of ? differenceMark(difference) + nameOf(node) : samples(node.total, this.#profiles.source),
-      width - 8,
-    );
-    if (text) context.fillText(text, left, top + ROW / 2);
-  }
-
-  /**
    * The lines of a frame's tooltip.
    * @param {Node} node
    */
@@ -388,26 +327,6 @@ class FlameGraph {
   /** @param {Node} node @returns {[string, string][]} */
   #compared(node) {
     return this.#difference ? describeDifference(this.#difference.of(node), this.#profiles) : [];
-  }
-
-  /**
-   * @param {Node} node
-   * @param {number} width px of the line
-   */
-  #outline(node, width) {
-    const { context } = this.#surface;
-    this.#rows.forEach((boxes, row) => {
-      const box = boxes.find((one) => one.node === node);
-      if (!box) return;
-      context.strokeStyle = theme().text;
-      context.lineWidth = width;
-      context.strokeRect(
-        box.x + width / 2,
-        row * ROW + width / 2,
-        Math.max(box.width - width, 1),
-        ROW - width,
-      );
-    });
   }
 
   /**
@@ -469,12 +388,7 @@ class FlameGraph {
     this.#paint();
     if (!path) return;
     const node = follow(this.#root, path);
-    const where = node.of ? `, ${placeOf(node)}` : "";
-    this.#announcement.textContent = `${nameOf(node)}${where}: ${samples(node.total, this.#profiles.source)}, ${share(node.total, this.#root.total)}${this.#compared(
-      node,
-    )
-      .map((line) => `, ${line.join(" ")}`)
-      .join("")}`;
+    this.#announcement.textContent = sayNode(node, this.#root, this.#profiles.source, this.#compared(node));
     const row = this.#rows.findIndex((boxes) => boxes.some((box) => box.node === node));
     const box = this.#rows[row]?.find((one) => one.node === node);
     if (!box) return this.#tooltip.hide();

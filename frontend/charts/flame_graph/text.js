@@ -206,3 +206,16 @@ function nativeHint({ events }) {
 export function nothingToCompare(side) {
   return `Nothing to compare with in ${side.name}. ${side.missing || emptiness(side)}`;
 }
+
+/**
+ * What a screen reader says of a frame.
+ * @param {Node} node
+ * @param {Node} root
+ * @param {Wanted["source"]} source
+ * @param {[string, string][]} compared its lines about the other profile
+ */
+export function sayNode(node, root, source, compared) {
+  const where = node.of ? `, ${placeOf(node)}` : "";
+  const against = compared.map((line) => `, ${line.join(" ")}`).join("");
+  return `${nameOf(node)}${where}: ${samples(node.total, source)}, ${share(node.total, root.total)}${against}`;
+}
