@@ -2,7 +2,6 @@
 
 import { element } from "../../element.js";
 import { formatCountOf } from "../../formatting.js";
-import { HOST } from "../../timeline/labels.js";
 import { newest, slotLabel } from "../../timeline/slots.js";
 import { bandLayer, eachLayer } from "../../timeline/tiles/bands.js";
 import { binWidth, finestLevel, levelFor } from "../../timeline/tiles/levels.js";
@@ -18,38 +17,26 @@ import { drawUnloaded, unloadedWithin } from "../drawing/unloaded.js";
 import { cellsOf } from "./cells.js";
 import { imageOf, isDarkTheme } from "./colors.js";
 import { HeatControls } from "./heat_controls.js";
-import { heatLayout, rowsAt, topOfRow } from "./heat_layout.js";
 import { drawChosen, drawNames } from "./heat_names.js";
-import {
-  NO_GROUPS,
-  arranged,
-  chosenGrouping,
-  describeSlot,
-  groupOf,
-  groupings,
-  hostOf,
-  outstanding,
-  peakOf,
-  rowValues,
-} from "./heat_rows.js";
+import { drawInside, drawLines, drawRows } from "./heat_painter.js";
+import { describeSlot, groupings, peakOf } from "./heat_rows.js";
 import { heatTable } from "./heat_table.js";
+import { CellText, describeMost, write } from "./heat_text.js";
 import { BANDS_HEIGHT, drawQuantiles, quantilesOf } from "./quantiles.js";
 import { QUANTITIES, topOf } from "./quantities.js";
 import { HeatOptions } from "./options.js";
+import { ShownRows } from "./shown_rows.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("./cells.js").Cells} Cells */
-/** @typedef {import("./heat_rows.js").Arrangement} Arrangement */
 
 const VIEWER = "heat-map";
 const MOST_CELLS = 150_000; // of all workers: more take megabytes, at two (memory) to nine (tasks) bytes a cell
 const FINER = 2; // so that a column of eight bins has 4 to 8 px
 const PAUSE = 500; // ms between two looks at the tiles: rows that jump at each frame couldn't be read
-const LOWEST_NAMED = 4; // px of a row that stands out
 const GAP = 8; // px between the quantiles and the rows
-const PAGE = 10; // rows that Page Up and Page Down go over
 
 /** @type {Chart} */
 export const heatMap = {
@@ -86,17 +73,11 @@ class HeatMap {
   #cells = null;
   /** @type {import("./quantiles.js").Quantiles|null} */
   #quantiles = null;
-  /** @type {Arrangement} */
-  #arrangement = { order: [], groups: [] };
-  /** @type {number[]} */
-  #values = [];
-  #grouping = NO_GROUPS;
-  #layout = heatLayout({ order: [], groups: [] }, 0, 1);
+  /** @type {ShownRows|null} */
+  #rows = null;
   /** @type {HTMLCanvasElement|null} */
   #image = null;
-  /** @type {number[]} rows that stand out */
-  #named = [];
-  /** @type {HTMLCanvasElement|null} a line for each of them */
+  /** @type {HTMLCanvasElement|null} a line for each row that stands out */
   #namedImage = null;
   #top = 1;
   /** what the cells, and the order of the rows, were made of */
@@ -165,7 +146,7 @@ class HeatMap {
   get summary() {
     const { unit, label } = this.#quantity;
     return this.#cells
-      ? `${label} (${unit.name}) of ${formatCountOf(this.#arrangement.order.length, "worker")}`
+      ? `${label} (${unit.name}) of ${formatCountOf(this.#rows?.order.length ?? 0, "worker")}`
       : label;
   }
 
@@ -213,34 +194,16 @@ class HeatMap {
 
   /** @param {View} view @param {Cells} cells */
   #arrange(view, cells) {
-    const { isSum } = this.#quantity;
     const { slots, columns } = cells.grid;
-    const isThere = slots.map(({ lifetimes }) =>
-      lifetimes.some(({ started, ended }) => started < view.stop && (ended ?? Infinity) > view.start),
-    );
-    this.#values = rowValues(cells, isSum, view.start, view.stop);
-    this.#grouping = chosenGrouping(slots, this.#options.group);
-    this.#controls.update(groupings(slots), this.#grouping);
-    const present = slots.flatMap((_, row) => (isThere[row] ? [row] : []));
-    const found = arranged(
-      present.map((row) => slots[row]),
-      present.map((row) => this.#values[row]),
-      this.#grouping,
-      this.#options.order,
-    );
-    this.#arrangement = { ...found, order: found.order.map((place) => present[place]) };
-    const peak = peakOf(cells, this.#arrangement.order, view);
+    const room = { height: Math.max(160, window.innerHeight * 0.4), ratio: this.#surface.ratio };
+    const rows = (this.#rows = new ShownRows(cells, this.#quantity.isSum, this.#options, view, room));
+    this.#controls.update(groupings(slots), rows.grouping);
+    const peak = peakOf(cells, rows.order, view);
     this.#top = topOf(this.#quantity, peak);
     this.#controls.drawScale(this.#quantity, this.#top, peak > this.#top);
-    this.#layout = heatLayout(
-      this.#arrangement,
-      Math.max(160, window.innerHeight * 0.4),
-      this.#surface.ratio,
-    );
     const image = { columns, values: cells.values };
-    this.#image = imageOf(image, this.#arrangement.order, this.#layout.lines, this.#top);
-    this.#named = this.#layout.row < LOWEST_NAMED ? outstanding(this.#values) : [];
-    this.#namedImage = imageOf(image, this.#named, this.#named.length, this.#top);
+    this.#image = imageOf(image, rows.order, rows.layout.lines, this.#top);
+    this.#namedImage = imageOf(image, rows.named, rows.named.length, this.#top);
   }
 
   /** @param {View} view */
@@ -248,7 +211,8 @@ class HeatMap {
     const { context } = this.#surface;
     const left = leftGutter();
     const range = /** @type {[number, number]} */ ([left, left + view.width]);
-    const hasValues = this.#values.some((value) => !Number.isNaN(value));
+    const rows = this.#rows;
+    const hasValues = rows?.hasValues ?? false;
     const unloaded = this.#layers.flatMap((layer) => this.#context.tiles.unloaded(VIEWER, layer));
     const missing = unloadedWithin(unloaded, view.start, view.stop);
     this.#parent.classList.toggle("has-no-series", !hasValues);
@@ -256,9 +220,9 @@ class HeatMap {
     this.#empty.textContent = missing ? missing.message : this.#quantity.empty;
     this.#stage.hidden = this.#controls.scale.hidden = !hasValues;
     const offset = BANDS_HEIGHT + GAP;
-    this.#surface.clear(left + view.width + RIGHT_GUTTER, offset + this.#layout.height + 1);
-    this.#stage.setAttribute("aria-valuemax", String(this.#arrangement.order.length));
-    if (!hasValues || !this.#cells || !this.#quantiles || !this.#image) return;
+    this.#surface.clear(left + view.width + RIGHT_GUTTER, offset + (rows?.layout.height ?? 0) + 1);
+    this.#stage.setAttribute("aria-valuemax", String(rows?.order.length ?? 0));
+    if (!rows || !hasValues || !this.#cells || !this.#quantiles || !this.#image) return;
     const { grid } = this.#cells;
     const x = (/** @type {number} */ column) => this.#x(grid.startOf(column));
     const columns = {
@@ -271,46 +235,30 @@ class HeatMap {
     const its =
       chosen < 0 ? null : this.#cells.values.subarray(chosen * grid.columns, (chosen + 1) * grid.columns);
     drawQuantiles(context, this.#quantiles, its, this.#quantity.unit, columns);
-    context.save();
-    context.beginPath();
-    context.rect(left, 0, view.width, offset + this.#layout.height);
-    context.clip();
-    context.imageSmoothingEnabled = false;
     const from = this.#x(grid.startOf(0));
-    const width = this.#x(grid.startOf(grid.columns)) - from;
-    for (const { first, count, top, height } of this.#layout.sections) {
-      context.drawImage(this.#image, 0, first, grid.columns, count, from, offset + top, width, height);
-    }
-    this.#named.forEach((row, line) => {
-      const top = offset + this.#namedTop(row);
-      if (this.#namedImage)
-        context.drawImage(this.#namedImage, 0, line, grid.columns, 1, from, top, width, LOWEST_NAMED);
+    const area = {
+      left,
+      width: view.width,
+      top: offset,
+      from,
+      columnsWidth: this.#x(grid.startOf(grid.columns)) - from,
+    };
+    const image = this.#image;
+    drawInside(context, area, rows.layout.height, () => {
+      drawRows(context, rows.layout, image, area);
+      const tops = rows.named.map((row) => rows.topOfNamed(row));
+      if (this.#namedImage) drawLines(context, this.#namedImage, tops, area);
+      const records = this.#quantity.layer === "spans" ? "tasks" : "samples";
+      const gaps = this.#context.events.gapsBetween(view.start, view.stop, records);
+      const { height } = this.#surface;
+      const at = (/** @type {number} */ time) => this.#x(time);
+      drawGaps(context, gaps, at, range, 0, height, this.#context.timeline.end);
+      drawUnloaded(context, unloaded, at, range, 0, height);
     });
-    const gaps = this.#context.events.gapsBetween(
-      view.start,
-      view.stop,
-      this.#quantity.layer === "spans" ? "tasks" : "samples",
-    );
-    drawGaps(
-      context,
-      gaps,
-      (time) => this.#x(time),
-      range,
-      0,
-      this.#surface.height,
-      this.#context.timeline.end,
-    );
-    drawUnloaded(context, unloaded, (time) => this.#x(time), range, 0, this.#surface.height);
-    context.restore();
     const place = { left, top: offset, width: view.width };
-    drawNames(context, this.#layout, this.#arrangement, grid.slots, this.#named, place);
-    drawChosen(context, this.#layout, topOfRow(this.#layout, this.#arrangement, chosen), place);
-    this.#describe(chosen);
-  }
-
-  /** @param {number} row that stands out @returns {number} px of where it is drawn, below the quantiles */
-  #namedTop(row) {
-    return Math.min(topOfRow(this.#layout, this.#arrangement, row) ?? 0, this.#layout.height - LOWEST_NAMED);
+    drawNames(context, rows.layout, rows.arrangement, grid.slots, rows.named, place);
+    drawChosen(context, rows.layout, rows.topOf(chosen), place);
+    this.#describe(rows, chosen);
   }
 
   /** @returns {number} the row of the selected worker; -1 for none */
@@ -320,22 +268,20 @@ class HeatMap {
     return key === undefined ? -1 : (this.#cells?.grid.slots.findIndex((slot) => slot.key === key) ?? -1);
   }
 
-  /** @param {number} chosen; the chart for those who can't see it */
-  #describe(chosen) {
-    const { order } = this.#arrangement;
-    const { unit } = this.#quantity;
+  /**
+   * The chart for those who can't see it.
+   * @param {ShownRows} rows
+   * @param {number} chosen
+   */
+  #describe({ order, values, grouping }, chosen) {
     const slots = this.#cells?.grid.slots ?? [];
-    const known = order.filter((row) => !Number.isNaN(this.#values[row]));
-    const most = known.reduce((best, row) => (this.#values[row] > this.#values[best] ? row : best), known[0]);
-    const text = known.length ? `; most: ${slotLabel(slots[most])}, ${unit.write(this.#values[most])}` : "";
-    this.#surface.canvas.setAttribute("aria-label", `Heat map: ${this.summary}${text}`);
+    const { unit } = this.#quantity;
+    const most = describeMost(slots, order, values, unit);
+    this.#surface.canvas.setAttribute("aria-label", `Heat map: ${this.summary}${most}`);
     this.#stage.setAttribute("aria-valuenow", String(order.indexOf(chosen) + 1));
     const value =
-      chosen < 0 || Number.isNaN(this.#values[chosen]) ? "unknown" : unit.write(this.#values[chosen]);
-    this.#stage.setAttribute(
-      "aria-valuetext",
-      chosen < 0 ? "none" : `${describeSlot(slots[chosen], this.#grouping)}: ${value}`,
-    );
+      chosen < 0 ? "none" : `${describeSlot(slots[chosen], grouping)}: ${write(values[chosen], unit)}`;
+    this.#stage.setAttribute("aria-valuetext", value);
   }
 
   /** @param {PointerEvent} event */
@@ -348,68 +294,34 @@ class HeatMap {
     this.#surface.canvas.style.cursor = this.#rowAt(this.#mouse.x, this.#mouse.y) === null ? "" : "pointer";
   }
 
-  /** The row under the mouse; of several in a line the one with the greatest value there. @param {number} x @param {number} y */
+  /** @param {number} x px @param {number} y px @returns {number|null} the row there */
   #rowAt(x, y) {
-    const height = y - BANDS_HEIGHT - GAP;
-    const rows = rowsAt(this.#layout, this.#arrangement, height);
-    if (!this.#cells || !rows.length) return null;
-    const named = this.#named.findLast(
-      (row) => height >= this.#namedTop(row) && height < this.#namedTop(row) + LOWEST_NAMED,
-    );
-    if (named !== undefined) return named;
-    const { grid, values } = this.#cells;
-    const column = grid.columnAt(this.#timeAt(x));
-    const worth = (/** @type {number} */ row) => values[row * grid.columns + column] || 0;
-    return rows.reduce((best, row) => (worth(row) > worth(best) ? row : best));
+    if (!this.#cells || !this.#rows) return null;
+    return this.#rows.rowAt(y - BANDS_HEIGHT - GAP, this.#cells.grid.columnAt(this.#timeAt(x)));
   }
 
   /** The values at the instant under the mouse, which may be on another chart. @param {View} view */
   #point(view) {
     const at = this.#mouse ? this.#timeAt(this.#mouse.x) : view.hover;
-    if (at === null || !this.#cells || !this.#quantiles) {
+    if (at === null || !this.#cells || !this.#quantiles || !this.#rows) {
       this.#tooltip.hide();
       return this.#readout.hide();
     }
-    const { grid, values, prefixes } = this.#cells;
+    const { grid } = this.#cells;
     const column = grid.columnAt(at);
     const isInside = at >= view.start && at <= view.stop && column >= 0 && column < grid.columns;
-    const { unit } = this.#quantity;
-    const write = (/** @type {number} */ value) => (Number.isNaN(value) ? "unknown" : unit.write(value));
-    const { low, middle, high } = this.#quantiles;
-    const all = isInside && !Number.isNaN(middle[column]);
-    const chosen = this.#chosenRow;
-    const cellOf = (/** @type {number} */ row) => row * grid.columns + column;
+    const text = new CellText(this.#cells, this.#quantiles, this.#quantity, isInside ? column : null);
     if (!this.#mouse) {
       this.#tooltip.hide();
-      if (!all) return this.#readout.hide();
-      const its = chosen < 0 ? [] : [[slotLabel(grid.slots[chosen]), write(values[cellOf(chosen)])]];
-      const range = `${write(middle[column])} (${write(low[column])} – ${write(high[column])})`;
-      const shown = /** @type {[string, string][]} */ ([...its, ["median, 5 % to 95 %", range]]);
-      return this.#readout.show(
-        this.#x(at),
-        this.#surface.canvas.offsetTop,
-        at - view.start > (view.stop - view.start) / 2,
-        shown,
-      );
+      const shown = text.ofAll(this.#chosenRow);
+      if (!shown.length) return this.#readout.hide();
+      const isRight = at - view.start > (view.stop - view.start) / 2;
+      return this.#readout.show(this.#x(at), this.#surface.canvas.offsetTop, isRight, shown);
     }
     this.#readout.hide();
     const row = this.#rowAt(this.#mouse.x, this.#mouse.y);
-    /** @type {[string, string][]} */
-    const lines = [];
-    if (row !== null) {
-      lines.push(["host", hostOf(grid.slots[row])]);
-      if (this.#grouping !== NO_GROUPS && this.#grouping !== HOST)
-        lines.push([this.#grouping, groupOf(grid.slots[row], this.#grouping)]);
-      if (isInside) lines.push([this.#quantity.label, write(values[cellOf(row)])]);
-      if (isInside && prefixes?.[cellOf(row)])
-        lines.push(["prefix", this.#context.model.prefixName(prefixes[cellOf(row)])]);
-      lines.push(["in the window", write(this.#values[row])]);
-    }
-    if (all)
-      lines.push(
-        ["all: median", write(middle[column])],
-        ["all: 5 % to 95 %", `${write(low[column])} – ${write(high[column])}`],
-      );
+    const { grouping, values } = this.#rows;
+    const lines = text.ofRow(row, grouping, row === null ? NaN : values[row], this.#context.model);
     if (!lines.length) return this.#tooltip.hide();
     const time = isInside ? formatTime(grid.startOf(column), 1) : "";
     const title = [row === null ? "" : slotLabel(grid.slots[row]), time].filter(Boolean).join(" · ");
@@ -433,35 +345,17 @@ class HeatMap {
 
   /** Arrow keys go from row to row. @param {KeyboardEvent} event */
   #press(event) {
-    const { order } = this.#arrangement;
-    const place = order.indexOf(this.#chosenRow);
-    /** @type {Record<string, number>} */
-    const places = {
-      ArrowDown: place + 1,
-      ArrowUp: place - 1,
-      PageDown: place + PAGE,
-      PageUp: place - PAGE,
-      Home: 0,
-      End: order.length - 1,
-    };
-    const next = places[event.key];
-    if (next === undefined || !order.length) return;
+    const next = this.#rows?.next(this.#chosenRow, event.key);
+    if (next === undefined) return;
     event.preventDefault();
-    this.#select(order[Math.min(Math.max(next, 0), order.length - 1)]);
+    this.#select(next);
   }
 
   /** @returns {import("../chart_menu/table.js").Table} */
   table() {
-    const view = this.#view;
-    if (!this.#cells || !view) return { columns: [], rows: [] };
-    return heatTable(
-      this.#cells,
-      this.#quantity,
-      this.#arrangement.order,
-      this.#values,
-      this.#grouping,
-      view,
-    );
+    const [view, rows] = [this.#view, this.#rows];
+    if (!this.#cells || !rows || !view) return { columns: [], rows: [] };
+    return heatTable(this.#cells, this.#quantity, rows.order, rows.values, rows.grouping, view);
   }
 
   /** @param {number} time @returns {number} px */
