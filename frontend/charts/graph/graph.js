@@ -1,23 +1,22 @@
 // The graph of the window's groups, or of its tasks where these are few: what needs what, in which states the tasks were at
 // the playhead, and where time went.
 
-import { TASK_STATES } from "../../contract.js";
 import { element } from "../../element.js";
 import { formatCount, formatCountOf } from "../../formatting.js";
-import { formatTime } from "../../timeline/times.js";
 import { WindowData } from "../../timeline/window_data.js";
 import { kindChoice } from "../data_table/kind_choice.js";
 import { Shown } from "../drawing/shown.js";
 import { Tooltip } from "../drawing/tooltip.js";
 import { isDarkTheme } from "../heat_map/colors.js";
 import { COLORINGS, legendOf, sharesOf } from "./coloring.js";
-import { noteText } from "./graph_note.js";
+import { describe, noteText, summarize } from "./graph_note.js";
+import { graphTable } from "./graph_table.js";
 import { Layouts } from "./layouts.js";
-import { TIMES, nodesOfGroups, nodesOfTasks } from "./nodes.js";
+import { NodeSearch } from "./node_search.js";
+import { nodesOfGroups, nodesOfTasks } from "./nodes.js";
 import { nodeAt, nodeBeside, paintGraph } from "./painter.js";
 import { SelectedNode, neighbours } from "./selected_node.js";
 import { Stage } from "./stage.js";
-import { ORDER } from "./states.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -38,7 +37,6 @@ const BOXES = {
 const READABLE = 0.8; // scale at which a node that is gone to is shown
 const SMALL_SCREEN = 700; // px
 const LOWEST = 240; // px
-const MOST_FOUND = 200; // tasks or groups that a search marks
 
 /** @type {Chart} */
 export const graph = {
@@ -61,8 +59,7 @@ class Graph {
   #kind = "groups";
   #tasks;
   #choice = element("select", "");
-  #field = element("input", "");
-  #count = element("span", "muted");
+  #search = new NodeSearch();
   #legend = element("div", "graph-legend");
   #text = element("p", "muted graph-note");
   #note = element("p", "chart-empty");
@@ -86,9 +83,6 @@ class Graph {
   #chosen = null;
   /** @type {number|null} */
   #pointed = null;
-  /** @type {number[]} in the order of the search */
-  #found = [];
-  #foundAt = -1;
   #problem = "";
   #shown = new Shown();
   /** @type {View|null} */
@@ -167,35 +161,8 @@ class Graph {
   }
 
   table() {
-    const nodes = this.#shape?.nodes;
-    const rows = Array.from({ length: nodes?.count ?? 0 }, (_, node) =>
-      this.#row(/** @type {Nodes} */ (nodes), node),
-    );
-    const states = this.#kind === "groups" ? ORDER.map((state) => TASK_STATES[state]) : ["state"];
-    return {
-      columns: [
-        this.#kind === "groups" ? "group" : "key",
-        ...states,
-        ...Object.values(TIMES).map((text) => `${text} (s)`),
-        "needs",
-      ],
-      rows,
-      note: this.#noteText(),
-    };
-  }
-
-  /** @param {Nodes} nodes @param {number} node */
-  #row(nodes, node) {
-    const lines = new Map(this.#instant?.lines(node).map(([name, value]) => [name, value]));
-    const states =
-      this.#kind === "groups"
-        ? ORDER.map((state) => lines.get(TASK_STATES[state]) ?? null)
-        : [lines.get("state") ?? null];
-    const times = /** @type {(keyof typeof TIMES)[]} */ (Object.keys(TIMES)).map((time) =>
-      nodes.seconds(node, time),
-    );
-    const needed = neighbours(nodes.task, nodes.needed, node).map((other) => nodes.names[other]);
-    return [nodes.names[node], ...states, ...times, needed.join("; ")];
+    const nodes = this.#shape?.nodes ?? null;
+    return graphTable(nodes, this.#instant, this.#kind === "groups", this.#noteText());
   }
 
   #makeBar() {
@@ -204,20 +171,18 @@ class Graph {
       this.#coloring = /** @type {keyof typeof COLORINGS} */ (this.#choice.value);
       this.#redraw();
     });
-    Object.assign(this.#field, { type: "search", placeholder: "find in the graph", maxLength: 500 });
-    this.#field.setAttribute("aria-label", "Find nodes by a part of their name; Enter goes to the next");
-    this.#field.addEventListener("input", () => this.#search());
-    this.#field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") this.#nextFound();
-    });
+    this.#search.addEventListener("found", () => this.#paint());
+    this.#search.addEventListener("go", (event) =>
+      this.#show(/** @type {CustomEvent<number>} */ (event).detail),
+    );
     const choice = kindChoice("Nodes of the graph", KINDS, this.#kind, (kind) => this.#change(kind));
     return element(
       "div",
       "graph-bar",
       choice,
       element("label", "", "colour ", this.#choice),
-      this.#field,
-      this.#count,
+      this.#search.field,
+      this.#search.count,
       this.#stage.buttons,
     );
   }
@@ -232,16 +197,9 @@ class Graph {
   }
 
   #forget() {
-    [this.#answer, this.#shape, this.#coming, this.#layout, this.#instant, this.#chosen] = [
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
-    ];
-    [this.#found, this.#foundAt] = [[], -1];
-    this.#pointed = null;
+    this.#answer = this.#shape = this.#coming = this.#layout = this.#instant = null;
+    this.#chosen = this.#pointed = null;
+    this.#search.searchIn([]);
     this.#stage.viewport.isWhole = true;
   }
 
@@ -278,7 +236,7 @@ class Graph {
     this.#problem = "";
     const again = (/** @type {string|null} */ name) => (name === null ? null : this.#nodeNamed(name));
     [this.#chosen, this.#pointed] = [again(chosen), again(pointed)];
-    this.#search();
+    this.#search.searchIn(this.#shape?.nodes.names ?? []);
     this.#redraw();
   }
 
@@ -328,11 +286,13 @@ class Graph {
       shares: sharesOf(this.#coloring, nodes, instant, this.#context.model),
       marked,
       near,
-      found: new Set(this.#found),
+      found: new Set(this.#search.found),
       pointed: this.#pointed,
     });
     this.#text.textContent =
-      this.#pointed === null ? this.#summary(nodes, instant) : describe(nodes, instant, this.#pointed);
+      this.#pointed === null
+        ? summarize(nodes, instant, this.#kind === "groups")
+        : describe(nodes, instant, this.#pointed);
   }
 
   /** The nodes of the selection: a task, a group that was clicked, or all groups of a prefix. */
@@ -351,12 +311,6 @@ class Graph {
   #single() {
     const marked = [...this.#marked()];
     return marked.length === 1 ? marked[0] : null;
-  }
-
-  /** @param {Nodes} nodes @param {Instant} instant */
-  #summary(nodes, instant) {
-    const what = formatCountOf(nodes.count, this.#kind === "groups" ? "group" : "task");
-    return `${what} and ${formatCountOf(nodes.task.length, "edge")}; states at ${formatTime(instant.time, 1)}.`;
   }
 
   #noteText() {
@@ -424,24 +378,6 @@ class Graph {
     this.#redraw();
   }
 
-  #search() {
-    const text = this.#field.value.trim().toLowerCase();
-    const names = this.#shape?.nodes.names ?? [];
-    const found = text
-      ? names.flatMap((name, node) => (name.toLowerCase().includes(text) ? [node] : []))
-      : [];
-    this.#found = found.slice(0, MOST_FOUND);
-    this.#foundAt = -1;
-    this.#count.textContent = text ? `${formatCount(found.length)} found` : "";
-    this.#paint();
-  }
-
-  #nextFound() {
-    if (!this.#found.length) return;
-    this.#foundAt = (this.#foundAt + 1) % this.#found.length;
-    this.#show(this.#found[this.#foundAt]);
-  }
-
   /** @param {number|null} node */
   #nameOf(node) {
     return node === null ? null : (this.#shape?.nodes.names[node] ?? null);
@@ -463,10 +399,4 @@ function heightOf(layout, width) {
   return Math.round(
     Math.max(Math.min((layout.height / Math.max(layout.width, width)) * width + 40, most), LOWEST),
   );
-}
-
-/** @param {Nodes} nodes @param {Instant} instant @param {number} node */
-function describe(nodes, instant, node) {
-  const lines = instant.lines(node).map(([name, value]) => `${name} ${value}`);
-  return `${nodes.names[node]}: ${lines.join(", ") || "nothing is known"}`;
 }

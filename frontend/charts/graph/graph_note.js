@@ -1,6 +1,7 @@
-// What is said below a graph: why there is none, or what of it is not shown.
+// What is said below a graph: what it has, or why there is none, or what of it is not shown.
 
-import { formatCount } from "../../formatting.js";
+import { formatCount, formatCountOf } from "../../formatting.js";
+import { formatTime } from "../../timeline/times.js";
 import { UNKNOWN_STATES } from "./states.js";
 
 /** @typedef {import("../../types.js").Context} Context */
@@ -30,4 +31,24 @@ export function noteText({ answer, message }, hasLayout, { info, source }) {
     texts.push("There are so many groups that the states of the smallest are not complete.");
   if (source.isFile) texts.push("A file has the graph of the whole run, not of the window.");
   return texts.join(" ");
+}
+
+/**
+ * @param {import("./nodes.js").Nodes} nodes
+ * @param {import("./nodes.js").Instant} instant
+ * @param {number} node
+ */
+export function describe(nodes, instant, node) {
+  const lines = instant.lines(node).map(([name, value]) => `${name} ${value}`);
+  return `${nodes.names[node]}: ${lines.join(", ") || "nothing is known"}`;
+}
+
+/**
+ * @param {import("./nodes.js").Nodes} nodes
+ * @param {import("./nodes.js").Instant} instant
+ * @param {boolean} isOfGroups rather than of tasks
+ */
+export function summarize(nodes, instant, isOfGroups) {
+  const what = formatCountOf(nodes.count, isOfGroups ? "group" : "task");
+  return `${what} and ${formatCountOf(nodes.task.length, "edge")}; states at ${formatTime(instant.time, 1)}.`;
 }
