@@ -39,7 +39,8 @@ def records() -> str:
 
 
 def others() -> str:
-    from observatory.store.archive.tables import OTHER_TABLES
+    from observatory.store.archive.run_tables import RUN_TABLES
+    from observatory.store.archive.tables import CATALOGUE, OTHER_TABLES
 
     head = "| file | what is in it | columns |\n| --- | --- | --- |\n"
     rows = [
@@ -48,7 +49,7 @@ def others() -> str:
             table.meaning,
             ", ".join(f"{name} {type_name(type)}".strip() for name, type in table.columns.items()),
         )
-        for table in OTHER_TABLES
+        for table in (*OTHER_TABLES, *(table.file for table in RUN_TABLES), CATALOGUE)
     ]
     return head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 

@@ -21,13 +21,14 @@ import pyarrow as pa
 
 from observatory.store.archive import catalogue, presence
 from observatory.store.archive.bringing_back import bring_back
-from observatory.store.archive.catalogue import Piece, Written
+from observatory.store.archive.catalogue import LEAVING, REPLACED, Piece, Written
 from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import FORMAT, Place
 from observatory.store.archive.removal import remove
 from observatory.store.archive.rows import read_rows, with_names
+from observatory.store.archive.run_tables import RUN_TABLES, read_digests
 from observatory.store.archive.stretches import ROWS_OF_A_GROUP, Stretch, files_of_day, rows_by_day
-from observatory.store.archive.tables import OTHER_TABLES, OtherTable
+from observatory.store.archive.tables import CATALOGUE, OTHER_TABLES, OtherTable
 from observatory.store.archive.writing import sorted_table, write_records, write_table
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import ARCHIVE, try_lock
@@ -91,26 +92,58 @@ def archive_cluster(cluster: int, place: Place, pace: Pace = FREELY) -> Archived
             if not pace.is_over:
                 for table in OTHER_TABLES:
                     _archive_table(connection, reading, found, place, table)
-                catalogue.note_archived(connection, cluster, found.extent.sequence)
+                runs = _archive_runs(connection, reading, found, place)
+                catalogue.note_archived(connection, cluster, found.extent.sequence, runs)
         pa.default_memory_pool().release_unused()
         return found.result
 
 
+def archive_runs(cluster: int, place: Place) -> Archived | None:
+    """Write what is known of an archived cluster's runs anew. As `archive_cluster` otherwise."""
+    with connect() as connection, try_lock(connection, cluster, ARCHIVE) as is_ours:
+        found = _find(connection, cluster) if is_ours else None
+        if found is None:
+            return None
+        with connect() as reading:
+            catalogue.note_runs(connection, cluster, _archive_runs(connection, reading, found, place))
+        return found.result
+
+
+def _archive_runs(
+    connection: psycopg.Connection, reading: psycopg.Connection, cluster: _Cluster, place: Place
+) -> str:
+    """Write the files about runs, then the list of all files; returns the digest of the former's rows."""
+    digest = read_digests(connection, [cluster.number])[cluster.number]
+    for table in RUN_TABLES:
+        _archive_table(connection, reading, cluster, place, table.file)
+    # what is replaced from now on is in the list
+    replaced = catalogue.pieces(connection, cluster.number, (REPLACED,))
+    _archive_table(connection, reading, cluster, place, CATALOGUE)
+    catalogue.give_up(connection, [piece.id for piece in replaced], LEAVING)
+    remove(connection, cluster.number, place)
+    return digest
+
+
 def _find(connection: psycopg.Connection, cluster: int) -> _Cluster | None:
     row = connection.execute(
-        """SELECT project.slug, scheduler_id, cluster.name FROM clusters_cluster cluster
+        """SELECT project.slug, scheduler_id, cluster.name, now() FROM clusters_cluster cluster
            JOIN clusters_project project ON project.id = project_id WHERE cluster.id = %s""",
         [cluster],
     ).fetchone()
     extent = read_extent(connection, cluster)
     if row is None or extent is None:
         return None
-    project, scheduler, name = row
-    folder = f"project={_in_path(project)}/cluster={_in_path(scheduler)}"
-    return _Cluster(cluster, folder, {"project": project, "cluster": scheduler, "name": name}, extent)
+    project, scheduler, name, written = row
+    folder = f"project={in_path(project)}/cluster={in_path(scheduler)}"
+    return _Cluster(
+        cluster,
+        folder,
+        {"project": project, "cluster": scheduler, "name": name, "written": written.isoformat()},
+        extent,
+    )
 
 
-def _in_path(text: str) -> str:
+def in_path(text: str) -> str:
     """A text as one part of a path, that of no other text."""
     quoted = quote(text, safe="")
     if len(quoted) <= LONGEST_NAME:
@@ -170,7 +203,7 @@ def _write_day(
             written.append(
                 (piece, write_records(place, path, kind, about, groups, min(rows, ROWS_OF_A_GROUP)))
             )
-    _enter(connection, cluster, place, written, old)
+    _enter(connection, cluster, written, old)
 
 
 def _groups(
@@ -223,20 +256,20 @@ def _archive_table(
         groups = table.read(reading, cluster.number)
         about = {**cluster.about, "kind": table.name, **_times(start, stop)}
         written = write_table(place, path, table.schema, about, groups)
-    _enter(connection, cluster, place, [(piece, written)], old)
+    state = LEAVING if table is CATALOGUE else REPLACED
+    _enter(connection, cluster, [(piece, written)], old, state)
 
 
 def _enter(
     connection: psycopg.Connection,
     cluster: _Cluster,
-    place: Place,
     written: list[tuple[int, Written]],
     old: list[Piece],
+    state: str = REPLACED,
 ) -> None:
-    if catalogue.enter(connection, cluster.number, written, [piece.id for piece in old]):
+    if catalogue.enter(connection, cluster.number, written, [piece.id for piece in old], state):
         for _, each in written:
             cluster.result.add(each)
-    remove(connection, cluster.number, place)
 
 
 def _path(kind: str, cluster: _Cluster, start: datetime) -> str:

@@ -15,8 +15,9 @@ import psycopg
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-WRITING, STORED, LEAVING = "writing", "stored", "leaving"
-"""the states of a piece: its file is being written, is complete, or is to be removed"""
+WRITING, STORED, REPLACED, LEAVING = "writing", "stored", "replaced", "leaving"
+"""the states of a piece: its file is being written, is complete, does not count any more but is still in the
+cluster's file `catalogue`, or is to be removed"""
 COLUMNS = """id, cluster_id AS cluster, kind, start, stop, path, state, format, rows, bytes, first, last,
     statistics, checksum"""
 
@@ -75,9 +76,13 @@ def begin(
 
 
 def enter(
-    connection: psycopg.Connection, cluster: int, written: Sequence[tuple[int, Written]], old: Iterable[int]
+    connection: psycopg.Connection,
+    cluster: int,
+    written: Sequence[tuple[int, Written]],
+    old: Iterable[int],
+    state: str = REPLACED,
 ) -> bool:
-    """Enter the pieces that were written in place of the `old` ones, all at once.
+    """Enter the pieces that were written in place of the `old` ones, all at once; these get the `state`.
 
     False, and nothing is entered, if the cluster was deleted meanwhile.
     """
@@ -104,13 +109,16 @@ def enter(
             )
             if not entered.rowcount:
                 raise psycopg.errors.NoDataFound(f"piece {id} is not being written")
-        leave(connection, old)
+        give_up(connection, old, state)
     return True
 
 
-def leave(connection: psycopg.Connection, pieces: Iterable[int]) -> None:
-    """Give up pieces: their files are removed by `removal.sweep`."""
-    connection.execute("UPDATE archive_piece SET state = %s WHERE id = ANY(%s)", [LEAVING, list(pieces)])
+def give_up(connection: psycopg.Connection, pieces: Iterable[int], state: str = REPLACED) -> None:
+    """Have pieces not count any more.
+
+    Replaced ones go once the cluster's file `catalogue` is written without them, leaving ones at once.
+    """
+    connection.execute("UPDATE archive_piece SET state = %s WHERE id = ANY(%s)", [state, list(pieces)])
 
 
 def leave_cluster(connection: psycopg.Connection, cluster: int) -> None:
@@ -159,9 +167,9 @@ def pieces(
 
 
 def clusters_with_leftovers(connection: psycopg.Connection) -> list[int]:
-    """The clusters with pieces that are not stored."""
+    """The clusters with pieces that are being written or are leaving."""
     rows = connection.execute(
-        "SELECT DISTINCT cluster_id FROM archive_piece WHERE state <> 'stored' ORDER BY 1"
+        "SELECT DISTINCT cluster_id FROM archive_piece WHERE state IN ('writing', 'leaving') ORDER BY 1"
     )
     return [cluster for (cluster,) in rows]
 
@@ -183,15 +191,20 @@ def note_begun(connection: psycopg.Connection, cluster: int) -> None:
     )
 
 
-def note_archived(connection: psycopg.Connection, cluster: int, sequence: int) -> None:
-    """Note that the cluster is archived as it was after its batch number `sequence`.
+def note_archived(connection: psycopg.Connection, cluster: int, sequence: int, runs: str) -> None:
+    """Note that the cluster is archived as it was after its batch number `sequence`; `runs` is their digest.
 
     Not so if somebody had it looked at again since `note_begun`.
     """
     connection.execute(
-        "UPDATE archived_cluster SET sequence = %s, archived = now() WHERE cluster_id = %s",
-        [sequence, cluster],
+        "UPDATE archived_cluster SET sequence = %s, runs = %s, archived = now() WHERE cluster_id = %s",
+        [sequence, runs, cluster],
     )
+
+
+def note_runs(connection: psycopg.Connection, cluster: int, runs: str) -> None:
+    """Note that what was found out and written about a cluster's runs is archived, by digest."""
+    connection.execute("UPDATE archived_cluster SET runs = %s WHERE cluster_id = %s", [runs, cluster])
 
 
 def look_again(connection: psycopg.Connection, cluster: int) -> None:

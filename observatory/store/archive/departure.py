@@ -85,7 +85,7 @@ def _gives_back_its_rows(connection: psycopg.Connection, place: Place, piece: Pi
     except LacksColumns as error:
         log.info("%s The next round writes it again.", error)
         with connection.transaction():
-            catalogue.leave(connection, [piece.id])
+            catalogue.give_up(connection, [piece.id])
             catalogue.look_again(connection, piece.cluster)
         return False
     except (ArchiveError, psycopg.errors.DataError, psycopg.errors.IntegrityError) as error:

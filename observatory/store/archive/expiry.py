@@ -46,7 +46,8 @@ def _leave(connection: psycopg.Connection, cluster: int, kind: str, pieces: Sequ
     if pieces:
         with changing_rows(connection, cluster):
             if kind in presence.removed_kinds(connection, cluster):
-                catalogue.leave(connection, [piece.id for piece in pieces])
+                catalogue.give_up(connection, [piece.id for piece in pieces])
+                catalogue.look_again(connection, cluster)
 
 
 def _filter(connection: psycopg.Connection, cluster: int, kind: str, by: str) -> None:

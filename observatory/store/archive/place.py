@@ -17,7 +17,7 @@ from pyarrow import fs
 
 from observatory.store.archive.errors import ArchiveError
 
-FORMAT = 1
+FORMAT = 2
 """the version of the files that are written; docs/archive.md describes it"""
 MARK = "observatory-archive.json"
 """a file that says that an archive is here: an empty folder may be one that is not mounted"""

@@ -23,8 +23,20 @@ MOST_ROWS = 20_000_000
 """of listed kinds in their tables, beyond which they leave sooner: a few GB"""
 
 
+NO_CLUSTER = 0
+
+
 def is_any_listed(connection: psycopg.Connection) -> bool:
     return connection.execute("SELECT FROM archived_rows LIMIT 1").fetchone() is not None
+
+
+def announce(connection: psycopg.Connection) -> None:
+    """Have `is_any_listed` hold before the first cluster is listed."""
+    connection.execute(
+        """INSERT INTO archived_rows (cluster_id, kind, is_removed) VALUES (%s, '', false)
+           ON CONFLICT DO NOTHING""",
+        [NO_CLUSTER],
+    )
 
 
 def list_kinds(connection: psycopg.Connection, cluster: int) -> None:

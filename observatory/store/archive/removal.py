@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 def remove(connection: psycopg.Connection, cluster: int, place: Place) -> int:
     """Remove the files of a cluster that do not count; returns their number. The caller holds its lock."""
     found = catalogue.pieces(connection, cluster, (WRITING, LEAVING))
-    for piece in found:
+    # a cluster whose file `catalogue` is gone is not adopted
+    for piece in sorted(found, key=lambda piece: piece.kind != "catalogue"):
         place.remove(piece.path)
         catalogue.forget(connection, piece.id)
     return len(found)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from time import monotonic
+from time import monotonic, time
 
 import psycopg
 from django.conf import settings
 
 from observatory.store.archive import catalogue, presence
-from observatory.store.archive.archiving import Archived, archive_cluster
+from observatory.store.archive.archiving import Archived, archive_cluster, archive_runs
 from observatory.store.archive.departure import remove_rows
 from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import Place, required_place
@@ -18,6 +18,7 @@ from observatory.store.archive.removal import sweep
 from observatory.store.archive.waiting import (
     SETTLED,
     clusters_to_remove_from,
+    clusters_with_other_runs,
     has_live_clusters,
     waiting_clusters,
 )
@@ -50,6 +51,10 @@ def archive_round(
                 total.rows, total.bytes = total.rows + done.rows, total.bytes + done.bytes
                 total.files += done.files
                 report(cluster, done)
+        for cluster in clusters_with_other_runs(connection, int(time() / 60)):
+            if pace.is_over:
+                break
+            archive_runs(cluster, place)
         if settings.ARCHIVE_REMOVES_ROWS_AFTER is not None:
             total.removed = _remove_rows(connection, place, pace, settings.ARCHIVE_REMOVES_ROWS_AFTER)
     return total

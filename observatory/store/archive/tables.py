@@ -8,6 +8,7 @@ from typing import LiteralString
 
 import psycopg
 import pyarrow as pa
+from psycopg.abc import Query
 
 from observatory.store.archive.columns import TIME
 
@@ -16,6 +17,8 @@ FETCHED = 500
 """rows at once; with MOST_BYTES of long values"""
 MOST_BYTES = 16 << 20
 WORKER: LiteralString = "worker.address, worker.position, worker.name"
+NUMBER = {"id": INTEGER}
+"""of a row in the installation that wrote the file: its tiles have such numbers"""
 OF_WORKER = {"worker": TEXT, "worker_lifetime": INTEGER, "worker_name": TEXT}
 
 
@@ -26,7 +29,7 @@ class OtherTable:
     name: str
     meaning: str
     columns: dict[str, pa.DataType]
-    query: LiteralString
+    query: Query
 
     @property
     def schema(self) -> pa.Schema:
@@ -77,10 +80,17 @@ OTHER_TABLES = (
             "errors": LONG,
             "workers": INTEGER,
             "counted": LONG,
+            "id": LONG,
+            "first_seen": TIME,
+            "agent_heard": TIME,
+            "identity_interval": REAL,
+            "metrics_interval": REAL,
+            "retention_days": INTEGER,
         },
         """SELECT scheduler_id, cluster.name, cluster.address, project.slug, cluster.started, last_seen,
                cluster.ended, cluster.end_reason, first, last, committed, version, sequence, spans, tasks,
-               errors, workers, counted
+               errors, workers, counted, cluster.id, first_seen, agent_heard, identity_interval,
+               metrics_interval, retention_days
            FROM extent JOIN clusters_cluster cluster ON cluster.id = cluster_id
            JOIN clusters_project project ON project.id = project_id WHERE cluster_id = %(cluster)s""",
     ),
@@ -100,49 +110,52 @@ OTHER_TABLES = (
             "ended": TIME,
             "end_reason": TEXT,
             "status": TEXT,
+            **NUMBER,
         },
         """SELECT position, address, name, host, nthreads, memory_limit, resources::text, detail::text,
-               started, ended, end_reason, status
+               started, ended, end_reason, status, id
            FROM worker WHERE cluster_id = %(cluster)s ORDER BY position""",
     ),
     OtherTable(
         "lane",
         "threads of workers",
-        {**OF_WORKER, "thread": LONG, "lane": INTEGER},
-        f"""SELECT {WORKER}, thread, lane.position FROM lane JOIN worker ON worker.id = worker_id
+        {**OF_WORKER, "thread": LONG, "lane": INTEGER, **NUMBER},
+        f"""SELECT {WORKER}, thread, lane.position, lane.id FROM lane JOIN worker ON worker.id = worker_id
             WHERE lane.cluster_id = %(cluster)s ORDER BY worker.position, lane.position""",
     ),
     OtherTable(
         "prefix",
         "prefixes of tasks, with their colours",
-        {"prefix": TEXT, "color": TEXT},
-        "SELECT name, color FROM prefix WHERE cluster_id = %(cluster)s ORDER BY name",
+        {"prefix": TEXT, "color": TEXT, **NUMBER},
+        "SELECT name, color, id FROM prefix WHERE cluster_id = %(cluster)s ORDER BY name",
     ),
     OtherTable(
         "task_group",
         "groups of tasks",
-        {"group": TEXT, "prefix": TEXT},
-        """SELECT task_group.name, prefix.name FROM task_group JOIN prefix ON prefix.id = prefix_id
+        {"group": TEXT, "prefix": TEXT, **NUMBER},
+        """SELECT task_group.name, prefix.name, task_group.id
+           FROM task_group JOIN prefix ON prefix.id = prefix_id
            WHERE task_group.cluster_id = %(cluster)s ORDER BY 1""",
     ),
     OtherTable(
         "typename",
         "types of results",
-        {"typename": TEXT},
-        "SELECT name FROM typename WHERE cluster_id = %(cluster)s ORDER BY name",
+        {"typename": TEXT, **NUMBER},
+        "SELECT name, id FROM typename WHERE cluster_id = %(cluster)s ORDER BY name",
     ),
     OtherTable(
         "series",
         "series of samples: `type` is 1 for a gauge, 2 for a counter",
-        {"metric": TEXT, "labels": TEXT, **OF_WORKER, "type": SMALL},
-        f"""SELECT metric, labels::text, {WORKER}, type FROM series LEFT JOIN worker ON worker.id = worker_id
+        {"metric": TEXT, "labels": TEXT, **OF_WORKER, "type": SMALL, **NUMBER},
+        f"""SELECT metric, labels::text, {WORKER}, type, series.id
+            FROM series LEFT JOIN worker ON worker.id = worker_id
             WHERE series.cluster_id = %(cluster)s ORDER BY metric, labels::text, worker.position""",
     ),
     OtherTable(
         "stack",
         "stacks of profiles: a line for each frame, outermost first: name, file, line, tab-separated",
-        {"stack": TEXT, "frames": TEXT},
-        "SELECT identity::text, frames FROM stack WHERE cluster_id = %(cluster)s ORDER BY 1",
+        {"stack": TEXT, "frames": TEXT, **NUMBER},
+        "SELECT identity::text, frames, id FROM stack WHERE cluster_id = %(cluster)s ORDER BY 1",
     ),
     OtherTable(
         "agent",
@@ -186,10 +199,31 @@ OTHER_TABLES = (
     ),
     OtherTable(
         "tile",
-        "built tiles and sums: `body` is what a page gets (docs/blocks.md), with ids of this installation",
+        "built tiles and sums: `body` is what a page gets (docs/blocks.md), with the ids of the other files",
         {"layer": TEXT, "level": SMALL, "index": LONG, "version": INTEGER, "body": pa.binary()},
         """SELECT layer, level, index, version, body FROM tile WHERE cluster_id = %(cluster)s
            ORDER BY layer, level, index""",
     ),
 )
 """in the order in which they are written"""
+CATALOGUE = OtherTable(
+    "catalogue",
+    "the files of the cluster but this one, which is written after all others: those that it does not list "
+    "do not count",
+    {
+        "kind": TEXT,
+        "path": TEXT,
+        "start": TIME,
+        "stop": TIME,
+        "format": SMALL,
+        "rows": LONG,
+        "bytes": LONG,
+        "first": TIME,
+        "last": TIME,
+        "statistics": TEXT,
+        "checksum": TEXT,
+    },
+    """SELECT kind, path, start, stop, format, rows, bytes, first, last, statistics::text, checksum
+       FROM archive_piece WHERE cluster_id = %(cluster)s AND state = 'stored' AND kind <> 'catalogue'
+       ORDER BY kind, start, path""",
+)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from observatory.store.archive import catalogue, presence
-from observatory.store.archive.catalogue import LEAVING, STORED, WRITING, Piece
+from observatory.store.archive.catalogue import LEAVING, REPLACED, STORED, WRITING, Piece
 from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.place import Place
 from observatory.store.archive.stretches import rows_by_day
@@ -38,11 +38,15 @@ def verify_files(
         fault = _fault(place, piece)
         yield Fault(piece.path, fault) if fault else piece
     if cluster is None:
-        known = {piece.path for piece in catalogue.pieces(connection, states=(STORED, WRITING, LEAVING))}
+        known = {
+            piece.path for piece in catalogue.pieces(connection, states=(STORED, WRITING, REPLACED, LEAVING))
+        }
         for path in place.files():
             if path.removesuffix(".part") not in known:
                 yield Fault(
-                    path, "the catalogue does not list it: nothing of Observatory's reads it; remove it"
+                    path,
+                    "the catalogue does not list it: nothing of Observatory's reads it. Remove it, or adopt "
+                    "its cluster if it is of a database that is lost (archive adopt)",
                 )
 
 

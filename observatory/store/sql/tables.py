@@ -114,7 +114,7 @@ STORED_TABLES = (
     StoredTable(
         "workers",
         _WORKER.meaning,
-        schema_of(_WORKER.columns),
+        schema_of({name: type for name, type in _WORKER.columns.items() if name != "id"}),
         """SELECT project.slug, scheduler_id, position, worker.address, worker.name, host, nthreads,
                memory_limit, resources::text, detail::text, worker.started, worker.ended, worker.end_reason,
                worker.status

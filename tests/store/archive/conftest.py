@@ -98,6 +98,12 @@ class Archive:
         pieces = catalogue.pieces(self._connection, cluster)
         return {(piece.kind, piece.start): piece.rows for piece in pieces}
 
+    def faults_of_pieces(self) -> list[Any]:
+        """Of files that the catalogue lists."""
+        known = {piece.path for piece in catalogue.pieces(self._connection)}
+        found = verify_files(self._connection, required_place())
+        return [each for each in found if isinstance(each, Fault) and each.where in known]
+
     def faults(self, cluster: int) -> list[Any]:
         of_files = verify_files(self._connection, required_place())
         return [

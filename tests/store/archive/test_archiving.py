@@ -141,7 +141,7 @@ def test_a_file_says_what_it_is_and_the_catalogue_what_is_in_it(
     [piece] = [each for each in catalogue.pieces(connection, cluster.pk) if each.kind == "span"]
     metadata = pq.read_metadata(folder / piece.path)
     about = metadata.metadata[b"observatory"].decode()
-    assert '"format": 1' in about
+    assert '"format": 2' in about
     assert f'"cluster": "{cluster.scheduler_id}"' in about
     assert (piece.rows, piece.bytes) == (metadata.num_rows, (folder / piece.path).stat().st_size)
     assert (piece.first.timestamp(), piece.last.timestamp()) == (START - 20, STOP + 20 + 2)  # type: ignore[union-attr]

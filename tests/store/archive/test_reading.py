@@ -249,7 +249,7 @@ def _plain(value: Any) -> str:
     return repr(value)
 
 
-def _answers(
+def answers(
     arguments: Arguments, connect: Callable[[], psycopg.Connection], in_snapshot: bool, prepare: Function
 ) -> dict[str, str]:
     """The answer of each function, each after `prepare`."""
@@ -319,9 +319,9 @@ def test_every_read_function_answers_the_same_wherever_the_rows_are(
     if is_late:
         _write_late(connection, cluster)
     tables = Tables(connection, cluster.pk)
-    found = _answers(arguments, connect_reader, in_snapshot, tables.again)
+    found = answers(arguments, connect_reader, in_snapshot, tables.again)
     bring_back(cluster.pk, KINDS)
-    expected = _answers(arguments, connect_reader, False, lambda: None)
+    expected = answers(arguments, connect_reader, False, lambda: None)
     others = {name: (found[name], expected[name]) for name in found if found[name] != expected[name]}
     assert others == {}
     silent = {name for name, answer in expected.items() if answer in ("[]", "{}", "None", "set()")}
@@ -332,10 +332,10 @@ def test_a_connection_that_is_no_readers_misses_archived_rows(
     connection: psycopg.Connection, cluster: Cluster, folder: object
 ) -> None:
     arguments = Arguments(connection, cluster.pk)
-    expected = _answers(arguments, connect, False, lambda: None)
+    expected = answers(arguments, connect, False, lambda: None)
     archive_round()
     assert remove_unused(connection, cluster.pk) > 0
-    found = _answers(arguments, connect, False, lambda: None)
+    found = answers(arguments, connect, False, lambda: None)
     missing = {name for name in found if found[name] != expected[name]}
     assert len(missing) > len(found) / 3, "the test above could not fail"
 

@@ -27,6 +27,19 @@ class Command(BaseCommand):
         run = commands.add_parser("run", help="archive what waits now, as the service worker does later")
         run.add_argument("--again", action="store_true", help="write all files again, as of a lost archive")
         verify = commands.add_parser("verify", help="compare files, catalogue and rows")
+        adopt = commands.add_parser(
+            "adopt", help="make clusters that the database doesn't know its own, from their files alone"
+        )
+        adopt.add_argument(
+            "projects",
+            nargs="*",
+            metavar="ARCHIVED[=PROJECT]",
+            help="short names of a project in the archive and of one here, which is made if there is none; "
+            "without any, lists those in the archive",
+        )
+        adopt.add_argument(
+            "--keep-going", action="store_true", help="leave out what is damaged instead of adopting nothing"
+        )
         for each in (listing, verify):
             each.add_argument("--cluster", type=int, help="the number of a cluster; without it all")
 
@@ -70,6 +83,18 @@ class Command(BaseCommand):
             archive_again(required_place())
         archive_round(float("inf"), report=report)
         self.stdout.write(f"{archive.sentence(archive.progress())}.")
+
+    def _adopt(self, options: dict[str, Any]) -> None:
+        from observatory.runtime.adoption import Adoption, CannotAdopt, names_of
+        from observatory.store.archive.place import required_place
+
+        place = required_place()
+        place.check(is_used=True)
+        names = names_of(options["projects"])
+        try:
+            Adoption(place, names, options["keep_going"], self.stdout.write, self.stderr.write).run()
+        except CannotAdopt as error:
+            raise CommandError(str(error)) from error
 
     def _verify(self, options: dict[str, Any]) -> None:
         from observatory.store.archive.place import required_place

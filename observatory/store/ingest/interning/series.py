@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import psycopg
 from observatory.store.ingest.batches.record_columns import Coded, Times
 from observatory.store.ingest.interning.lifetimes import Lifetime, Workers, all_alive
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
+from observatory.store.series_identity import series_identity
 from observatory.store.texts import clean_json, clean_name
 from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import MetricType, Series
@@ -170,9 +170,3 @@ def _size_of(series: Series) -> int:
     """Bytes of memory, by estimate."""
     texts = sum(getsizeof(name) + getsizeof(value) + LABEL_SIZE for name, value in series.labels)
     return SERIES_SIZE + getsizeof(series.metric) + getsizeof(series.worker) + texts
-
-
-def series_identity(worker: int, metric: str, labels: str) -> UUID:
-    """Of a clean metric and labels; worker 0: the scheduler or the cluster."""
-    text = json.dumps([worker, metric, labels], separators=(",", ":"))
-    return UUID(bytes=hashlib.blake2b(text.encode(), digest_size=16).digest())
