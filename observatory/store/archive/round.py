@@ -11,6 +11,7 @@ from django.conf import settings
 
 from observatory.store.archive import catalogue, presence
 from observatory.store.archive.archiving import Archived, archive_cluster, archive_runs
+from observatory.store.archive.changed_runs import clusters_with_other_runs
 from observatory.store.archive.departure import remove_rows
 from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import Place, required_place
@@ -18,7 +19,6 @@ from observatory.store.archive.removal import sweep
 from observatory.store.archive.waiting import (
     SETTLED,
     clusters_to_remove_from,
-    clusters_with_other_runs,
     has_live_clusters,
     waiting_clusters,
 )

@@ -7,12 +7,8 @@ from datetime import timedelta
 
 import psycopg
 
-from observatory.store.archive.run_tables import read_digests
-
 SETTLED = timedelta(hours=1)
 """after a cluster's end, by when late records have come"""
-PARTS = 60
-"""in which runs of archived clusters are compared with their files: one a minute"""
 WAITING = """
     FROM clusters_cluster cluster JOIN extent ON extent.cluster_id = cluster.id AND extent.sequence > 0
     LEFT JOIN archived_cluster archived ON archived.cluster_id = cluster.id
@@ -62,20 +58,6 @@ def clusters_to_remove_from(connection: psycopg.Connection, after: timedelta, un
         [after, unused],
     )
     return [cluster for (cluster,) in rows]
-
-
-def clusters_with_other_runs(connection: psycopg.Connection, part: int) -> dict[int, str]:
-    """The archived clusters of which other things are known of runs than in their files: digests by id.
-
-    Looks at one part of PARTS of all clusters.
-    """
-    rows = connection.execute(
-        "SELECT cluster_id, runs FROM archived_cluster WHERE cluster_id %% %s = %s AND sequence >= 0",
-        [PARTS, part % PARTS],
-    )
-    known: dict[int, str] = dict(rows.fetchall())
-    found = read_digests(connection, known)
-    return {cluster: digest for cluster, digest in found.items() if digest != known[cluster]}
 
 
 def has_live_clusters(connection: psycopg.Connection) -> bool:
