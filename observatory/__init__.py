@@ -15,10 +15,12 @@ __all__ = ["__version__", "run"]
 def __getattr__(name: str) -> Any:
     """Import `run` on first use: most of the package does not need `distributed`."""
     if name == "run":
+        from observatory.agent.recorded_runs import RecordedRun
         from observatory.agent.runs import OpenRun, run
         from observatory.client.opened_runs import bundle
+        from observatory.client.recording import Recording
 
-        OpenRun.show = bundle
+        OpenRun.show, RecordedRun.recording = bundle, Recording
         return run
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

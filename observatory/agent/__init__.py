@@ -58,15 +58,21 @@ def register(client: Client, **settings: Any) -> None:
     this process, SIGTERM and SIGHUP end the agent before the process, unless they are handled already.
     Raises ConfigurationError for a wrong or missing setting.
     """
+    from observatory.agent.process_end import handle_signals
+
+    client.sync(install, client, **settings)
+    handle_signals()
+
+
+async def install(client: Client, **settings: Any) -> None:
+    """As `register`, on the client's event loop."""
     from observatory.agent.configuration import local_settings
     from observatory.agent.naming import program_name
     from observatory.agent.plugin_bundle import pack
-    from observatory.agent.process_end import handle_signals
 
     payload = pack(*SCHEDULER, {**local_settings(**settings), "program": program_name()})
     scheduler: Any = client.scheduler
-    client.sync(scheduler.register_scheduler_plugin, plugin=payload, name=NAME, idempotent=True)
-    handle_signals()
+    await scheduler.register_scheduler_plugin(plugin=payload, name=NAME, idempotent=True)
 
 
 def unregister(client: Client) -> None:
@@ -74,5 +80,10 @@ def unregister(client: Client) -> None:
 
     Observatory does not resume scraping the cluster's tasks.
     """
+    client.sync(remove, client)
+
+
+async def remove(client: Client) -> None:
+    """As `unregister`, on the client's event loop."""
     scheduler: Any = client.scheduler
-    client.sync(scheduler.observatory_unregister)
+    await scheduler.observatory_unregister()

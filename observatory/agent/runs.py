@@ -62,6 +62,7 @@ def run(
     stacklevel: int = 1,
     mode: Any = None,
     storage_options: Any = None,
+    to: str | os.PathLike[str] | None = None,
 ) -> OpenRun:
     """A run that lasts as long as the `with` or `async with` block, on the cluster of `client`.
 
@@ -69,11 +70,19 @@ def run(
     accepted so that `run` can replace `distributed.performance_report`; no file is written. Without `name`
     the run is named after `filename`, else after the function that opens it. An exception in the block marks
     the run as failed and is raised again.
+
+    `to` needs no server: the run is written to this file, a bundle, when the block is left. What would
+    prevent that raises before the block begins.
     """
     frame = _frame(stacklevel)
     called = clean_line(_stem(name) or _stem(filename) or _function(frame), LONGEST_NAME)
-    description = {"name": called, "tags": _tags(tags), "user": _user(), "code": _code(frame)}
-    return OpenRun(client, {**description, "environment": _environment()})
+    description: dict[str, Any] = {"name": called, "tags": _tags(tags), "user": _user(), "code": _code(frame)}
+    description["environment"] = _environment()
+    if to is None:
+        return OpenRun(client, description)
+    from observatory.agent.recorded_runs import RecordedRun
+
+    return RecordedRun(client, description, to)
 
 
 class OpenRun:
@@ -88,6 +97,8 @@ class OpenRun:
         self.outcome = ""
         self.server = ""
         """address of Observatory as the agent knows it"""
+        self.file = ""
+        """the bundle that it is written to, if there is one"""
         self.warn = _warn
         """tells why it isn't recorded"""
         self._client: Any = client

@@ -12,6 +12,7 @@ from observatory.client.run import Run
 from observatory.client.settings import read_settings
 from observatory.client.shown import Bundle, plain_bundle
 from observatory.wire.records import printable
+from observatory.wire.runs import RUNNING
 
 TIMEOUT = 20.0
 """most seconds that the output of a cell waits for one answer"""
@@ -27,6 +28,7 @@ class OpenedRun(Protocol):
     description: dict[str, Any]
     outcome: str
     server: str
+    file: str
 
     @property
     def seconds(self) -> float: ...
@@ -40,6 +42,9 @@ def bundle(opened: OpenedRun) -> Bundle:
         return plain_bundle(f"Run “{opened.description['name']}”: not started")
     if not opened.is_recorded:
         return plain_bundle(f"{headline(opened)}. It isn't recorded: see the warning above.")
+    if opened.file:
+        verb = "will be" if opened.outcome == RUNNING else "is"
+        return local_bundle(opened, f"It {verb} in {opened.file}, which any Observatory imports.")
     connection = read_settings().connection(TIMEOUT)
     if connection is None:
         return local_bundle(opened, how_to_show(opened))
@@ -82,7 +87,7 @@ def _server_of(opened: OpenedRun) -> str:
 
 def local_bundle(opened: OpenedRun, hint: str) -> Bundle:
     """What the client knows of a run, and `hint`."""
-    url, known = page_url(opened) if opened.is_recorded else "", headline(opened)
+    url, known = page_url(opened) if opened.is_recorded and not opened.file else "", headline(opened)
     link = f' · <a href="{escape(url)}" target="_blank" rel="noopener noreferrer">Open in Observatory</a>'
     html = f"<div>{escape(known)}{link if url else ''}"
     lines = [known, f"  {url}" if url else "", f"  {hint}" if hint else ""]

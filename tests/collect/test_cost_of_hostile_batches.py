@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import PART_BYTES, UNPACKED, WINDOW, BodyError, unpack
-from observatory.collect.agents.ingest import FREE_MEMORY, MEMORY_PER_BYTE, Body, _decode
+from observatory.collect.agents.ingest import FREE_MEMORY, MEMORY_PER_BYTE, Body, decode_body
 from observatory.wire.batches import BatchError, encode_head, encode_rows
 from observatory.wire.blocks import MAGIC, PREFIX, Column, encode
 from observatory.wire.head import Head
@@ -117,7 +117,7 @@ def unpacked(compressed: bytes, encoding: str) -> bytearray:
 
 def read(body: bytes | bytearray, sent: int) -> None:
     """Raises BodyError or BatchError."""
-    head, blocks = _decode(Body(body, sent))
+    head, blocks = decode_body(Body(body, sent))
     batch_of(1, head, blocks)
 
 
@@ -218,7 +218,7 @@ def test_an_honest_batch_of_any_size_is_not_refused_for_its_texts(size: int) -> 
     names = ["x-\U0001f600", *(f"x-{number:024}" for number in range(size // 80))]
     rows = [(NOW, name, "processing", "memory", "tcp://1", name) for name in names]
     body = encode_head(HEAD) + encode_rows(KINDS["transition"], rows)
-    _, blocks = _decode(Body(body, len(body)))
+    _, blocks = decode_body(Body(body, len(body)))
     assert blocks["transition"].rows == len(names)
 
 
@@ -267,6 +267,6 @@ def test_an_honest_batch_of_an_agents_greatest_size_is_taken() -> None:
     body = encode_head(replace(HEAD, sequence=2)) + encode_rows(KINDS["error"], errors)
     compressed = gzip.compress(body, 1)
     assert len(body) > 64 * len(compressed)
-    head, blocks = _decode(Body(unpacked(compressed, "gzip"), len(compressed)))
+    head, blocks = decode_body(Body(unpacked(compressed, "gzip"), len(compressed)))
     assert (head.sequence, blocks["error"].rows) == (2, 45)
     assert asdict(head) == asdict(replace(HEAD, sequence=2))

@@ -32,7 +32,7 @@ PAGE = (ROOT / "docs" / "ci.md").read_text()
 FILES = {path.stem: path.read_text() for path in (ROOT / "deploy" / "ci").glob("*.yaml")}
 GITHUB, GITLAB = yaml.safe_load(FILES["github"]), yaml.safe_load(FILES["gitlab"])
 [STEPS] = [job["steps"] for job in GITHUB["jobs"].values()]
-[EXAMPLE] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLE, _ = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 ON_GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_REF_TYPE": "branch", "GITHUB_SHA": "3f2a1c"}
 FAILING = EXAMPLE.replace(
     "client.map(abs, range(-100, 0)))) == 5050", 'client.map(abs, [-1, "x"]), errors="skip")) == 1'

@@ -18,7 +18,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)\s]+)\)")
 ELSEWHERE = {"plotly.min.js", "/info/main/logs.html", "/info/main/workers.html"}
 EXAMPLES = {"history.js", "steal.py", "matrix.py"}
 """files that a document tells the reader to add"""
-INTERNAL = {"demo_token", "watch_demo", "check_bundles"}
+INTERNAL = {"demo_token", "watch_demo", "check_bundles", "make_bundle"}
 """commands that `up --demo` and `check` run"""
 
 

@@ -15,7 +15,7 @@ from tests.runtime.machine import manage
 
 def test_the_help_lists_our_public_commands_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
     ours = {name for name, app in get_commands().items() if str(app).startswith("observatory.")}
-    assert set(commands()) == ours - {"demo_token", "watch_demo", "check_bundles"}
+    assert set(commands()) == ours - {"demo_token", "watch_demo", "check_bundles", "make_bundle"}
     main([], "dask observatory")
     shown = capsys.readouterr().out
     assert shown.startswith("Usage: dask observatory COMMAND [OPTIONS]\n")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from observatory.client.check.answers import CheckError
 from observatory.client.check.texts import Item
+from observatory.client.without_server import CommandFailed, run_command
 
 SUFFIX = ".observatory.zip"
 COMMAND = "check_bundles"
@@ -33,24 +30,11 @@ def checks(runs: Sequence[str], against: Sequence[str], limits: Mapping[str, str
             raise CheckError(f"{path} doesn't exist")
     options = [f"--{name}={value}" for name, value in limits.items()]
     paths = [*map(_path, runs), *(f"--against={_path(path)}" for path in against)]
-    with tempfile.TemporaryDirectory(prefix="observatory-") as folder:
-        command = [sys.executable, "-m", "observatory", COMMAND, f"--data-dir={folder}", *options, *paths]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise CheckError(reason.removeprefix("Error: ").removeprefix("CommandError: "))
-    found: list[Item] = json.loads(done.stdout.splitlines()[-1])
+    try:
+        found: list[Item] = json.loads(run_command(COMMAND, *options, *paths).splitlines()[-1])
+    except CommandFailed as failure:
+        raise CheckError(str(failure)) from None
     return found
-
-
-def _environment() -> dict[str, str]:
-    """That of this process, without the settings of a server: it must not be asked or changed."""
-    of_servers = ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE")
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name not in of_servers and not name.startswith("OBSERVATORY_")
-    }
 
 
 def _path(path: str) -> str:

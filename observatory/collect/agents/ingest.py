@@ -175,7 +175,7 @@ def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
     is_new = False
     try:
         with _decoding:
-            head, blocks = _decode(read_body(request))
+            head, blocks = decode_body(read_body(request))
         cluster, is_new = registry.cluster_of_agent(token.project, head)
         batch, unreadable = batch_of(cluster.pk, head, blocks)
         committed, refused = _store(
@@ -291,7 +291,7 @@ def _is_disk_full(error: Exception) -> bool:
     return isinstance(database_error(error), psycopg.errors.DiskFull)
 
 
-def _decode(body: Body) -> tuple[Head, dict[str, Block]]:
+def decode_body(body: Body) -> tuple[Head, dict[str, Block]]:
     """Raises BatchError, and BodyError for a small body with more records than storing it may cost."""
     unpacked = len(body.data)
     head, blocks = decode_batch(body.data, max(FREE_MEMORY, MEMORY_PER_BYTE * unpacked) - unpacked)
