@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ BINS, MOST_ROWS = 1024, 200_000
 """of a file; one with more rows has fewer bins"""
 LONGEST = 31 * 86_400.0
 """seconds of a file"""
+NUMBERS = ("thread", "bin", "node", "nanoseconds")
+"""columns of the rows"""
 Integers = npt.NDArray[np.int64]
 
 
@@ -62,18 +64,8 @@ class StackBinner:
         rows = [(*key, round(spent * 1e9)) for key, spent in sorted(self._sums.items())]
         if not rows:
             raise Refused("The file has no stack in it.")
-        threads, bins, nodes, nanoseconds = zip(*rows, strict=True)
-        content = {
-            "bins": self.bins,
-            "lines": tree.lines,
-            "parents": tree.parents,
-            "frames": tree.frames,
-            "thread": threads,
-            "bin": bins,
-            "node": nodes,
-            "nanoseconds": nanoseconds,
-        }
-        return gzip.compress(json.dumps(content, separators=(",", ":")).encode(), 6)
+        columns = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
+        return pack(BinnedStacks(self.bins, tree.lines, tree.parents, tree.frames, *columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +92,15 @@ class BinnedStacks:
         return "\n".join(reversed(found))
 
 
+def pack(stacks: BinnedStacks) -> bytes:
+    content = asdict(stacks)
+    for name in NUMBERS:
+        content[name] = content[name].tolist()
+    return gzip.compress(json.dumps(content, separators=(",", ":")).encode(), 6)
+
+
 def unpack(packed: bytes) -> BinnedStacks:
     content = json.loads(gzip.decompress(packed))
-    for name in ("thread", "bin", "node", "nanoseconds"):
+    for name in NUMBERS:
         content[name] = np.array(content[name], np.int64)
     return BinnedStacks(**content)

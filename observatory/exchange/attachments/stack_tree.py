@@ -17,6 +17,13 @@ def frame_line(name: str, file: str = "", line: int = 0) -> str:
     return "\t".join((_clean(name) or "?", _clean(file), str(line)))
 
 
+def clean_line(line: str) -> str:
+    """A line of frame_line() that comes from elsewhere."""
+    name, _, rest = line.partition("\t")
+    file, _, number = rest.partition("\t")
+    return frame_line(name, file, line_number(number))
+
+
 def line_number(text: str) -> int:
     """0 for what is no number of a line."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0

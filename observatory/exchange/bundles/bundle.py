@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from observatory.exchange.bundles.attached_files import facts_of, read_stacks, write_stacks
 from observatory.exchange.bundles.manifest import (
+    AttachmentFacts,
     ClusterFacts,
     Manifest,
     NoteFacts,
@@ -24,6 +26,7 @@ from observatory.exchange.bundles.manifest import (
 )
 from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.refusal import Refused
+from observatory.runs.models import Attachment
 from observatory.store.block_size import json_containers, stored_characters
 from observatory.store.schema.dimensions import Table
 from observatory.store.transfer.extracts import MOST_ROWS, Extract
@@ -40,6 +43,8 @@ LONGEST_MANIFEST = 32 * 2**20
 LONGEST_BLOCK = 64 * 2**20
 MOST_UNPACKED = 64 * 2**30
 PIECE_BYTES = 1 << 20
+MOST_BLOCKS = 3
+"""of an attached file"""
 JSON = (ColumnType.OBJECT, ColumnType.JSON)
 UNREADABLE = (
     zipfile.BadZipFile,
@@ -57,17 +62,32 @@ def write_bundle(
     run: RunFacts,
     cluster: ClusterFacts,
     notes: list[NoteFacts],
+    attachments: list[Attachment],
     file: IO[bytes],
     progress: Progress,
 ) -> None:
-    """Writes the tables of the extract, then the manifest with their checksums."""
+    """Writes the tables of the extract and the attached files, then the manifest with their checksums."""
     tables = extract.tables()
     parts: dict[str, TableFile] = {}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
         for index, table in enumerate(tables):
             parts[table.name] = _write_part(extract, table, archive, _share(progress, index, len(tables)))
-        manifest = Manifest(run=run, cluster=cluster, notes=notes, parts=parts)
+        attached = [_write_attached(one, number, archive) for number, one in enumerate(attachments, 1)]
+        manifest = Manifest(run=run, cluster=cluster, notes=notes, attachments=attached, parts=parts)
         archive.writestr(MANIFEST, manifest.model_dump_json(indent=1))
+
+
+def _write_attached(attachment: Attachment, number: int, archive: zipfile.ZipFile) -> AttachmentFacts:
+    written = io.BytesIO()
+    write_stacks(attachment, written)
+    archive.writestr(_attached_name(number), written.getbuffer())
+    facts = facts_of(attachment)
+    facts.sha256 = hashlib.sha256(written.getbuffer()).hexdigest()
+    return facts
+
+
+def _attached_name(number: int) -> str:
+    return f"attached-{number}{SUFFIX}"
 
 
 def _share(progress: Progress, index: int, of: int) -> Progress:
@@ -159,6 +179,31 @@ class Bundle:
         if rows != part.rows or digest.hexdigest() != part.sha256:
             raise Refused(f"{table.name}{SUFFIX} isn't what was written: its checksum differs.")
 
+    def stacks(self, number: int) -> bytes:
+        """The stacks of an attached file, counted from 1, as they are stored. Raises Refused."""
+        facts, name = self.manifest.attachments[number - 1], _attached_name(number)
+        digest, blocks = hashlib.sha256(), []
+        try:
+            with self._archive.open(name) as member:
+                while data := _next_block(member):
+                    digest.update(data)
+                    (block,) = decode(data, may_share=False)
+                    self._allowance.take("rows", block.rows)
+                    self._allowance.take("characters", stored_characters(block))
+                    blocks.append(block)
+                    if len(blocks) > MOST_BLOCKS:
+                        raise Refused(f"{name} has too many blocks.")
+            found = read_stacks(blocks, facts)
+        except KeyError as error:
+            raise Refused(f"{name} has no column {error}.") from None
+        except BlockError as error:
+            raise Refused(f"{name}: {error}.") from None
+        except (*UNREADABLE, OSError) as error:
+            raise _unreadable(error) from None
+        if digest.hexdigest() != facts.sha256:
+            raise Refused(f"{name} isn't what was written: its checksum differs.")
+        return found
+
     def _take(self, table: Table, block: Block) -> None:
         """Counts what storing the block costs: a short file can repeat a long text in each row."""
         self._allowance.take("rows", block.rows)
@@ -178,7 +223,12 @@ class Bundle:
             )
 
     def _check_parts(self) -> None:
-        expected = {MANIFEST, *(name + SUFFIX for name in self.manifest.parts)}
+        attached = range(1, len(self.manifest.attachments) + 1)
+        expected = {
+            MANIFEST,
+            *(name + SUFFIX for name in self.manifest.parts),
+            *map(_attached_name, attached),
+        }
         if set(self._archive.namelist()) != expected:
             different = sorted(set(self._archive.namelist()) ^ expected)
             raise Refused(f"Its files aren't those that the manifest names: {', '.join(different)[:200]!r}.")

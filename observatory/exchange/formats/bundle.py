@@ -6,6 +6,7 @@ from typing import IO
 
 from observatory.clusters.api import seconds
 from observatory.clusters.models import Cluster
+from observatory.exchange.bundles.attached_files import carried
 from observatory.exchange.bundles.bundle import write_bundle
 from observatory.exchange.bundles.manifest import ClusterFacts, NoteFacts, RunFacts
 from observatory.exchange.formats.base import Progress
@@ -42,7 +43,8 @@ class BundleFormat:
                 ),
             )
             cluster = _cluster_facts(scope.cluster, has_agent(connection, scope.cluster.pk))
-            write_bundle(extract, _run_facts(scope, title), cluster, _notes(scope), file, progress)
+            run = _run_facts(scope, title)
+            write_bundle(extract, run, cluster, _notes(scope), carried(scope), file, progress)
 
 
 def _run_facts(scope: Scope, title: str) -> RunFacts:

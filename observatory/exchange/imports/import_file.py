@@ -13,6 +13,7 @@ import psycopg
 from django.conf import settings
 from django.db import Error as DatabaseError
 
+from observatory.exchange.bundles.attached_files import attachment_of
 from observatory.exchange.bundles.bundle import Bundle
 from observatory.exchange.formats.base import Progress
 from observatory.exchange.imports import agent_rows, performance_reports, task_streams
@@ -23,7 +24,7 @@ from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.destination import Destination, make_run, refuse_known
 from observatory.exchange.imports.refusal import Refused
 from observatory.exchange.imports.unpacking import head_of
-from observatory.runs.models import Run
+from observatory.runs.models import Attachment, Run
 from observatory.runs.refresh import refresh_figures
 from observatory.store.connection import connect
 from observatory.store.transfer.extract_tables import tables
@@ -107,9 +108,15 @@ def _import_bundle(path: Path, destination: Destination, progress: Progress) -> 
                         progress(rows / max(bundle.rows, 1))
                 loader.close(manifest.run.stop, manifest.cluster.has_agent)
                 # the cluster is made before its records: records without a cluster would never be deleted
+                workers = loader.ids("worker")
+                attachments = [
+                    attachment_of(facts, bundle.stacks(number), workers)
+                    for number, facts in enumerate(manifest.attachments, 1)
+                ]
                 run = make_run(
                     destination, bundle.digest, manifest.run, manifest.cluster, manifest.notes, cluster
                 )
+                _attach(run, attachments)
     except LoadError as error:
         raise Refused(f"The bundle isn't whole: {error}.") from None
     except psycopg.Error:
@@ -117,6 +124,13 @@ def _import_bundle(path: Path, destination: Destination, progress: Progress) -> 
             run.cluster.delete()
         raise
     return run
+
+
+def _attach(run: Run, attachments: list[Attachment]) -> None:
+    for attachment in attachments:
+        attachment.run = run
+    Attachment.objects.bulk_create(attachments)
+    Run.objects.filter(pk=run.pk).update(attached_files=len(attachments))
 
 
 def _import_records(

@@ -80,6 +80,10 @@ class Loader:
             reason = str(error.diag.message_primary)
             raise LoadError(f"the rows of {table.name} cannot be stored: {reason}") from None
 
+    def ids(self, table: str) -> dict[int, int]:
+        """Of the loaded rows of a table, by their ids in the file."""
+        return self._ids[table]
+
     def close(self, stop: float, has_agent: bool) -> None:
         """Stores the extent of the cluster, whose records end before `stop` (seconds)."""
         first, last = (self.first, self.last) if self.last else (0.0, 0.0)
