@@ -32,7 +32,7 @@ class RunReading:
         self.api = api
         self.facts = facts
         self.path = f"/runs/{facts['id']}"
-        self._names: dict[int | None, str] | None = None
+        self._lanes: Any = None
 
     @property
     def start(self) -> float:
@@ -49,19 +49,22 @@ class RunReading:
         columns = {name: block.list(name) for name in block.meta["types"]}
         return Records(columns, block.meta["next"])
 
+    async def lanes(self) -> Any:
+        """Workers, lanes, prefixes and series, read once: some MiB at most, of the newest workers."""
+        if self._lanes is None:
+            self._lanes = await self.timeline("/lanes")
+        return self._lanes
+
     async def worker_names(self) -> dict[int | None, str]:
         """The name of each worker by its id; its address if it has none."""
-        if self._names is None:
-            self._names = names_of((await self.timeline("/lanes"))["workers"])
-        return self._names
+        return names_of((await self.lanes())["workers"])
 
     async def worker_id(self, wanted: str) -> int:
         """The newest worker with this name or address. Raises ApiError."""
-        workers = (await self.timeline("/lanes"))["workers"]
-        self._names = names_of(workers)
+        workers = (await self.lanes())["workers"]
         found = [each["id"] for each in workers if wanted in (each["name"], each["address"])]
         if not found:
-            there_are = ", ".join(sorted(set(self._names.values()))[:20])
+            there_are = ", ".join(sorted(set(names_of(workers).values()))[:20])
             raise ApiError(f"The run has no worker {wanted[:100]!r}. It has: {there_are}.")
         return int(found[-1])
 

@@ -123,6 +123,29 @@ def test_hostile_text_in_every_field_of_the_api_comes_out_marked_visible_and_sho
         assert (result.structured_content or {})["notice"] == NOTICE, name
 
 
+class CountingApi(ConnectedApi):
+    """The real API, with the paths that were asked for."""
+
+    def __init__(self, url: str, token: str) -> None:
+        super().__init__(url, token)
+        self.paths: list[str] = []
+
+    async def get(self, path: str, parameters: Mapping[str, Any]) -> bytes:
+        self.paths.append(path)
+        return await super().get(path, parameters)
+
+
+def test_a_tool_reads_the_workers_of_a_run_once(url: str, observed: Observed, world: World) -> None:
+    api = CountingApi(url, token_of(world.people["viewer"]))
+    workers = asyncio.run(TOOLS["workers"].call(api, {"run": observed.run.pk})).structured_content or {}
+    names = [each["worker"] for each in workers["recorded"]["workers"]]
+    api.paths.clear()
+    arguments = {"run": observed.run.pk, "at": 1, "worker": names[0]}
+    result = asyncio.run(TOOLS["memory"].call(api, arguments))
+    assert not result.is_error, result.content
+    assert len([path for path in api.paths if path.endswith("/lanes")]) == 1
+
+
 def test_an_error_of_the_api_is_shown_as_harmlessly() -> None:
     class Failing(ConnectedApi):
         async def get(self, path: str, parameters: Mapping[str, Any]) -> bytes:

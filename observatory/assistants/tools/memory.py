@@ -26,7 +26,7 @@ async def memory(
     moment = reading.seconds(at)
     if moment is None:
         raise ApiError("`at` is needed: a moment of the run.")
-    lanes = await reading.timeline("/lanes")
+    lanes = await reading.lanes()
     names = names_of(lanes["workers"])
     prefixes = {each["id"]: each["name"] for each in lanes["prefixes"]}
     chosen = await reading.worker_id(worker) if worker else None

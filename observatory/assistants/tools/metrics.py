@@ -53,7 +53,7 @@ async def metrics(
 
 
 async def _names(reading: RunReading) -> list[dict[str, Any]]:
-    layers = (await reading.timeline("/lanes"))["series"]
+    layers = (await reading.lanes())["series"]
     labels: dict[str, set[str]] = defaultdict(set)
     for each in (one for layer in layers.values() for one in layer):
         labels[each["metric"]] |= set(each["labels"])

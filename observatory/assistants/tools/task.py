@@ -25,7 +25,7 @@ async def task(
     reading = await open_run(api, run)
     key = await _recorded_key(reading, key)
     lineage = await reading.timeline("/lineage", key=key)
-    lanes = await reading.timeline("/lanes")
+    lanes = await reading.lanes()
     names = {each["id"]: each["name"] or each["address"] for each in lanes["workers"]}
     of_lane = {each["id"]: names.get(each["worker"]) for each in lanes["lanes"]}
     states = await reading.records("transition", MOST_STATES, column="key", value=key)

@@ -25,7 +25,7 @@ async def workers(api: Api, run: RunId, at: Moment = None) -> Answer:
     """The workers of a run, with why each ended, and their figures at the moment `at` (the run's end without
     one); how processes differ in versions, configuration, hardware and labels; and what is the same."""
     reading = await open_run(api, run)
-    found = (await reading.timeline("/lanes"))["workers"]
+    found = (await reading.lanes())["workers"]
     names = names_of(found)
     moment = reading.seconds(at)
     if moment is None:
