@@ -21,7 +21,7 @@ from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.measuring.server import new_observatory  # noqa: E402
 from tests.client.kernel import Kernel, kernel  # noqa: E402
 
-ROUNDS = int(os.environ.get("ROUNDS", "20"))
+ROUNDS = int(os.environ.get("ROUNDS", "10"))
 LIMIT, FIRST_PAINT = 1.02, 1.0
 PREPARE = """
 import time
