@@ -25,6 +25,7 @@ from observatory.agent.client_activities import Activities, unwatch, watch
 from observatory.agent.environment import describe
 from observatory.agent.process_end import handle_signals
 from observatory.agent.submitting_runs import SubmittingRun
+from observatory.agent.workflow_tags import workflow_tags
 from observatory.wire.ci import ci_tags
 from observatory.wire.runs import (
     ERRED,
@@ -287,14 +288,13 @@ def _code(frame: FrameType | None) -> str:
 
 
 def _tags(tags: Any) -> dict[str, str]:
-    """The tags, and in CI those of the job, which they may replace."""
+    """The tags, and those of the job of CI or of the workflow, which they may replace."""
     try:
         given = clean_tags(tags)
     except Exception:  # a mapping that raises
         given = {}
-    return clean_tags(
-        {**given, **{name: tag for name, tag in ci_tags(os.environ).items() if name not in given}}
-    )
+    found = {**ci_tags(os.environ), **workflow_tags(os.environ)}
+    return clean_tags({**given, **{name: tag for name, tag in found.items() if name not in given}})
 
 
 def _environment() -> dict[str, Any]:

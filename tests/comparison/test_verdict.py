@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from observatory.comparison.verdict import verdict_of
 from observatory.runs.models import Run
 
@@ -120,7 +122,8 @@ def test_runs_without_figures_and_without_length_have_a_verdict_without_a_cause(
     assert verdict_of(run(4, 0.0), [run(day, 0.0) for day in range(4)]) == "as long as usual"
 
 
-def test_the_job_of_ci_changes_with_each_run_and_is_no_reason() -> None:
-    usual = [run(day, 10 + day / 50, ci=f"github {day}.1") for day in range(4)]
-    slower = run(4, 17.25, "bbb0", spent=TRANSFERS, ci="github 4.1")
+@pytest.mark.parametrize("tag", ["ci", "flow_run"])
+def test_what_opened_a_run_changes_with_each_and_is_no_reason(tag: str) -> None:
+    usual = [run(day, 10 + day / 50, **{tag: f"github {day}.1"}) for day in range(4)]
+    slower = run(4, 17.25, "bbb0", spent=TRANSFERS, **{tag: "github 4.1"})
     assert verdict_of(slower, usual) == "72 % slower than usual since bbb0 (aaa4 before): transfers"
