@@ -2282,6 +2282,8 @@ export interface components {
             nbytes: number | null;
             /** Since */
             since: number;
+            /** Spilled */
+            spilled: components["schemas"]["SpilledResult"][];
         };
         /**
          * ResultTotals
@@ -2308,6 +2310,15 @@ export interface components {
             found: components["schemas"]["ResultTotals"];
             /** Results */
             results: components["schemas"]["ResultInMemory"][];
+            /** Untold */
+            untold: number[];
+        };
+        /** SpilledResult */
+        SpilledResult: {
+            /** Worker */
+            worker: number;
+            /** Nbytes */
+            nbytes: number;
         };
         /**
          * WorkerFigures

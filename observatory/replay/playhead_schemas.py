@@ -81,7 +81,15 @@ class ResultTotals(Schema):
     """how many of them have no known size, because their computation wasn't recorded"""
 
 
-@shared("key", "prefix", "worker", "nbytes", "since")
+@shared("worker", "nbytes")
+class SpilledResult(Schema):
+    worker: int
+    """id of the worker on whose disk it is"""
+    nbytes: int
+    """its size there"""
+
+
+@shared("key", "prefix", "worker", "nbytes", "since", "spilled")
 class ResultInMemory(Schema):
     key: str
     prefix: int
@@ -91,9 +99,11 @@ class ResultInMemory(Schema):
     nbytes: int | None
     since: float
     """when it entered memory"""
+    spilled: list[SpilledResult]
+    """where it was on disk instead, as the agents of the workers saw once a second"""
 
 
-@shared("at", "total", "unnamed", "found", "results")
+@shared("at", "total", "unnamed", "found", "results", "untold")
 class ResultsInMemory(Schema):
     """The results that were in memory at a point in time, as the agent reported it."""
 
@@ -105,3 +115,5 @@ class ResultsInMemory(Schema):
     """of those that were asked for"""
     results: list[ResultInMemory]
     """the largest five hundred of these, the largest first"""
+    untold: list[int]
+    """ids of workers whose spilled results are unknown: without the agent, or with a store of their own"""

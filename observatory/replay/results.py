@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import psycopg
@@ -17,6 +17,7 @@ from observatory.store.maintenance.result_keyframes import (
 )
 from observatory.store.queries.extents import SETTLING, read_extent
 from observatory.store.queries.tasks import results as store
+from observatory.wire.clocks import TOLERANCE
 
 MOST_RESULTS = 500
 """that are listed"""
@@ -37,7 +38,7 @@ def results_of(
     """
     extent = read_extent(connection, scope.cluster.pk)
     if extent is None or not extent.first:
-        return _answer(at, [], 0, [], {})
+        return _answer(at, [], 0, [], [], [])
     at = max(scope.start, min(at, scope.stop - 1, round(extent.last * 1e6)))
     make_result_keyframes(connection, extent, min(at, round((extent.committed - SETTLING) * 1e6)))
     held = results_at(connection, scope.cluster.pk, at)
@@ -50,35 +51,43 @@ def results_of(
     found.sort(key=lambda item: (-_size(item), item[1].since, item[0]))
     shown = found[:MOST_RESULTS]
     alive = store.workers_alive(connection, scope.cluster.pk, at)
-    moved = [(id, result if result.worker in alive else result._replace(worker=None)) for id, result in shown]
     unnamed = 0 if scope.is_public else held.unnamed
-    return _answer(at, all, unnamed, found, _keys(connection, scope, shown), moved)
+    untold = [id for id, tells in alive.items() if not tells and worker in (None, id)]
+    return _answer(at, all, unnamed, found, _listed(connection, scope, shown, alive, at), untold)
 
 
-def _answer(
-    at: int,
-    all: Found,
-    unnamed: int,
-    found: Found,
-    keys: dict[ResultId, tuple[str, int]],
-    shown: Found | None = None,
-) -> Item:
+def _answer(at: int, all: Found, unnamed: int, found: Found, listed: list[Item], untold: list[int]) -> Item:
     return {
         "at": at / 1e6,
         "total": _totals(all),
         "unnamed": unnamed,
         "found": _totals(found),
-        "results": [
-            {
-                "key": keys[id][0],
-                "prefix": keys[id][1],
-                "worker": result.worker,
-                "nbytes": result.nbytes,
-                "since": result.since / 1e6,
-            }
-            for id, result in shown or ()
-        ],
+        "results": listed,
+        "untold": untold,
     }
+
+
+def _listed(
+    connection: psycopg.Connection, scope: Scope, shown: Found, alive: Collection[int], at: int
+) -> list[Item]:
+    keys = _keys(connection, scope, shown)
+    since = min((result.since for _, result in shown), default=at) - round(TOLERANCE * 1e6)
+    spilled = store.on_disk(connection, scope.cluster.pk, list(keys), since, at)
+    return [
+        {
+            "key": keys[id][0],
+            "prefix": keys[id][1],
+            "worker": result.worker if result.worker in alive else None,
+            "nbytes": result.nbytes,
+            "since": result.since / 1e6,
+            "spilled": [
+                {"worker": worker, "nbytes": nbytes}
+                for worker, nbytes in spilled.get(id, {}).items()
+                if worker in alive
+            ],
+        }
+        for id, result in shown
+    ]
 
 
 def _totals(found: Found) -> Item:

@@ -71,6 +71,7 @@ MISSING: Mapping[str, Missing] = {
     "sample": Missing("samples", Concerns.SAMPLES),
     "shuffle": Missing("reports of shuffles"),
     "span": Missing("spans", Concerns.TASKS),
+    "spill": Missing("reports of spilled results"),
     "steal": Missing("stolen tasks"),
     "task": Missing("tasks", Concerns.TASKS),
     "transfer": Missing("transfers"),

@@ -110,6 +110,7 @@ def _at(batch: BatchBuilder, time: float) -> None:
         ],
         "transfer": [(time, time + 0.5, FIRST, SECOND, 1, 1e15, 0.0, {KEY: 28}, 1)],
         "steal": [(time, "request", KEY, FIRST, SECOND, -1, 0.1, 1e-9, 2.5)],
+        "spill": [(time, KEY, FIRST, 1e9), (time + 1, KEY, FIRST, 0.0)],
         "fine_performance": [
             (time, "s1", ["outer", "inner"], "execute", "sum", "thread-cpu", "seconds", 1e-9),
             (time, "s1", ["outer", "inner"], "p2p", "", "disk-read", "bytes", 1e15),

@@ -180,7 +180,7 @@ def test_what_a_scope_hides_is_not_in_its_bundle(
         for word in words:
             assert (word in text) == (hidden != part), word
     assert b"lovelace" not in text
-    assert b"spill" not in text
+    assert b"began to" not in text
     import_file(path, Destination(world.beta), nothing)
 
 

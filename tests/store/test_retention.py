@@ -53,6 +53,7 @@ def recorded(times: list[float]) -> dict[str, list[tuple[Any, ...]]]:
         "dependency": ("c", key, "dec-1"),
         "task": ("c", key, "(0, 1)", 0, {}, {}),
         "profile": (worker, "task", "inc", "inc\tfile\t1", 3),
+        "spill": (key, worker, 1e6),
         "steal": ("confirm", key, worker, "tcp://w:2", 1, 0.1, 0.2, 0.3),
         "fine_performance": ("span", ["default"], "execute", "inc", "thread-cpu", "seconds", 0.5),
         "shuffle": ("f00d", "comm", "read", 1e6),

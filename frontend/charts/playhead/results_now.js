@@ -26,7 +26,8 @@ export const resultsNow = {
   layers: [],
   help:
     "The results that Dask kept at the playhead, by key, the largest first: on the worker that made them, in memory or spilled to disk. Copies on other workers and " +
-    "data that a client scattered aren't recorded. With a selected worker its results alone. A key selects its task on all charts. From the state changes that the agent reports.",
+    "data that a client scattered aren't recorded. With a selected worker its results alone. A key selects its task on all charts. From the state changes that the agent reports. " +
+    "Each worker looks once a second which results it has spilled, and reports up to a hundred changes, the largest first, of up to 10,000 results on its disk.",
   create: (parent, context) => new ResultsNow(parent, context),
 };
 
@@ -122,12 +123,19 @@ class ResultsNow {
   }
 
   /** @param {Answer} answer */
-  #describe({ total, found, unnamed, results }) {
+  #describe({ total, found, unnamed, results, untold }) {
     if (!total.count) return "";
     const worker = this.#context.model.workers.get(this.#worker ?? -1);
     const parts = [`${totals(found)}${worker ? ` on ${workerLabel(worker)}` : ""}`];
     if (found.count !== total.count) parts.push(`of ${totals(total)} in all`);
     if (results.length < found.count) parts.push(`the largest ${formatCount(results.length)} are listed`);
+    const spilled = results.filter((row) => row.spilled.length);
+    if (spilled.length)
+      parts.push(
+        `${formatCount(spilled.length)} of these ${spilled.length === 1 ? "is" : "are"} spilled, ${formatBytes(onDisk(...spilled))} on disk`,
+      );
+    if (untold.length)
+      parts.push(`which results ${this.#namesOf(untold)} spilled is unknown: no agent there tells it`);
     if (this.#context.source.isFile && results.length < total.count)
       parts.push("a file has the largest of some instants, and searches these alone");
     if (unnamed) parts.push(`${formatCountOf(unnamed, "smaller result")} beside them can't be listed`);
@@ -161,6 +169,14 @@ class ResultsNow {
         help: "Unknown where the computation wasn't recorded",
       },
       {
+        name: "spilled",
+        title: "on disk",
+        unit: "bytes",
+        value: (row) => (row.spilled.length ? onDisk(row) : this.#isUntold(row) ? null : 0),
+        cell: (row) => this.#spilledCell(row),
+        help: "Its size on the disk of the worker that spilled it, once a second; “–” is in memory alone",
+      },
+      {
         name: "since",
         title: "since (UTC)",
         value: ({ since }) => isoTime(since),
@@ -168,6 +184,31 @@ class ResultsNow {
       },
       { name: "age", title: "age", unit: "s", value: age, text: (row) => formatDuration(age(row)) },
     ];
+  }
+
+  /** Whether it may be on disk without anybody saying so. @param {Result} result */
+  #isUntold({ worker }) {
+    const untold = this.#data.answer?.untold ?? [];
+    return worker === null ? untold.length > 0 : untold.includes(worker);
+  }
+
+  /** @param {Result} result */
+  #spilledCell(result) {
+    const { spilled, worker } = result;
+    if (!spilled.length) return this.#isUntold(result) ? "unknown" : "–";
+    const others = spilled
+      .filter((place) => place.worker !== worker)
+      .map((place) => this.#nameOf(place.worker));
+    const where = others.length ? ` (on ${others.join(", ")})` : "";
+    return element("span", "spilled-result", `${formatBytes(onDisk(result))}${where}`);
+  }
+
+  /** @param {readonly number[]} ids of workers */
+  #namesOf(ids) {
+    const names = ids.slice(0, 3).map((id) => this.#nameOf(id));
+    return ids.length > names.length
+      ? `${names.join(", ")} and ${formatCount(ids.length - names.length)} more`
+      : names.join(", ");
   }
 
   /** @param {number|null} id */
@@ -181,4 +222,9 @@ class ResultsNow {
 function totals({ count, nbytes, unsized }) {
   const unknown = unsized ? `, ${formatCount(unsized)} of unknown size` : "";
   return `${formatCountOf(count, "result")}, ${formatBytes(nbytes)}${unknown}`;
+}
+
+/** Bytes on disk. @param {Result[]} results */
+function onDisk(...results) {
+  return results.flatMap(({ spilled }) => spilled).reduce((sum, { nbytes }) => sum + nbytes, 0);
 }

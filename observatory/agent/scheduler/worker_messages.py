@@ -54,7 +54,7 @@ class WorkerMessages:
         append = self.appenders[name]
         for row in rows:
             if len(row) == len(kind.fields) and all(map(_fits, kind.fields, row)):
-                append(tuple(row))
+                append(tuple(map(_value, kind.fields, row)))
             else:
                 self.refused += 1
 
@@ -69,6 +69,15 @@ def _fits(field: Field, value: Any) -> bool:
         return isinstance(value, (int, float))
     low, high = _RANGES[field.type.column]
     return isinstance(value, int) and low <= value <= high
+
+
+def _value(field: Field, value: Any) -> Any:
+    return _as_key(value) if field.type is Type.KEY else value
+
+
+def _as_key(value: Any) -> Any:
+    """A key of a write-ahead log: JSON has lists in place of tuples."""
+    return tuple(map(_as_key, value)) if isinstance(value, list) else value
 
 
 _RANGES = {"u32": (0, 2**32 - 1), "i32": (-(2**31), 2**31 - 1), "u8": (0, 255)}

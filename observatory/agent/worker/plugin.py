@@ -25,11 +25,13 @@ from observatory.agent.worker.process import name_of_process
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.retirement import Retirement, add_route
 from observatory.agent.worker.shuffle_transfers import ShuffleTransfers
+from observatory.agent.worker.spilled import Spilled
 from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
 from observatory.agent.worker.task_threads import TaskThreads
 from observatory.agent.worker.transfers import Transfers
 from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
 from observatory.wire.event_kinds import NATIVE_PROFILE_REFUSED
+from observatory.wire.kinds.spill import TELLS_SPILLED
 from observatory.wire.processes import PROCESS
 
 FLUSH = "observatory_flush"
@@ -57,6 +59,7 @@ class WorkerAgent(WorkerPlugin):
         self.transfers = Transfers(worker)
         self.shuffle_transfers = ShuffleTransfers(worker)
         self.disk = Disk(worker)
+        self.spilled = Spilled(worker)
         self.failures = Failures(worker, bool(self.settings.get("error_arguments")))
         self.profiles = Profiles(worker, worker.address)
         self.message_sender = MessageSender(worker, self.wal, lambda: worker.address, self._gather)
@@ -115,6 +118,8 @@ class WorkerAgent(WorkerPlugin):
             self.wal.append("transfer", row)
         for row in self.disk.rows(delay):
             self.wal.append("sample", row)
+        for row in self.spilled.rows(delay):
+            self.wal.append("spill", row)
         if self.settings["profile"]:
             for row in self.profiles.rows(delay):
                 self.wal.append("profile", row)
@@ -133,6 +138,7 @@ class WorkerAgent(WorkerPlugin):
 
     def _record_worker(self) -> None:
         worker, detail = self.worker, {**describe("worker"), PROCESS: name_of_process()}
+        detail[TELLS_SPILLED] = self.spilled.is_known
         if worker.nanny:  # otherwise the process may be a client's, or have begun long before the worker
             detail["process_started"] = self._on_scheduler_clock(time() - process_age())
         resources = getattr(worker.state, "total_resources", None) or {}

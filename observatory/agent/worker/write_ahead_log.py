@@ -132,7 +132,7 @@ class WriteAheadLog:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._file = open(self.path, "w", opener=_private)  # noqa: SIM115 kept open
             if self._file.tell() < MAXIMUM_FILE:
-                self._file.write(json.dumps(vars(message)) + "\n")
+                self._file.write(json.dumps(vars(message), default=str) + "\n")
                 self._file.flush()
         except (OSError, ValueError, TypeError):
             self.failures += 1

@@ -44,6 +44,7 @@ async def memory(
                 "key": each["key"],
                 "worker": names.get(each["worker"]),
                 "size_bytes": each["nbytes"],
+                "spilled_bytes": sum(place["nbytes"] for place in each["spilled"]),
                 "since": time_text(each["since"]),
             }
             for each in found["results"][:MOST_RESULTS]

@@ -8,6 +8,7 @@ const result = (/** @type {string} */ key, /** @type {number|null} */ nbytes, wo
   worker,
   nbytes,
   since: 5,
+  spilled: [],
 });
 
 test("the last instant until then counts, and before the first one that", () => {
@@ -37,6 +38,7 @@ test("results are found by a part of their key and by worker among those that ar
     total,
     unnamed: 0,
     found: total,
+    untold: [],
     results: [result("Load-1", 40), result("load-2", null), result("sum", 5, 2)],
   };
   assert.equal(findResults(answer, new URLSearchParams("at=10")), answer);

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from typing import Any
 
+import dask
 import psycopg
 import pytest
 from distributed import Client as DaskClient
-from distributed import LocalCluster, Scheduler, wait
+from distributed import LocalCluster, Scheduler, Worker, wait
 
 import observatory.agent
 from observatory.clusters.models import Cluster
@@ -22,6 +24,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance import result_keyframes
 from observatory.wire.records import WorkerSeen
+from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, fake_server
 from tests.replay.records import A, B, make_span
 from tests.support.agent_batches import store_batches
@@ -38,6 +41,10 @@ def held_by(dask_scheduler: Scheduler) -> tuple[float, dict[str, tuple[int, set[
         for task in tasks
         if task.state == "memory"
     }
+
+
+def now_there() -> float:
+    return time.time()
 
 
 def at(connection: psycopg.Connection, scope: Scope, seconds: float, **asked: Any) -> dict[str, Any]:
@@ -84,6 +91,92 @@ def test_results_at_a_moment_are_those_that_the_scheduler_held_then(
             assert row["since"] <= moment
         sizes = [row["nbytes"] for row in found["results"]]
         assert sizes == sorted(sizes, reverse=True)
+
+
+SPILLING = {"target": 0.3, "spill": False, "pause": False, "terminate": False}
+"""by what it holds alone: the process is that of the tests"""
+
+
+def on_disk_of(dask_worker: Worker) -> dict[str, int]:
+    sizes = dask_worker.data._slow_uncached.weight_by_key  # type: ignore[union-attr]
+    return {str(key): size.disk for key, size in sizes.items()}
+
+
+def ask(*results: bytes) -> int:
+    return sum(map(len, results))
+
+
+def test_results_that_a_worker_spilled_are_marked_with_their_size_on_disk(
+    cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    """A worker keeps 24 MB in memory. Most of ten results of 8 MB are spilled; one that is read returns."""
+    moments: list[tuple[float, dict[str, int]]] = []
+    keys = [f"made-{number}" for number in range(8)] + [("made", number) for number in range(2)]
+    with (
+        fake_server() as received,
+        dask.config.set({f"distributed.worker.memory.{name}": share for name, share in SPILLING.items()}),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, memory_limit="80MB", processes=False,
+            dashboard_address="127.0.0.1:0", silence_logs="CRITICAL",
+        ) as local,
+        DaskClient(local) as client,
+    ):  # fmt: skip
+        observatory.agent.register(client, url=received.url, token=TOKEN, flush_interval="100ms")
+
+        def told() -> dict[str, int]:
+            """What the reports that arrived say is on disk."""
+            found = {row["key"]: int(row["nbytes"]) for row in received.rows["spill"]}
+            return {key: nbytes for key, nbytes in found.items() if nbytes}
+
+        def look() -> None:
+            [held] = client.run(on_disk_of).values()
+            eventually(lambda: told() == held)
+            moments.append((client.run_on_scheduler(now_there), held))
+
+        made = [client.submit(os.urandom, 8_000_000, key=key) for key in keys]
+        wait(made)
+        look()
+        first = next(future for future in made if str(future.key) in moments[0][1])
+        assert client.submit(ask, first).result() == 8_000_000
+        look()
+        made.remove(first)
+        del first
+        eventually(lambda: len(client.run_on_scheduler(held_by)[1]) == len(made))
+        look()
+    _, secret = ingest_tokens.make(cluster.project, "tests", None)
+    store_batches(received.bodies, secret)
+    scope = Scope(Cluster.objects.exclude(pk=cluster.pk).latest("pk"))
+    assert len(moments[0][1]) >= 7
+    assert moments[0][1] != moments[1][1]
+    for moment, held in moments:
+        found = at(direct, scope, moment)
+        assert found["untold"] == []
+        assert {row["key"]: row["spilled"] for row in found["results"]} == {
+            row["key"]: [{"worker": row["worker"], "nbytes": held[row["key"]]}] if row["key"] in held else []
+            for row in found["results"]
+        }
+        assert set(held) <= {row["key"] for row in found["results"]}
+
+
+def test_workers_that_do_not_tell_what_they_spilled_are_named(
+    cluster: Cluster, direct: psycopg.Connection, writer: Writer, now: float
+) -> None:
+    telling = WorkerSeen(A, "a", "127.0.0.1", 2, 1000, now, detail={"tells_spilled": True})
+    silent = WorkerSeen(B, "b", "127.0.0.1", 2, 1000, now, detail={"tells_spilled": False})
+    stock = WorkerSeen("tcp://c", "c", "127.0.0.1", 2, 1000, now)
+    transitions = [(now + 1, "inc-1", "processing", "memory", A, "")]
+    spills = [(now + 2, "inc-1", A, 100.0), (now + 2, "inc-1", B, 90.0), (now + 4, "inc-1", A, 0.0)]
+    rows = {"transition": transitions, "spill": spills}
+    writer.write(Batch.of(cluster.pk, [telling, silent, stock], [], committed=now + 9, rows=rows))
+    query = "SELECT address, id FROM worker WHERE cluster_id = %s"
+    ids = dict(direct.execute(query, [cluster.pk]).fetchall())
+    before, during, after = (at(direct, Scope(cluster), now + second) for second in (1.5, 3, 5))
+    assert set(during["untold"]) == {ids[B], ids["tcp://c"]}
+    assert at(direct, Scope(cluster), now + 3, worker=ids[A])["untold"] == []
+    assert before["results"][0]["spilled"] == []
+    places = {place["worker"]: place["nbytes"] for place in during["results"][0]["spilled"]}
+    assert places == {ids[A]: 100, ids[B]: 90}
+    assert after["results"][0]["spilled"] == [{"worker": ids[B], "nbytes": 90}]
 
 
 @pytest.fixture
