@@ -63,6 +63,14 @@ class EventsTrack {
     this.#element.replaceChildren();
   }
 
+  /** Whatever the window, as of alerts. */
+  isEmpty() {
+    const { events, timeline } = this.#context;
+    const isWithin = (/** @type {{time: number}} */ { time }) =>
+      time >= timeline.first && time <= timeline.end;
+    return !events.list.some(isWithin) && !events.gapsBetween(timeline.first, timeline.end).length;
+  }
+
   /** @param {View} view */
   draw(view) {
     if (this.#view?.tiles === view.tiles) return;

@@ -65,6 +65,12 @@ def bottom(chart: Locator) -> float:
     return box["y"] + box["height"]
 
 
+def right(part: Locator) -> float:
+    box = part.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"]
+
+
 def chart(page: Page, name: str) -> Locator:
     return page.locator(f"[data-chart={name}]")
 
@@ -101,8 +107,25 @@ def test_a_phone_shows_the_headline_then_the_overview_then_the_task_stream(page:
     tops = [box["y"] for each in places if (box := each.bounding_box())]
     assert len(tops) == 3
     assert tops == sorted(tops)
-    assert tops[-1] < 844, "its first rows are in sight"
+    assert tops[-1] < 844 - 200, "its first rows are in sight"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    stream = chart(page, "task-stream")
+    assert right(stream.locator(".legend-choice label")) <= right(stream.locator(".task-stream")) - 12
+
+
+@pytest.mark.parametrize("width", [1600, 390])
+def test_a_run_without_events_has_no_row_for_them_until_there_is_one(
+    page: Page, run: Run, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(f"/runs/{run.pk}/")
+    page.wait_for_function(READY)
+    expect(chart(page, "task-stream")).to_be_visible()
+    expect(chart(page, "events")).to_be_hidden()
+    Note.objects.create(cluster=run.cluster, time=at(5), text="look here")
+    page.reload()
+    page.wait_for_function(READY)
+    expect(chart(page, "events")).to_be_visible()
 
 
 def test_the_strip_opens_to_the_card_and_stays_as_a_person_left_it(
