@@ -27,7 +27,7 @@ export const shuffles = {
   layers: [],
   help:
     "The P2P shuffles and rechunks of the window: what each had moved between workers and through their disks at the playhead, and in all " +
-    "by the window's end. The agent looks once a second; a shorter shuffle isn't seen. Click one to go to its begin.",
+    "by the window's end. Workers tell of a shuffle in their heartbeats; of one that was over before them it is what they sent each other. Click one to go to its begin.",
   create: (parent, context) => new Shuffles(parent, context),
 };
 
@@ -90,12 +90,15 @@ export function movedBy(shuffle, time) {
     const found = amount(medium, what);
     return found && (found.progress.findLast(([when]) => when <= time)?.[1] ?? 0);
   };
-  const received = at("comm", "read");
-  const moved = amount("comm", "read")?.nbytes ?? null;
+  // heartbeats have what stays on a worker as well, but may come after the last bytes, or never
+  const isWhole = (amount("comm", "read")?.nbytes ?? 0) >= (amount("comm", "exchanged")?.nbytes ?? 0);
+  const [read, written] = isWhole ? ["read", "written"] : ["exchanged", "exchanged"];
+  const received = at("comm", read);
+  const moved = amount("comm", read)?.nbytes ?? null;
   const share = received === null || !moved ? null : Math.min(received / moved, 1);
   return {
     shuffle,
-    sent: at("comm", "written"),
+    sent: at("comm", written),
     received,
     written: at("disk", "written"),
     read: at("disk", "read"),

@@ -31,6 +31,7 @@ from observatory.agent.scheduler.events import Events
 from observatory.agent.scheduler.graphs import Graphs
 from observatory.agent.scheduler.long_running import LongRunning
 from observatory.agent.scheduler.samples import Sampler
+from observatory.agent.scheduler.shuffles import BARRIER
 from observatory.agent.scheduler.spans import Spans
 from observatory.agent.scheduler.worker_lifetimes import WorkerLifetimes
 from observatory.agent.scheduler.worker_messages import WorkerMessages
@@ -159,6 +160,8 @@ class SchedulerAgent(SchedulerPlugin):
                 self.sampler.result_released(key)
             elif finish == "erred":
                 self.errors.erred(key, now, kwargs)
+            if key.__class__ is str and key.startswith(BARRIER):
+                self.sampler.shuffles.barrier_moved(key, start, now)
             self._transition((now, key, start, finish, worker, stimulus))
         except Exception:  # never disturb the scheduler
             self._failed("transition")

@@ -58,7 +58,7 @@ class Sampler:
         self._sample = buffer.appender("sample")
         self._profile = buffer.appender("profile")
         self._profiles = Profiles(scheduler, "")
-        self._shuffles = Shuffles(scheduler, buffer)
+        self.shuffles = Shuffles(scheduler, buffer)
         self._prefixes = NamedPrefixes()
         self._event = buffer.appender("event")
         self._custom = CustomMetrics(lambda message: self._report_message(METRICS_IGNORED, message))
@@ -146,7 +146,7 @@ class Sampler:
             self._sample_cluster_memory(now)
             self._sample_prefix_memory(now)
             self._add(now, "observatory_cluster_busy_threads", sum(self._executing.values()))
-            self._shuffles.sample(now)
+            self.shuffles.sample(now)
             self._semaphores.sample(now)
             for row in self._profiles.rows():
                 self._profile(row)

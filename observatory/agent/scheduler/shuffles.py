@@ -15,10 +15,12 @@ BARRIER = "shuffle-barrier-"
 MEDIA = ("comm", "disk")
 LONGEST = 100
 """Most characters of a shuffle's id."""
+LATEST = 1.0
+"""seconds after which its begin is recorded as of later: what is older was sent"""
 
 
 class Shuffles:
-    """Compares the active shuffles at each tick. A shuffle shorter than a tick is not recorded."""
+    """Compares the active shuffles at each tick, and whenever all of one is sent or it is over."""
 
     def __init__(self, scheduler: Scheduler, buffer: Buffer) -> None:
         self.scheduler = scheduler
@@ -28,33 +30,53 @@ class Shuffles:
 
     def sample(self, now: float) -> None:
         """Reads ShuffleSchedulerPlugin.active_shuffles and the heartbeats of its workers."""
-        plugin = self.scheduler.plugins.get("shuffle") or self.scheduler.extensions.get("shuffle")
-        active = {str(id)[:LONGEST]: state for id, state in _items(plugin, "active_shuffles")}
-        for id, state in active.items():
-            if id not in self._started:
-                self._started[id] = now
-                workers = len(getattr(state, "participating_workers", ()))
-                name, code = self._described(id, state)
-                message = f"a P2P shuffle between {workers} workers began{f': {name}' if name else ''}"
-                self._record(now, message, state="began", shuffle=id, workers=workers, name=name, code=code)
-        for id in self._started.keys() - active.keys():
-            seconds = now - self._started.pop(id)
-            message = f"a P2P shuffle ended after {seconds:.1f} s"
-            self._record(now, message, state="ended", shuffle=id, seconds=seconds)
-        for id, by_worker in _items(plugin, "heartbeats"):
+        self._compare(now)
+        for id, by_worker in _items(self._plugin, "heartbeats"):
             self._progress(now, str(id)[:LONGEST], list(by_worker.values()))
 
-    def _described(self, id: str, state: Any) -> tuple[str, str]:
+    def barrier_moved(self, barrier: str, start: str, now: float) -> None:
+        """The task that waits until all is sent changes its state: its shuffle can be over before a tick."""
+        self._compare(now)
+        id = barrier.removeprefix(BARRIER)[:LONGEST]
+        if start == "memory" and id in self._started:
+            self._ended(id, now)
+
+    def _compare(self, now: float) -> None:
+        active = {str(id)[:LONGEST]: state for id, state in _items(self._plugin, "active_shuffles")}
+        for id, state in active.items():
+            if id not in self._started:
+                self._began(id, state, now)
+        for id in self._started.keys() - active.keys():
+            self._ended(id, now)
+
+    @property
+    def _plugin(self) -> Any:
+        return self.scheduler.plugins.get("shuffle") or self.scheduler.extensions.get("shuffle")
+
+    def _began(self, id: str, state: Any, now: float) -> None:
+        barrier = self.scheduler.tasks.get(f"{BARRIER}{id}")
+        sending = None if barrier is None else next(iter(barrier.dependencies), barrier).group
+        since = getattr(sending, "start", 0.0) or now  # of its first task
+        self._started[id] = since if since < now else now
+        workers = len(getattr(state, "participating_workers", ()))
+        name, code = self._described(barrier, sending, state)
+        message = f"a P2P shuffle between {workers} workers began{f': {name}' if name else ''}"
+        time = max(self._started[id], now - LATEST)
+        self._record(time, message, state="began", shuffle=id, workers=workers, name=name, code=code)
+
+    def _ended(self, id: str, now: float) -> None:
+        seconds = now - self._started.pop(id)
+        message = f"a P2P shuffle ended after {seconds:.1f} s"
+        self._record(now, message, state="ended", shuffle=id, seconds=seconds)
+
+    def _described(self, barrier: Any, sending: Any, state: Any) -> tuple[str, str]:
         """The name of a shuffle and the line that submitted it; "" where they aren't known."""
-        barrier = f"{BARRIER}{id}"
-        task = self.scheduler.tasks.get(barrier)
-        spec = getattr(getattr(state, "run_spec", None), "spec", None)
-        if task is None:
+        if barrier is None:
             return "", ""
-        sending = next(iter(task.dependencies), task)
+        spec = getattr(getattr(state, "run_spec", None), "spec", None)
         return (
-            name_of(self.scheduler.tasks, barrier, spec),
-            code_of(self.scheduler.computations, sending.group),
+            name_of(self.scheduler.tasks, barrier.key, spec),
+            code_of(self.scheduler.computations, sending),
         )
 
     def _progress(self, now: float, shuffle: str, heartbeats: list[Any]) -> None:

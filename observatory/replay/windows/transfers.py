@@ -205,9 +205,11 @@ def _outcomes(steals: list[Item]) -> dict[str, int]:
 def _shuffles(connection: psycopg.Connection, scope: Scope, start: int, stop: int) -> list[Item]:
     cluster = scope.cluster.pk
     amounts: dict[str, list[store.ShuffleAmount]] = {}
-    for one in store.shuffle_amounts(connection, cluster, start, stop):
-        amounts.setdefault(one.shuffle, []).append(one)
-    shuffles = list(amounts)[-MOST_SHUFFLES:]
+    for read in (store.shuffle_amounts, store.shuffle_exchanges):
+        for one in read(connection, cluster, start, stop):
+            amounts.setdefault(one.shuffle, []).append(one)
+    firsts = {id: min(one.first for one in found) for id, found in amounts.items()}
+    shuffles = sorted(amounts, key=lambda id: (firsts[id], id))[-MOST_SHUFFLES:]
     named = store.shuffle_names(connection, cluster, stop, shuffles)
     return [_shuffle(amounts[id], *named.get(id, ("", "")), scope) for id in shuffles]
 

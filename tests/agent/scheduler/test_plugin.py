@@ -13,6 +13,7 @@ import pytest
 from distributed import Client, wait
 
 import observatory.agent
+from observatory.agent.worker.shuffle_transfers import SHUFFLED
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
@@ -156,6 +157,41 @@ def test_a_p2p_shuffle_is_recorded_from_start_to_end_with_its_progress(
     assert began["detail"]["shuffle"] == ended["detail"]["shuffle"]
     assert began["time"] < ended["time"]
     assert max(moved()) > 1_000_000
+
+
+async def stop_ticks(agent: Any) -> None:
+    agent.sampler._callback.stop()
+
+
+def sent_by(received: FakeServer) -> list[dict[str, Any]]:
+    return [row for row in received.rows["transfer"] if row["direction"] == SHUFFLED]
+
+
+def test_a_shuffle_that_is_over_before_a_tick_has_its_name_its_begin_and_its_end(
+    client: Client, received: FakeServer
+) -> None:
+    """Ticks are stopped, as if none came meanwhile."""
+    [agent] = [plugin for name, plugin in client.cluster.scheduler.plugins.items() if "observatory" in name]
+    client.sync(stop_ticks, agent)
+    frame = dask.datasets.timeseries("2000-01-01", "2000-01-05", partition_freq="1D", freq="60s")
+    for column in ("name", "id"):
+        with dask.config.set({"dataframe.shuffle.method": "p2p"}):
+            client.compute(frame.shuffle(column).x.sum()).result(120)
+
+    def reported(state: str) -> dict[str, dict[str, Any]]:
+        events = [event for event in received.events("shuffle") if event["detail"].get("state") == state]
+        return {event["detail"]["shuffle"]: event for event in events}
+
+    eventually(lambda: len(reported("ended")) == 2)
+    began, ended = reported("began"), reported("ended")
+    assert began.keys() == ended.keys()
+    names = {event["detail"]["name"].rpartition(" by ")[2] for event in began.values()}
+    assert names == {"name", "id"}
+    for id, event in began.items():
+        assert event["time"] < ended[id]["time"]
+        assert ended[id]["detail"]["seconds"] >= ended[id]["time"] - event["time"]
+    eventually(lambda: {key for row in sent_by(received) for key in row["keys"]} == began.keys())
+    assert sum(row["nbytes"] for row in sent_by(received)) > 0
 
 
 def test_paused_retired_and_new_workers_are_recorded(client: Client, received: FakeServer) -> None:

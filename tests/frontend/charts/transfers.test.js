@@ -96,6 +96,20 @@ test("a shuffle has moved by the playhead what its last sample before says", () 
   assert.equal(movedBy(shuffle, 99).share, 1);
 });
 
+test("of a shuffle that heartbeats missed, or told too early, it is what workers sent each other", () => {
+  const one = (/** @type {string} */ what, /** @type {number} */ nbytes) => ({
+    medium: "comm",
+    what,
+    nbytes,
+    progress: /** @type {[number, number][]} */ ([[20, nbytes]]),
+  });
+  const of = (/** @type {any[]} */ ...amounts) =>
+    movedBy({ shuffle: "a", name: "", code: "", first: 10, last: 20, amounts }, 25);
+  assert.deepEqual([of(one("exchanged", 7)).sent, of(one("exchanged", 7)).moved], [7, 7]);
+  assert.equal(of(one("read", 2), one("exchanged", 7)).received, 7);
+  assert.equal(of(one("read", 9), one("exchanged", 7)).received, 9);
+});
+
 test("what only spans tell of has no bandwidth, and a cluster without an agent says what the agent adds", () => {
   assert.equal(bandwidthOf({ count: 1, nbytes: 10, seconds: 2, unsized: 0 }), 5);
   assert.equal(bandwidthOf({ count: 2, nbytes: 10, seconds: 2, unsized: 1 }), null);

@@ -16,7 +16,7 @@ from observatory.replay.windows.transfers import MOST_PLACES, transfers_of
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import MAXIMUM_TIME
-from observatory.wire.records import Action, Span, WorkerSeen
+from observatory.wire.records import Action, Event, Span, WorkerSeen
 from tests.support.response_schemas import assert_documented
 
 A, B = "tcp://10.1.2.3:4000", "tcp://10.1.2.4:4000"
@@ -116,6 +116,39 @@ def test_stealing_is_counted_by_outcome_and_a_shuffle_has_its_newest_amounts_of_
         "written": [[now + 2, 20]],
     }
     assert (shuffle["first"], shuffle["last"]) == (now + 1, now + 2)
+
+
+def test_a_shuffle_that_no_heartbeat_told_of_has_what_workers_sent_each_other(
+    cluster: Cluster, direct: psycopg.Connection, writer: Writer, now: float
+) -> None:
+    def sent(start: float, shuffle: str, nbytes: float) -> tuple[Any, ...]:
+        return (now + start, now + start + 0.5, A, B, 2, nbytes, 0.0, {shuffle: nbytes}, 3)
+
+    rows = {
+        "transfer": [
+            sent(1, "short", 100.0),
+            sent(1.2, "short", 20.0),
+            sent(5, "long", 7.0),
+            (now + 6, now + 7, A, B, 2, 9.0, 0.0, ["no object"], 1),
+            (now + 6, now + 7, A, B, 0, 1000.0, 0.0, {"inc-1": 1000}, 1),
+        ],
+        "shuffle": [(now + 6, "long", "comm", "read", 10.0)],
+    }
+    began = {"state": "began", "shuffle": "short", "name": "shuffle of x by y"}
+    events = [Event(now + 1, "shuffle", "", began)]
+    writer.write(Batch.of(cluster.pk, events=events, committed=now + 100, rows=rows))
+    found = transfers_of(direct, Scope(cluster), 0, MAXIMUM_TIME)
+    assert_documented(Transfers, found)
+    amounts = {
+        shuffle["shuffle"]: {one["what"]: one["nbytes"] for one in shuffle["amounts"]}
+        for shuffle in found["shuffles"]
+    }
+    assert amounts == {"short": {"exchanged": 120}, "long": {"exchanged": 7, "read": 10}}
+    short = found["shuffles"][0]
+    assert short["name"] == "shuffle of x by y"
+    assert (short["first"], short["last"]) == pytest.approx((now + 1, now + 1.7), abs=1e-5)
+    assert [total for _, total in short["amounts"][0]["progress"]] == [100, 120]
+    assert found["shuffles"][1]["first"] == pytest.approx(now + 5, abs=1e-5)
 
 
 def test_of_a_long_shuffle_few_samples_are_sent_the_last_among_them(

@@ -17,6 +17,8 @@ from observatory.store.times import from_microseconds
 from observatory.wire.records import Action
 
 LONGEST_SHUFFLE = timedelta(days=1)
+SHUFFLED = 2
+"""the direction of what a P2P shuffle sent, whose one key is the shuffle's id"""
 STEPS = 39
 """of a shuffle's progress, of each of which the last sample is given, and the last of all"""
 
@@ -131,6 +133,34 @@ def shuffle_amounts(
         GROUP BY shuffle, medium, what ORDER BY first, shuffle, medium, what"""
     with connection.cursor(row_factory=class_row(ShuffleAmount)) as cursor:
         return cursor.execute(query, {**window_parameters(cluster, start, stop), "steps": STEPS}).fetchall()
+
+
+def shuffle_exchanges(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int
+) -> list[ShuffleAmount]:
+    """Return what workers sent each other of each P2P shuffle in [start, stop) (µs), in order of time.
+
+    Workers report it once a second, and so of shuffles that are over before the first heartbeat.
+    """
+    query: LiteralString = """
+        WITH sent AS MATERIALIZED (
+            SELECT (SELECT min(key) FROM jsonb_object_keys(keys) AS key) AS shuffle, nbytes,
+                extract(epoch FROM start)::float8 AS start, extract(epoch FROM stop)::float8 AS stop
+            FROM transfer
+            WHERE cluster_id = %(cluster)s AND start >= %(start)s AND start < %(stop)s
+                AND direction = %(shuffled)s AND jsonb_typeof(keys) = 'object'),
+        lasting AS (SELECT shuffle, min(start) AS first, max(stop) AS last FROM sent GROUP BY shuffle),
+        stepped AS (
+            SELECT shuffle, first, last, max(stop) AS time, sum(nbytes) AS nbytes
+            FROM sent JOIN lasting USING (shuffle)
+            GROUP BY shuffle, first, last, floor((stop - first) / nullif(last - first, 0) * %(steps)s)),
+        added AS (SELECT *, sum(nbytes) OVER (PARTITION BY shuffle ORDER BY time) AS total FROM stepped)
+        SELECT shuffle, 'comm' AS medium, 'exchanged' AS what, sum(nbytes)::bigint AS nbytes, first, last,
+            array_agg(ARRAY[time, total::float8] ORDER BY time) AS progress
+        FROM added GROUP BY shuffle, first, last ORDER BY first, shuffle"""
+    parameters = {**window_parameters(cluster, start, stop), "steps": STEPS, "shuffled": SHUFFLED}
+    with connection.cursor(row_factory=class_row(ShuffleAmount)) as cursor:
+        return cursor.execute(query, parameters).fetchall()
 
 
 def shuffle_names(
