@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from tests.support.recorded_cluster import at
 from tests.why.findings.simulated import Simulated, Task, futures
 
 ALLOWED = {
-    *("div", "span", "strong", "a", "ol", "ul", "li", "svg", "path", "title"),
+    *("div", "span", "strong", "a", "ol", "ul", "li", "code", "svg", "path", "title"),
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
 """elements; none of them runs or loads anything"""
@@ -114,7 +115,10 @@ def test_findings_show_each_sentence_cost_and_advice_and_stay_a_frame(
     html = findings._repr_html_()
     for sentence, advice in zip(findings["sentence"], findings["advice"], strict=True):
         assert sentence.split("<")[0] in html
-        assert advice[:40] in html
+        shown = "".join(
+            f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(advice.split("`"))
+        )
+        assert shown in unescape(html)
     assert "of threads" in html
     assert "_output" not in findings.columns
     assert type(findings[findings["thread_seconds"] > 0][["kind"]]).__name__ == "DataFrame"
@@ -137,6 +141,7 @@ def test_a_comparison_shows_figures_of_both(client: ObservatoryClient, slow: Run
         assert comparison["b"][0]["id"] == slow.pk
         html = comparison._repr_html_()
         assert "20.0 s" in html
+        assert html.count(" UTC") == (2 if comparison._last is None else 1)
         assert comparison.url.replace("&", "&amp;") in html
         assert_harmless(html, client._connection.url)
         assert "&lt;img" in html

@@ -6,6 +6,7 @@ variable JUPYTERLAB names `jupyter-lab`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -30,6 +32,10 @@ from tests.support.nginx import in_front
 PROGRAM = "JUPYTERLAB"
 TOKEN = "of-the-tests"
 NAME = "work.ipynb"
+SETTINGS: dict[str, dict[str, Any]] = {
+    "themes": {"adaptive-theme": True},  # that of the browser
+    "notification": {"fetchNews": "false", "checkForUpdates": False},
+}
 KERNEL = "observatory-tests"
 DONE = re.compile(r"\[\d+\]")
 """the prompt of a cell that has been executed"""
@@ -110,9 +116,10 @@ def lab(folder: Path, port: int, cells: Sequence[str], variables: Mapping[str, s
     work.mkdir(parents=True)
     of_kernel = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **variables}
     install_kernel(user=False, prefix=str(folder), kernel_name=KERNEL, env=of_kernel)
-    themes = folder / "settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings"
-    themes.parent.mkdir(parents=True)
-    themes.write_text('{"adaptive-theme": true}')  # that of the browser
+    settings = folder / "settings/@jupyterlab/apputils-extension"
+    settings.mkdir(parents=True)
+    for name, setting in SETTINGS.items():
+        (settings / f"{name}.jupyterlab-settings").write_text(json.dumps(setting))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     notebook.metadata["kernelspec"] = {"name": KERNEL, "display_name": "Python 3", "language": "python"}
     nbformat.write(notebook, work / NAME)

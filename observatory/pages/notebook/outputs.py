@@ -75,6 +75,7 @@ def comparison_output(request: HttpRequest, run: Run, others: Sequence[Run], las
     pairs = found["findings"]["pairs"]
     context = {
         "found": found,
+        "starts": [each.start for each in (run, *others)],
         "is_median": last is not None,
         "prefixes": [prefix for prefix in found["prefixes"] if prefix["verdict"] in ("slower", "faster")],
         "findings": [pair for pair in pairs if pair["verdict"] in ("new", "gone")],

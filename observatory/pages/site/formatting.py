@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from django import template
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from observatory.clusters import formatting
+
+BACKTICKS = re.compile(r"`([^`]+)`")
 
 register = template.Library()
 
@@ -38,6 +43,16 @@ def elapsed(start: datetime, stop: datetime, whole: bool = False) -> str:
     """The duration between two times; `whole`: its whole seconds, as a timeline shows one that goes on."""
     seconds = (stop - start).total_seconds()
     return formatting.format_duration(math.floor(seconds) if whole else seconds)
+
+
+@register.filter
+def with_code(text: str) -> SafeString:
+    """The text as HTML; what stands between backticks is code."""
+    parts = BACKTICKS.split(text)
+    pieces = [
+        format_html("<code>{}</code>", part) if number % 2 else part for number, part in enumerate(parts)
+    ]
+    return format_html_join("", "{}", ((piece,) for piece in pieces))
 
 
 @register.filter
