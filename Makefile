@@ -17,7 +17,7 @@ OF_SERVERS := tests\.(support\.(nginx|pooler|prometheus|sentinels)|runtime\.mach
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
-.PHONY: demo run test test-long test-root test-without-servers lint format contract docs site bench requirements screenshot film pictures snapshot browser servers wheel release
+.PHONY: demo run test test-long test-root test-without-servers lint format contract docs site bench requirements screenshot film pictures notebook-pictures exchange-pictures snapshot browser servers wheel release
 
 demo: $(VENV)/installed
 	@echo "Starting Dask Observatory with a demo cluster …"
@@ -89,6 +89,14 @@ film: $(VENV)/installed-dev browser
 # One of each tab of a timeline, for docs/dashboards.md.
 pictures: $(VENV)/installed-dev browser
 	$(RUN) docs/scripts/make_pictures.py
+
+# Those of docs/notebook.md; JUPYTERLAB names the jupyter-lab of an environment with dask-labextension and anywidget.
+notebook-pictures: $(VENV)/installed-dev browser
+	$(RUN) docs/scripts/make_notebook_pictures.py
+
+# Those of docs/ci.md and docs/exchange.md.
+exchange-pictures: $(VENV)/installed-dev browser
+	$(RUN) docs/scripts/make_exchange_pictures.py
 
 wheel: $(VENV)/installed
 	$(RUN) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

@@ -63,13 +63,13 @@ def take_pictures(page: Page, cluster: str) -> None:
         if view.worker:
             page.evaluate(SELECT, view.worker)
         for _ in range(3):  # charts above become higher once they are drawn
-            _scroll_to(page, view.top)
+            scroll_to(page, view.top)
         picture = FOLDER / f"{tab}.webp"
         _save(page.screenshot(), picture)
         note_charts(page, picture)
 
 
-def _scroll_to(page: Page, chart: str) -> None:
+def scroll_to(page: Page, chart: str) -> None:
     """Scrolls a chart to below the overview, which stays in sight, and waits until it is drawn."""
     page.locator(f"[data-chart={chart}]").evaluate(
         """(chart) => {
