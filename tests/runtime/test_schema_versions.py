@@ -14,8 +14,9 @@ OF_BEFORE_THE_FIRST_RELEASE = ("clusters", "0002_ingest_tokens")
 def test_a_database_of_before_the_first_release_is_refused_with_what_to_do() -> None:
     recorder = MigrationRecorder(connection)
     recorder.record_applied(*OF_BEFORE_THE_FIRST_RELEASE)
-    for name in ("0001_initial", "0002_archive", "0003_archived_rows"):
-        recorder.record_unapplied("store", name)
+    for app, name in list(recorder.applied_migrations()):
+        if app == "store":
+            recorder.record_unapplied(app, name)
     with pytest.raises(CommandError) as refused:
         call_command("migrate", verbosity=0)
     said = str(refused.value)
