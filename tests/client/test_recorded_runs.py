@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
 import observatory
 import observatory.agent
 from observatory.agent import recorded_runs
 from observatory.client import recording
+from observatory.client.check.command import check
 from observatory.client.recording import Recording
 from observatory.client.without_server import CommandFailed
 from observatory.exchange.bundles.bundle import Bundle
@@ -230,3 +232,16 @@ def test_only_the_agent_may_send_batches_and_none_over_the_limits(
     finally:
         taker.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_servers_libraries_run_and_check_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("observatory.client.without_server.NEEDED", ("not_installed",))
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'dask-observatory\[server\]'"):
+        observatory.run("etl", to=tmp_path / "run.observatory.zip")
+    file = tmp_path / "usual.observatory.zip"
+    file.touch()
+    done = CliRunner().invoke(check, [str(file), "--against", str(file)])
+    assert done.exit_code == 2
+    assert "the server isn't installed: pip install 'dask-observatory[server]'" in done.output
