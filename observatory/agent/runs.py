@@ -25,6 +25,7 @@ from observatory.agent.client_activities import Activities, unwatch, watch
 from observatory.agent.environment import describe
 from observatory.agent.process_end import handle_signals
 from observatory.agent.submitting_runs import SubmittingRun
+from observatory.agent.trace_context import link_trace, trace_tags
 from observatory.agent.workflow_tags import workflow_tags
 from observatory.wire.ci import ci_tags
 from observatory.wire.runs import (
@@ -39,6 +40,7 @@ from observatory.wire.runs import (
     clean_code,
     clean_line,
     clean_tags,
+    page_of_run,
 )
 from observatory.wire.submitted_code import Frame, around_calls, code_of_frames
 
@@ -165,6 +167,7 @@ class OpenRun:
         self._ended = time.monotonic()
         outcome = _outcome(kind, error)
         self.outcome = outcome[0]
+        link_trace(page_of_run(self.server, self.id))
         return outcome
 
     def _find_client(self) -> bool:
@@ -288,12 +291,12 @@ def _code(frame: FrameType | None) -> str:
 
 
 def _tags(tags: Any) -> dict[str, str]:
-    """The tags, and those of the job of CI or of the workflow, which they may replace."""
+    """The tags, and those of the job of CI, the workflow and the trace, which they may replace."""
     try:
         given = clean_tags(tags)
     except Exception:  # a mapping that raises
         given = {}
-    found = {**ci_tags(os.environ), **workflow_tags(os.environ)}
+    found = {**ci_tags(os.environ), **workflow_tags(os.environ), **trace_tags(os.environ)}
     return clean_tags({**given, **{name: tag for name, tag in found.items() if name not in given}})
 
 

@@ -106,6 +106,19 @@ def public_url() -> str:
     return url
 
 
+def trace_url() -> str:
+    """OBSERVATORY_TRACE_URL: the address of a trace, with {trace} for its id; "" without one."""
+    url = text("OBSERVATORY_TRACE_URL", "")
+    if url and not (
+        url.startswith(("http://", "https://")) and url.count("{trace}") == 1 and url.isprintable()
+    ):
+        raise ImproperlyConfigured(
+            f"OBSERVATORY_TRACE_URL is {url!r}: it must be http:// or https:// and have {{trace}} once, "
+            "where the trace's id belongs"
+        )
+    return url
+
+
 def sign_in_header(proxies: Sequence[str]) -> str:
     """OBSERVATORY_SIGN_IN_HEADER, which only `proxies` may send; "" without one."""
     name = _header("OBSERVATORY_SIGN_IN_HEADER", text("OBSERVATORY_SIGN_IN_HEADER", ""))

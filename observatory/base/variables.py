@@ -55,6 +55,7 @@ KNOWN = frozenset(
         "TARGET_PASSWORD",
         "TARGET_TOKEN",
         "TOKEN",
+        "TRACE_URL",
         "TRUSTED_PROXIES",
         "URL",
         "WORKER_PAGES",

@@ -12,7 +12,7 @@ from observatory.client.run import Run
 from observatory.client.settings import read_settings
 from observatory.client.shown import Bundle, plain_bundle
 from observatory.wire.records import printable
-from observatory.wire.runs import RUNNING
+from observatory.wire.runs import RUNNING, page_of_run
 
 TIMEOUT = 20.0
 """most seconds that the output of a cell waits for one answer"""
@@ -75,9 +75,7 @@ def find_run(connection: Connection, id: str, patience: float = ARRIVAL) -> Run:
 
 def page_url(opened: OpenedRun) -> str:
     """The address of its page, "" where none is known."""
-    server = _server_of(opened)
-    is_url = server.startswith(("http://", "https://"))
-    return f"{server.rstrip('/')}/runs/code/{UUID(opened.id)}/" if is_url else ""
+    return page_of_run(_server_of(opened), opened.id)
 
 
 def _server_of(opened: OpenedRun) -> str:

@@ -11,7 +11,7 @@ from observatory.comparison.change_points import ChangePoint, find_change_points
 from observatory.runs.models import Run
 from observatory.wire.ci import JOB
 from observatory.wire.records import Action
-from observatory.wire.runs import FLOW_RUN
+from observatory.wire.runs import FLOW_RUN, TRACE
 
 MOST_RUNS = 500
 """shown, the newest"""
@@ -106,8 +106,8 @@ def _has_ended(run: Run) -> bool:
 def changed_tags(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Name, old value and new value of the tags that differ; "" for none.
 
-    Without the job of CI and the run of a workflow, which are others for each run.
+    Without the job of CI, the run of a workflow and the trace, which are others for each run.
     """
-    names = sorted({*before, *now} - {JOB, FLOW_RUN})
+    names = sorted({*before, *now} - {JOB, FLOW_RUN, TRACE})
     pairs = [(name, str(before.get(name, "")), str(now.get(name, ""))) for name in names]
     return [(name, was, value) for name, was, value in pairs if was != value]

@@ -27,6 +27,7 @@ from observatory.base.environment import (
     session_database,
     sign_in_header,
     text,
+    trace_url,
     words,
 )
 from observatory.base.redis_server import redis_server
@@ -57,6 +58,8 @@ TRUSTED_PROXIES = networks("OBSERVATORY_TRUSTED_PROXIES")
 SIGN_IN_HEADER = sign_in_header(TRUSTED_PROXIES)
 FRAME_ANCESTORS = origins("OBSERVATORY_FRAME_ANCESTORS")
 """origins whose pages may show this site in frames"""
+TRACE_URL = trace_url()
+"""where traces are shown: {trace} stands for the id"""
 GROUPS_HEADER = groups_header(SIGN_IN_HEADER)
 
 INSTALLED_APPS = [

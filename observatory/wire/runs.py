@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
+from uuid import UUID
 
 from observatory.wire.records import clean_text
 
@@ -32,10 +33,18 @@ READS_RUNS = "reads_runs"
 """in the answer of an agent that reads RUNS_OF_GRAPH"""
 FLOW_RUN = "flow_run"
 """tag: the run of a workflow tool in which it was opened"""
+TRACE = "trace"
+"""tag: the id of the trace of OpenTelemetry in which it was opened"""
 SERVER = "server"
 """in the answer of an agent: the address of the Observatory that it reports to; earlier ones leave it out"""
 METADATA = "observatory"
 """Key of the scheduler's metadata that is set while its agent records runs."""
+
+
+def page_of_run(server: str, id: str) -> str:
+    """The address of the page of a run with the id that client code gave it, "" where no server is known."""
+    is_url = server.startswith(("http://", "https://"))
+    return f"{server.rstrip('/')}/runs/code/{UUID(id)}/" if is_url else ""
 
 
 def clean_line(value: Any, limit: int) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import dask
 import pytest
@@ -27,6 +28,7 @@ from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
 from observatory.wire.submitted_code import frames_of_code
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+from tests.support.traces import ID, span
 
 ROOT = Path(__file__).parents[2]
 BLOCKED = 2.5
@@ -185,6 +187,13 @@ def test_nested_runs_are_each_reported(observed: Client, received: FakeServer) -
     with observatory.run("outer"), observatory.run("inner"):
         pass
     assert [row["name"] for row in run_rows(received, 4)] == ["outer", "inner", "inner", "outer"]
+
+
+def test_a_run_and_the_span_around_it_know_each_other(observed: Client, received: FakeServer) -> None:
+    with span() as made, observatory.run("nightly etl") as opened:
+        observed.submit(abs, -1).result()
+    assert run_rows(received, 2)[1]["tags"] == {"trace": ID}
+    assert made.attributes == {"observatory.run.url": f"{received.url}/runs/code/{UUID(opened.id)}/"}
 
 
 def test_a_client_that_is_killed_leaves_no_run_open(observed: Client, received: FakeServer) -> None:

@@ -97,6 +97,22 @@ def test_rows_leave_the_tables_only_where_a_setting_says_when(monkeypatch: pytes
         environment.archive_removes_rows_after()
 
 
+def test_the_address_of_traces_has_a_place_for_the_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert environment.trace_url() == ""
+    url = "https://jaeger.example.org/trace/{trace}"
+    monkeypatch.setenv("OBSERVATORY_TRACE_URL", url)
+    assert environment.trace_url() == url
+    for wrong in (
+        "https://jaeger.example.org/trace/",
+        "javascript:alert({trace})",
+        f"{url}/{{trace}}",
+        f"{url}\x07x",
+    ):
+        monkeypatch.setenv("OBSERVATORY_TRACE_URL", wrong)
+        with pytest.raises(ImproperlyConfigured, match="OBSERVATORY_TRACE_URL is"):
+            environment.trace_url()
+
+
 @pytest.mark.parametrize(
     "written",
     ["https://hub.example.org", "http://127.0.0.1:8888", "https://*.example.org", "http://[::1]:8888"],

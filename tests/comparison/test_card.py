@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from tests.support.projects import HOSTILE, World
 from tests.support.recorded_cluster import Recorded
 from tests.support.response_schemas import assert_documented
 from tests.support.stored_findings import finding, keep
+from tests.support.traces import ID
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -192,6 +194,22 @@ def test_the_runs_page_begins_with_the_card_and_escapes_what_it_shows(world: Wor
     assert HOSTILE not in page
     assert "style=" not in page
     assert "data-refresh" not in page
+
+
+def test_the_tag_of_a_trace_is_a_link_to_it_where_a_setting_says_where(
+    world: World, run: Run, settings: Any
+) -> None:
+    def page(trace: str) -> str:
+        run.tags = {"trace": trace}
+        run.save()
+        return str(world.client("viewer").get(f"/runs/{run.pk}/").content.decode())
+
+    url = "https://jaeger.example.org/trace/"
+    assert url not in page(ID)
+    settings.TRACE_URL = url + "{trace}"
+    assert f'href="{url}{ID}"' in page(ID)
+    for other in ("", "../../admin", ID.upper(), HOSTILE):
+        assert url not in page(other), "a tag can be anything"
 
 
 def test_the_card_has_the_main_finding_which_leads_to_the_tab_why(world: World, run: Run) -> None:

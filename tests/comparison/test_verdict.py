@@ -122,7 +122,7 @@ def test_runs_without_figures_and_without_length_have_a_verdict_without_a_cause(
     assert verdict_of(run(4, 0.0), [run(day, 0.0) for day in range(4)]) == "as long as usual"
 
 
-@pytest.mark.parametrize("tag", ["ci", "flow_run"])
+@pytest.mark.parametrize("tag", ["ci", "flow_run", "trace"])
 def test_what_opened_a_run_changes_with_each_and_is_no_reason(tag: str) -> None:
     usual = [run(day, 10 + day / 50, **{tag: f"github {day}.1"}) for day in range(4)]
     slower = run(4, 17.25, "bbb0", spent=TRANSFERS, **{tag: "github 4.1"})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import PureWindowsPath
 from typing import Any
+
+from django.conf import settings
 
 from observatory.comparison.card.card import card_of
 from observatory.comparison.card.schemas import RunCard
@@ -13,6 +16,7 @@ from observatory.comparison.card.sparkline import sparkline
 from observatory.replay.answers.shared_fields import shown
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run, RunFindings
+from observatory.wire.runs import TRACE
 from observatory.wire.submitted_code import Frame, around_calls, frames_of_code
 
 BAR = 100.0
@@ -25,6 +29,9 @@ LINES_BEFORE, LINES_AFTER = 4, 20
 MOST_LINES, LONGEST_LINE = 200, 400
 """of a part of code; characters"""
 
+TRACE_ID = re.compile("[0-9a-f]{32}")
+"""a tag that somebody wrote can be anything"""
+
 Item = dict[str, Any]
 
 
@@ -36,6 +43,7 @@ def drawn_card(run: Run, scope: Scope) -> Item:
     return {
         **card,
         "task_count": sum(card["progress"].values()) if card["progress"] else None,
+        "trace_url": _trace_url(card["tags"]),
         "counted_until": None if card["counted"] is None else datetime.fromtimestamp(card["counted"], UTC),
         "workers_changed": _workers_changed(card),
         "outcome_text": run.get_outcome_display(),
@@ -59,6 +67,12 @@ def drawn_card(run: Run, scope: Scope) -> Item:
         "unusual": [_unusual(figure) for figure in history["unusual"]] if history else [],
         "notes": [{**note, "time": datetime.fromtimestamp(note["time"], UTC)} for note in card["notes"]],
     }
+
+
+def _trace_url(tags: Mapping[str, str]) -> str:
+    """Where the trace is shown in which the run was opened; "" where none is known."""
+    trace = tags.get(TRACE, "")
+    return settings.TRACE_URL.replace("{trace}", trace) if TRACE_ID.fullmatch(trace) else ""
 
 
 def _state_text(main_finding: Item | None) -> str:
