@@ -10,6 +10,7 @@ from observatory.base.redis_server import connect
 from observatory.clusters.models import Discovery
 from observatory.collect.collector import registry
 from observatory.collect.interruptions import listening_for, note_interruptions
+from observatory.collect.prometheus.clusters import is_of_prometheus
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.writer import Writer
@@ -18,7 +19,7 @@ from observatory.wire.records import Event
 
 SILENCE = 120.0
 """Seconds without a batch. A live agent sends about one a second."""
-REASON = "its end was not seen: its agent stopped sending"
+REASON = "its end was not seen: {} stopped sending"
 DISCOVERY_INTERVAL = 5.0
 """seconds between two looks at which discoveries are due"""
 FOLLOWING = 2
@@ -31,9 +32,10 @@ def end_silent_clusters() -> None:
     with Writer() as writer:
         for cluster in registry.silent_clusters(SILENCE):
             ended = cluster.last_seen.timestamp()
-            event = Event(ended, CLUSTER_ENDED, "", {"message": REASON})
+            reason = REASON.format("Prometheus" if is_of_prometheus(cluster) else "its agent")
+            event = Event(ended, CLUSTER_ENDED, "", {"message": reason})
             committed = writer.write(Batch.of(cluster.pk, events=[event]))
-            end = registry.end_cluster(cluster.pk, ended, REASON)
+            end = registry.end_cluster(cluster.pk, ended, reason)
             publish_sync(committed, {**end, "stream": "agent"})
 
 

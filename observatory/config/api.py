@@ -21,6 +21,7 @@ from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.collect.agents.ingest import router as ingest
 from observatory.collect.api import router as targets
 from observatory.collect.discovery.api import router as discoveries
+from observatory.collect.prometheus.remote_write import router as remote_write
 from observatory.comparison.api import router as comparison
 from observatory.comparison.card.api import links as link_cards
 from observatory.comparison.card.api import runs as run_cards
@@ -69,6 +70,7 @@ api.add_router("", deletions)
 api.add_router("", targets)
 api.add_router("", discoveries)
 api.add_router("", ingest)
+api.add_router("", remote_write)
 api.add_router("", comparison)
 api.add_router("", run_cards)
 api.add_router("", link_cards)

@@ -76,7 +76,7 @@ def unsafe_routes() -> list[tuple[str, str]]:
     """Method and path of all routes that change something for people; queries have a body alone."""
     paths = api.get_openapi_schema(path_prefix="")["paths"]
     found = [(method.upper(), path) for path, methods in paths.items() for method in methods]
-    others = ("/ingest", "/sql", "/prometheus/read")
+    others = ("/ingest", "/ingest/prometheus", "/sql", "/prometheus/read")
     return [(method, path) for method, path in found if method != "GET" and path not in others]
 
 

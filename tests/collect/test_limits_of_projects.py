@@ -12,6 +12,7 @@ from django.core.cache.backends.locmem import LocMemCache
 from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.collect.agents import ingest
+from observatory.collect.agents import writers as of_agents
 from observatory.collect.collector import registry
 from observatory.store.connection import connect
 from observatory.store.ingest import agents as stored_agents
@@ -163,8 +164,8 @@ def test_a_batch_that_hangs_on_a_lock_gives_its_writer_back_and_is_sent_again(
     body = agent.body({"span": [agent.span(2)]})
     with connect() as other, other.transaction():
         other.execute("SELECT FROM extent FOR UPDATE")
-        for _ in range(2 * ingest.WRITERS):
+        for _ in range(2 * of_agents.WRITERS):
             assert agent.post(body) == 503
-    assert ingest._writers.qsize() == ingest.WRITERS
+    assert of_agents._writers.qsize() == of_agents.WRITERS
     assert agent.post(body) == 200
     assert count("span") == 2

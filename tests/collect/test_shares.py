@@ -117,7 +117,7 @@ def test_who_waits_too_long_or_too_many_at_once_is_told_so(pool: ThreadPoolExecu
 @pytest.fixture
 def shares(monkeypatch: pytest.MonkeyPatch) -> Shares:
     shares = Shares(4, 2, 0.2)
-    monkeypatch.setattr(ingest, "_shares", shares)
+    monkeypatch.setattr(ingest, "SHARES", shares)
     return shares
 
 

@@ -14,15 +14,24 @@ from typing import Any
 import cramjam
 from django.test import Client
 
-from observatory.collect.prometheus.messages_pb2 import Label, LabelMatcher, Query, ReadRequest, ReadResponse
+from observatory.collect.prometheus.messages_pb2 import (
+    Label,
+    LabelMatcher,
+    Query,
+    ReadRequest,
+    ReadResponse,
+    WriteRequest,
+)
 from tests.browser.observatory import free_port
 from tests.support.debian_servers import Process, program
 
-READ = "/api/v1/prometheus/read"
+READ, WRITE = "/api/v1/prometheus/read", "/api/v1/ingest/prometheus"
 HEADERS = {"Content-Encoding": "snappy", "X-Prometheus-Remote-Read-Version": "0.1.0"}
 PROTOBUF = "application/x-protobuf"
 STALE = 0x7FF0_0000_0000_0002
 
+Samples = tuple[Mapping[str, str], Iterable[tuple[float, float]]]
+"""labels, times (seconds) and values of a series"""
 Matcher = tuple[str, str, str]
 """label, one of = != =~ !~, value"""
 Read = dict[tuple[tuple[str, str], ...], list[tuple[int, float]]]
@@ -41,6 +50,18 @@ def query(*matchers: Matcher, start: float, stop: float, func: str = "") -> Quer
 
 def compressed(message: Any) -> bytes:
     return bytes(cramjam.snappy.compress_raw(message.SerializeToString()))
+
+
+def write_request(*series: Samples) -> bytes:
+    """A body as Prometheus sends it."""
+    request = WriteRequest()
+    for labels, samples in series:
+        one = request.timeseries.add(
+            labels=[Label(name=name, value=labels[name]).SerializeToString() for name in sorted(labels)]
+        )
+        for time, value in samples:
+            one.samples.add(timestamp=round(time * 1e3), value=value)
+    return compressed(request)
 
 
 def post(client: Client, *queries: Query, secret: str = "") -> Any:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-import queue
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -27,6 +25,7 @@ from observatory.clusters.tokens.models import IngestRefusal, IngestToken
 from observatory.collect.agents import metrics
 from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import Body, BodyError, read_body
+from observatory.collect.agents.writers import SHARES, writer
 from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.quarantine.folder import put
@@ -41,9 +40,8 @@ from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.refused_rows import is_caused_by_data, set_aside
 from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.source_limits import SourceLimit, TooManyInBatch, TooManyNew
-from observatory.store.ingest.writer import Writer
 from observatory.store.sample_intervals import SampleIntervals
-from observatory.store.shares import Busy, Shares
+from observatory.store.shares import Busy
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import DropReason
@@ -55,17 +53,12 @@ from observatory.wire.records import Series
 
 log = logging.getLogger(__name__)
 
-WRITERS = 4
 SERIES = 200_000
 """of one cluster, of metrics of other programs"""
 MOST_BYTES_OF_LIMITS = 32 << 20
 """of the series that are known of all clusters: some 300,000"""
 RETRY_AFTER = 2
 """seconds"""
-MAXIMUM_WAITING = 32
-"""requests of a project, each of which has a thread and up to 16 MiB on disk"""
-LONGEST_WAIT = 10.0
-"""seconds that a request waits for its project's share"""
 DAY = 86_400.0
 BEFORE_START = DAY
 """seconds before its scheduler's start in which records may lie: workers may be older, and clocks differ"""
@@ -84,15 +77,11 @@ byte is one of them); an agent's batch has at most some 5 MiB"""
 Reason = IngestRefusal.Reason
 
 router = Router(tags=["agents"])
-_writers: queue.LifoQueue[Writer] = queue.LifoQueue()
-for _ in range(WRITERS):
-    _writers.put(Writer())
 _limits: LRUCache[int, tuple[SeriesLimit, int]] = LRUCache(
     MOST_BYTES_OF_LIMITS, getsizeof=lambda known: known[0].size
 )
 """by cluster, with the number of the agent's last batch: others of it may have reached another process"""
 _limits_lock = threading.Lock()
-_shares = Shares(WRITERS, MAXIMUM_WAITING, LONGEST_WAIT)
 _failing: dict[str, tuple[int, Patience]] = {}
 """by agent: the number of its batch that could not be stored"""
 _decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
@@ -159,10 +148,10 @@ def same_project(
 def ingest(request: HttpRequest) -> HttpResponse:
     token: IngestToken = request.auth  # type: ignore[attr-defined]
     project = token.project_id
-    if not _shares.is_free(project) and not connection.in_atomic_block:
+    if not SHARES.is_free(project) and not connection.in_atomic_block:
         connection.close()  # those that wait would keep all of this process' connections from its pages
     try:
-        with metrics.DURATION.time(), _shares.place(project):
+        with metrics.DURATION.time(), SHARES.place(project):
             return _ingest(request, token)
     except Busy:
         metrics.BATCHES.labels("busy").inc()
@@ -249,8 +238,8 @@ def _has_set_aside(batch: Batch, error: Exception) -> bool:
         log.error("a batch cannot be put into quarantine: %s", problem)
         return False
     try:
-        with _writer() as writer:
-            writer.write(report)
+        with writer() as one:
+            one.write(report)
     except Exception:
         path.unlink()
         log.exception("a batch blocks its agent, and cannot be replaced by a report")
@@ -316,8 +305,8 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
     head = batch.head
     assert head is not None
     batch, refused = _limit_series(batch, head.sequence)
-    with _writer() as writer:
-        committed = writer.write(batch)
+    with writer() as one:
+        committed = one.write(batch)
     # also of a batch that was stored before: what follows its commit may have failed
     newest = max(committed.extent.last, head.since)
     registry.update_from_agent(cluster, newest, head.is_last, head.status.is_over)
@@ -360,16 +349,6 @@ def _limit_series(batch: Batch, sequence: int) -> tuple[Batch, int]:
 
 def _series(records: Mapping[str, Records]) -> Iterable[Series]:
     return records["sample"].coded("series").values if "sample" in records else ()
-
-
-@contextmanager
-def _writer() -> Iterator[Writer]:
-    """The writer that was used last: it remembers most."""
-    writer = _writers.get()
-    try:
-        yield writer
-    finally:
-        _writers.put(writer)
 
 
 def _refusal(status: int, detail: str) -> HttpResponse:

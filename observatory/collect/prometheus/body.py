@@ -13,8 +13,8 @@ from observatory.collect.agents.body import BodyError
 Read = TypeVar("Read", bound=Message)
 
 
-def read_message(request: HttpRequest, message: type[Read], most: int) -> tuple[Read, int]:
-    """Returns the message and the bytes of its body; at most `most` bytes, also once it is unpacked.
+def read_message(request: HttpRequest, message: type[Read], most: int) -> tuple[Read, bytes]:
+    """Returns the message and its body as it was sent; at most `most` bytes, also once it is unpacked.
 
     Raises BodyError.
     """
@@ -40,4 +40,4 @@ def read_message(request: HttpRequest, message: type[Read], most: int) -> tuple[
         found.ParseFromString(data)
     except DecodeError:
         raise BodyError(400, f"the body isn't a {message.DESCRIPTOR.name} of protobuf") from None
-    return found, len(body)
+    return found, body

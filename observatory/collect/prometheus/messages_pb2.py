@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-observatory/collect/prometheus/messages.proto\x12\x16observatory.prometheus\"$\n\x05Label\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"*\n\x06Sample\x12\r\n\x05value\x18\x01 \x01(\x01\x12\x11\n\ttimestamp\x18\x02 \x01(\x03\"a\n\nTimeSeries\x12\x0e\n\x06labels\x18\x01 \x03(\x0c\x12/\n\x07samples\x18\x02 \x03(\x0b\x32\x1e.observatory.prometheus.Sample\x12\x12\n\nhistograms\x18\x04 \x03(\x0c\"H\n\x0eMetricMetadata\x12\x0c\n\x04type\x18\x01 \x01(\x05\x12\x1a\n\x12metric_family_name\x18\x02 \x01(\t\x12\x0c\n\x04help\x18\x04 \x01(\t\"\x80\x01\n\x0cWriteRequest\x12\x36\n\ntimeseries\x18\x01 \x03(\x0b\x32\".observatory.prometheus.TimeSeries\x12\x38\n\x08metadata\x18\x03 \x03(\x0b\x32&.observatory.prometheus.MetricMetadata\"\x8e\x01\n\x0cLabelMatcher\x12\x37\n\x04type\x18\x01 \x01(\x0e\x32).observatory.prometheus.LabelMatcher.Type\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\t\"(\n\x04Type\x12\x06\n\x02\x45Q\x10\x00\x12\x07\n\x03NEQ\x10\x01\x12\x06\n\x02RE\x10\x02\x12\x07\n\x03NRE\x10\x03\"\x19\n\tReadHints\x12\x0c\n\x04\x66unc\x18\x02 \x01(\t\"\xa7\x01\n\x05Query\x12\x1a\n\x12start_timestamp_ms\x18\x01 \x01(\x03\x12\x18\n\x10\x65nd_timestamp_ms\x18\x02 \x01(\x03\x12\x36\n\x08matchers\x18\x03 \x03(\x0b\x32$.observatory.prometheus.LabelMatcher\x12\x30\n\x05hints\x18\x04 \x01(\x0b\x32!.observatory.prometheus.ReadHints\"=\n\x0bReadRequest\x12.\n\x07queries\x18\x01 \x03(\x0b\x32\x1d.observatory.prometheus.Query\"E\n\x0bQueryResult\x12\x36\n\ntimeseries\x18\x01 \x03(\x0b\x32\".observatory.prometheus.TimeSeries\"D\n\x0cReadResponse\x12\x34\n\x07results\x18\x01 \x03(\x0b\x32#.observatory.prometheus.QueryResultb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n-observatory/collect/prometheus/messages.proto\x12\x16observatory.prometheus\"$\n\x05Label\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"*\n\x06Sample\x12\r\n\x05value\x18\x01 \x01(\x01\x12\x11\n\ttimestamp\x18\x02 \x01(\x03\"M\n\nTimeSeries\x12\x0e\n\x06labels\x18\x01 \x03(\x0c\x12/\n\x07samples\x18\x02 \x03(\x0b\x32\x1e.observatory.prometheus.Sample\":\n\x0eMetricMetadata\x12\x1a\n\x12metric_family_name\x18\x02 \x01(\t\x12\x0c\n\x04help\x18\x04 \x01(\t\"\x80\x01\n\x0cWriteRequest\x12\x36\n\ntimeseries\x18\x01 \x03(\x0b\x32\".observatory.prometheus.TimeSeries\x12\x38\n\x08metadata\x18\x03 \x03(\x0b\x32&.observatory.prometheus.MetricMetadata\"\x8e\x01\n\x0cLabelMatcher\x12\x37\n\x04type\x18\x01 \x01(\x0e\x32).observatory.prometheus.LabelMatcher.Type\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05value\x18\x03 \x01(\t\"(\n\x04Type\x12\x06\n\x02\x45Q\x10\x00\x12\x07\n\x03NEQ\x10\x01\x12\x06\n\x02RE\x10\x02\x12\x07\n\x03NRE\x10\x03\"\x19\n\tReadHints\x12\x0c\n\x04\x66unc\x18\x02 \x01(\t\"\xa7\x01\n\x05Query\x12\x1a\n\x12start_timestamp_ms\x18\x01 \x01(\x03\x12\x18\n\x10\x65nd_timestamp_ms\x18\x02 \x01(\x03\x12\x36\n\x08matchers\x18\x03 \x03(\x0b\x32$.observatory.prometheus.LabelMatcher\x12\x30\n\x05hints\x18\x04 \x01(\x0b\x32!.observatory.prometheus.ReadHints\"=\n\x0bReadRequest\x12.\n\x07queries\x18\x01 \x03(\x0b\x32\x1d.observatory.prometheus.Query\"E\n\x0bQueryResult\x12\x36\n\ntimeseries\x18\x01 \x03(\x0b\x32\".observatory.prometheus.TimeSeries\"D\n\x0cReadResponse\x12\x34\n\x07results\x18\x01 \x03(\x0b\x32#.observatory.prometheus.QueryResultb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,23 +36,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SAMPLE']._serialized_start=111
   _globals['_SAMPLE']._serialized_end=153
   _globals['_TIMESERIES']._serialized_start=155
-  _globals['_TIMESERIES']._serialized_end=252
-  _globals['_METRICMETADATA']._serialized_start=254
-  _globals['_METRICMETADATA']._serialized_end=326
-  _globals['_WRITEREQUEST']._serialized_start=329
-  _globals['_WRITEREQUEST']._serialized_end=457
-  _globals['_LABELMATCHER']._serialized_start=460
-  _globals['_LABELMATCHER']._serialized_end=602
-  _globals['_LABELMATCHER_TYPE']._serialized_start=562
-  _globals['_LABELMATCHER_TYPE']._serialized_end=602
-  _globals['_READHINTS']._serialized_start=604
-  _globals['_READHINTS']._serialized_end=629
-  _globals['_QUERY']._serialized_start=632
-  _globals['_QUERY']._serialized_end=799
-  _globals['_READREQUEST']._serialized_start=801
-  _globals['_READREQUEST']._serialized_end=862
-  _globals['_QUERYRESULT']._serialized_start=864
-  _globals['_QUERYRESULT']._serialized_end=933
-  _globals['_READRESPONSE']._serialized_start=935
-  _globals['_READRESPONSE']._serialized_end=1003
+  _globals['_TIMESERIES']._serialized_end=232
+  _globals['_METRICMETADATA']._serialized_start=234
+  _globals['_METRICMETADATA']._serialized_end=292
+  _globals['_WRITEREQUEST']._serialized_start=295
+  _globals['_WRITEREQUEST']._serialized_end=423
+  _globals['_LABELMATCHER']._serialized_start=426
+  _globals['_LABELMATCHER']._serialized_end=568
+  _globals['_LABELMATCHER_TYPE']._serialized_start=528
+  _globals['_LABELMATCHER_TYPE']._serialized_end=568
+  _globals['_READHINTS']._serialized_start=570
+  _globals['_READHINTS']._serialized_end=595
+  _globals['_QUERY']._serialized_start=598
+  _globals['_QUERY']._serialized_end=765
+  _globals['_READREQUEST']._serialized_start=767
+  _globals['_READREQUEST']._serialized_end=828
+  _globals['_QUERYRESULT']._serialized_start=830
+  _globals['_QUERYRESULT']._serialized_end=899
+  _globals['_READRESPONSE']._serialized_start=901
+  _globals['_READRESPONSE']._serialized_end=969
 # @@protoc_insertion_point(module_scope)

@@ -24,24 +24,20 @@ class Sample(_message.Message):
     def __init__(self, value: _Optional[float] = ..., timestamp: _Optional[int] = ...) -> None: ...
 
 class TimeSeries(_message.Message):
-    __slots__ = ("labels", "samples", "histograms")
+    __slots__ = ("labels", "samples")
     LABELS_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
-    HISTOGRAMS_FIELD_NUMBER: _ClassVar[int]
     labels: _containers.RepeatedScalarFieldContainer[bytes]
     samples: _containers.RepeatedCompositeFieldContainer[Sample]
-    histograms: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, labels: _Optional[_Iterable[bytes]] = ..., samples: _Optional[_Iterable[_Union[Sample, _Mapping]]] = ..., histograms: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, labels: _Optional[_Iterable[bytes]] = ..., samples: _Optional[_Iterable[_Union[Sample, _Mapping]]] = ...) -> None: ...
 
 class MetricMetadata(_message.Message):
-    __slots__ = ("type", "metric_family_name", "help")
-    TYPE_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("metric_family_name", "help")
     METRIC_FAMILY_NAME_FIELD_NUMBER: _ClassVar[int]
     HELP_FIELD_NUMBER: _ClassVar[int]
-    type: int
     metric_family_name: str
     help: str
-    def __init__(self, type: _Optional[int] = ..., metric_family_name: _Optional[str] = ..., help: _Optional[str] = ...) -> None: ...
+    def __init__(self, metric_family_name: _Optional[str] = ..., help: _Optional[str] = ...) -> None: ...
 
 class WriteRequest(_message.Message):
     __slots__ = ("timeseries", "metadata")

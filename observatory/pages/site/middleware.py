@@ -15,7 +15,11 @@ from observatory.clusters.tokens import access_tokens
 from observatory.clusters.tokens.api_sign_in import READS
 from observatory.pages.site.errors import bad_request, is_api
 
-TOKEN_ENDPOINTS = {("POST", "/api/v1/ingest"), ("GET", "/api/v1/ingest/same-project")}
+TOKEN_ENDPOINTS = {
+    ("POST", "/api/v1/ingest"),
+    ("POST", "/api/v1/ingest/prometheus"),
+    ("GET", "/api/v1/ingest/same-project"),
+}
 """authenticated by an ingest token"""
 TOKEN_COOKIE = "observatory_access_token"
 """an access token that a page in a frame reads with (pages/framed/)"""
