@@ -86,9 +86,10 @@ screenshot: $(VENV)/installed-dev browser
 film: $(VENV)/installed-dev browser
 	$(RUN) docs/scripts/make_film.py
 
-# One of each tab of a timeline, for docs/dashboards.md.
+# One of each tab of a timeline, and first screens, for docs/dashboards.md.
 pictures: $(VENV)/installed-dev browser
 	$(RUN) docs/scripts/make_pictures.py
+	$(RUN) docs/scripts/make_first_screens.py
 
 # Those of docs/notebook.md; JUPYTERLAB names the jupyter-lab of an environment with dask-labextension and anywidget.
 notebook-pictures: $(VENV)/installed-dev browser

@@ -16,8 +16,6 @@ PRECISION = 1e-5
 """seconds: the store's is a microsecond, at both ends of a span"""
 CLOSE = 0.1
 """seconds around an instant, in which the two recorders can have seen a change of state"""
-MOST_OFF = 0.05
-"""of a peak: the recorder and Dask sample at other instants"""
 MIB = 1 << 20
 Answer = dict[str, Any]
 
@@ -164,9 +162,9 @@ def _transfers(answers: Answer, recorded: Recorded) -> Iterator[Row]:
 def _memory(answers: Answer, recorded: Recorded) -> Iterator[Row]:
     card, addresses = answers["card"], {one["id"]: one["address"] for one in answers["lanes"]["workers"]}
     for figure, field in (("peak_memory", "process"), ("peak_spilled", "spilled")):
-        expected = recorded.peak(field)
-        within = max(MOST_OFF * expected, MIB)
-        yield _close("Memory", figure.replace("_", " of "), "", card[figure] or 0, expected, within)
+        shown, (least, most) = card[figure] or 0, recorded.peak(field)
+        agrees = least - MIB <= shown <= most + MIB
+        yield "Memory", figure.replace("_", " of "), "", shown, (least, most), agrees
     for state in answers["states"]:
         for worker in state["workers"]:
             for field, value in (("process", worker["memory"]), ("spilled", worker["spilled"])):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ Pair = tuple[str, str]
 UNFINISHED = ("waiting", "no-worker", "queued", "processing")
 AROUND = 2.5
 """seconds by which the sample that is shown at an instant is older: a heartbeat and a tick of the agent"""
+
+BIN = 5.0
+"""seconds of the bins in which peaks of memory are taken"""
 
 
 class Recorded:
@@ -158,33 +161,49 @@ class Recorded:
         return dict(nbytes), dict(count)
 
     def memory(self, address: str, at: float, field: str) -> tuple[float, float] | None:
-        """The least and most that a worker had around an instant; None: not sampled.
+        """The least and most that a worker had around an instant; None: not sampled."""
+        near = [value for time, value in self._samples(address, field) if abs(time - at) <= AROUND]
+        return (min(near), max(near)) if near else None
 
-        Memory can rise and fall within the recorder's interval, so the samples of Dask's monitor count too.
+    def peak(self, field: str) -> tuple[float, float]:
+        """Between what the peak of memory is, if a worker's sample can be as much as AROUND older or newer.
+
+        As docs/figures.md defines it: of each bin the most of each worker, added; of the bins the most.
         """
+        names = {line["address"]: line["name"] for line in self._lines["worker"]}
+        least: defaultdict[int, dict[str, float]] = defaultdict(dict)
+        most: defaultdict[int, dict[str, float]] = defaultdict(dict)
+        for address in sorted({line["address"] for line in self._lines["memory"]}):
+            name = names.get(address, address)
+            samples = [(time, value) for time, value in self._samples(address, field) if self._is_in(time)]
+            for bin in range(int(self.start // BIN), int(self.stop // BIN) + 1):
+                times = [time for time, _ in samples if time // BIN == bin]
+                near = [value for time, value in samples if _is_near(time, bin)]
+                if near:
+                    most[bin][name] = max(most[bin].get(name, 0.0), *near)
+                if times and times[-1] - times[0] >= AROUND:  # long enough to have a sample for sure
+                    sure = (min(value for time, value in samples if abs(time - at) <= AROUND) for at in times)
+                    least[bin][name] = max(least[bin].get(name, 0.0), *sure)
+        return _greatest(least), _greatest(most)
+
+    def _samples(self, address: str, field: str) -> list[tuple[float, float]]:
+        """Memory can rise and fall within the recorder's interval: samples of Dask's monitor count too."""
         fields = ("process", "monitored") if field == "process" else (field,)
-        near = [
-            line[name]
+        return [
+            (line["time"], line[name])
             for line in self._lines["memory"]
-            if line["address"] == address and at - AROUND <= line["time"] <= at + AROUND
+            if line["address"] == address
             for name in fields
             if line[name] is not None
         ]
-        return (min(near), max(near)) if near else None
-
-    def peak(self, field: str, step: float = 0.2) -> float:
-        """The most of all workers together, each with its last sample."""
-        samples = [line for line in self._lines["memory"] if self._is_in(line["time"])]
-        removed = {line["address"]: line["time"] for line in self._lines["removed"]}
-        most, place = 0.0, 0
-        latest: dict[str, tuple[float, float]] = {}
-        for at in np.arange(self.start, self.stop + step, step):
-            while place < len(samples) and samples[place]["time"] <= at:
-                latest[samples[place]["address"]] = samples[place]["time"], samples[place][field]
-                place += 1
-            there = (one for address, one in latest.items() if removed.get(address, at) >= at)
-            most = max(most, sum(value for time, value in there if time > at - 1))
-        return most
 
     def _is_in(self, time: float) -> bool:
         return self.start <= time < self.stop
+
+
+def _is_near(time: float, bin: int) -> bool:
+    return bin * BIN - AROUND <= time < (bin + 1) * BIN + AROUND
+
+
+def _greatest(bins: Mapping[int, Mapping[str, float]]) -> float:
+    return max((sum(of.values()) for of in bins.values()), default=0.0)

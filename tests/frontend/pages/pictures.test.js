@@ -11,7 +11,14 @@ import { marks } from "../../../frontend/tabs/marks.js";
 const noted = JSON.parse(
   readFileSync(new URL("../../../docs/pictures/charts.json", import.meta.url), "utf8"),
 );
-const PICTURE_OF_TAB = /^docs\/pictures\/(.+)\.webp$/;
+const PICTURE_OF_TAB = /^docs\/pictures\/([^/]+)\.webp$/; // those of first screens are in a folder
+
+test("first screens are noted: of 4 threads, 64 threads and 1,000 workers, light, dark and on a phone", () => {
+  const names = ["4-threads", "64-threads", "1000-workers"].flatMap((name) =>
+    ["light", "dark", "phone"].map((screen) => `docs/pictures/first/${name}-${screen}.webp`),
+  );
+  assert.deepEqual(Object.keys(noted).filter((picture) => picture.includes("/first/")), names.sort());
+});
 
 test("screenshot, film and pictures of tabs are noted", () => {
   assert.ok(noted["docs/screenshot.png"] && noted["docs/replay.webp"]);
