@@ -89,7 +89,8 @@ def straggler(visitor: Visitor, known: Known) -> None:
     waited = row(visitor.chart("waited-for"), recording.STRAGGLER)
     expect(waited).to_contain_text("bob")
     longest = (recording.ALL_THREADS - 1) * seconds
-    assert 0.5 * longest < amount(cell(waited, 1)) < 1.05 * longest
+    # on a loaded machine the other threads have work for longer, and wait less
+    assert 0.1 * longest < amount(cell(waited, 1)) < 1.05 * longest
     visitor.found()
     visitor.start()
     visitor.open_tab("Tasks")

@@ -17,7 +17,10 @@ test("first screens are noted: of 4 threads, 64 threads and 1,000 workers, light
   const names = ["4-threads", "64-threads", "1000-workers"].flatMap((name) =>
     ["light", "dark", "phone"].map((screen) => `docs/pictures/first/${name}-${screen}.webp`),
   );
-  assert.deepEqual(Object.keys(noted).filter((picture) => picture.includes("/first/")), names.sort());
+  assert.deepEqual(
+    Object.keys(noted).filter((picture) => picture.includes("/first/")),
+    names.sort(),
+  );
 });
 
 test("screenshot, film and pictures of tabs are noted", () => {
