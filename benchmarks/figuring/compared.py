@@ -151,6 +151,18 @@ def _transfers(answers: Answer, recorded: Recorded) -> Iterator[Row]:
     nbytes, count = recorded.transfers()
     yield _equal("Transfers", "bytes in all", "", found["total"]["nbytes"], sum(nbytes.values()))
     yield _equal("Transfers", "transfers in all", "", found["total"]["count"], sum(count.values()))
+    exchanged = {
+        shuffle["shuffle"]: amount["nbytes"]
+        for shuffle in found["shuffles"]
+        for amount in shuffle["amounts"]
+        if amount["what"] == "exchanged"
+    }
+    shuffled = recorded.shuffled()
+    for shuffle in sorted(exchanged.keys() | shuffled.keys()):
+        of = f"of {shuffle}"
+        yield _equal(
+            "Transfers", "bytes of a shuffle", of, exchanged.get(shuffle, 0), shuffled.get(shuffle, 0)
+        )
     cells = {(places[cell["sender"]], places[cell["receiver"]]): cell for cell in found["cells"]}
     for pair in sorted(cells.keys() | nbytes.keys()):
         cell = cells.get(pair, {"nbytes": 0, "count": 0})

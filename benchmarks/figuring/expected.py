@@ -160,6 +160,14 @@ class Recorded:
                 count[pair] += 1
         return dict(nbytes), dict(count)
 
+    def shuffled(self) -> dict[str, int]:
+        """The bytes that workers sent each other, by shuffle."""
+        found: Counter[str] = Counter()
+        for line in self._lines["shards"]:
+            if self._is_in(line["start"]) and line["sender"] != line["receiver"]:
+                found[line["shuffle"]] += line["nbytes"]
+        return dict(found)
+
     def memory(self, address: str, at: float, field: str) -> tuple[float, float] | None:
         """The least and most that a worker had around an instant; None: not sampled."""
         near = [value for time, value in self._samples(address, field) if abs(time - at) <= AROUND]

@@ -145,6 +145,7 @@ class WorkerSide(WorkerPlugin):  # type: ignore[misc]
             answer = await send(run, receiver, shards)
             lines.write(
                 "shards",
+                shuffle=str(run.id),
                 sender=address,
                 receiver=receiver,
                 start=start,
