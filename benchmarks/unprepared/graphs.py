@@ -27,10 +27,11 @@ EIGHT = {"n_workers": 8, "threads_per_worker": 1}
 def array_with_a_serial_tail(client: Client, has_cause: bool) -> None:
     """A wide stage, then one task of four seconds; the twin divides it among the threads."""
     array = da.ones((32, 100), chunks=(1, 100)).map_blocks(tasks.block, 0.4, dtype=float)
-    parts = array.to_delayed().ravel()
-    middle = dask.delayed(tasks.fit)(0, *parts)
-    tails = [dask.delayed(tasks.fit)(4 if has_cause else 1, middle) for _ in range(1 if has_cause else 4)]
-    client.gather(client.compute(tails, optimize_graph=False))
+    parts = client.compute(list(array.to_delayed().ravel()))
+    middle = client.submit(tasks.fit, 0, *parts, pure=False)
+    seconds, workers = (4, 1) if has_cause else (1, 4)
+    addresses = list(client.scheduler_info(n_workers=-1)["workers"])[:workers]
+    client.gather([client.submit(tasks.fit, seconds, middle, pure=False, workers=one) for one in addresses])
 
 
 @unprepared("memory-full", **TWO_BY_TWO, memory_limit="350MB", without={"memory_limit": "3GB"})
