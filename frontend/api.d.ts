@@ -603,9 +603,9 @@ export interface components {
          */
         ComparedFindings: {
             /** A */
-            a: ("found" | "none" | "too-large" | "gone" | "looking" | "failed") | null;
+            a: ("found" | "none" | "too-large" | "gone" | "looking" | "failed" | "marked") | null;
             /** B */
-            b: ("found" | "none" | "too-large" | "gone" | "looking" | "failed") | null;
+            b: ("found" | "none" | "too-large" | "gone" | "looking" | "failed" | "marked") | null;
             /** Pairs */
             pairs: components["schemas"]["ComparedFinding"][];
         };
@@ -892,7 +892,7 @@ export interface components {
         /** CheckedFindings */
         CheckedFindings: {
             /** State */
-            state: ("found" | "none" | "too-large" | "gone" | "looking" | "failed") | null;
+            state: ("found" | "none" | "too-large" | "gone" | "looking" | "failed" | "marked") | null;
             /** Compared */
             compared: number;
             /** New */
@@ -1036,14 +1036,14 @@ export interface components {
         };
         /**
          * MainFinding
-         * @description The first of what the tab Why? finds in a run. Without state `found` its texts are empty.
+         * @description The first unmarked one of what the tab Why? finds. Without state `found` its texts are empty.
          */
         MainFinding: {
             /**
              * State
              * @enum {string}
              */
-            state: "found" | "none" | "too-large" | "gone" | "looking" | "failed";
+            state: "found" | "none" | "too-large" | "gone" | "looking" | "failed" | "marked";
             /** Kind */
             kind: string;
             /** Sentence */
@@ -1629,6 +1629,94 @@ export interface components {
              * @default
              */
             text?: string;
+        };
+        /** FindingMarkQuery */
+        FindingMarkQuery: {
+            /**
+             * Project
+             * @default
+             */
+            project?: string;
+            /**
+             * Name
+             * @default
+             */
+            name?: string;
+            /**
+             * Format
+             * @default json
+             * @enum {string}
+             */
+            format?: "json" | "csv";
+            /**
+             * Page
+             * @default 1
+             */
+            page?: number;
+            /**
+             * Page Size
+             * @default 50
+             */
+            page_size?: number;
+        };
+        /** FindingMarkOut */
+        FindingMarkOut: {
+            /** Id */
+            id: number;
+            /**
+             * Marked As
+             * @enum {string}
+             */
+            marked_as: "known" | "wrong";
+            /** By */
+            by?: string | null;
+            /** Created */
+            created: number;
+            /** Project */
+            project: string;
+            /** Run Name */
+            run_name: string;
+            /** Kind */
+            kind: string;
+            /** Prefixes */
+            prefixes: string[];
+            /** Sentence */
+            sentence: string;
+            /** Run */
+            run: number | null;
+        };
+        /** FindingMarkPage */
+        FindingMarkPage: {
+            /** Items */
+            items: components["schemas"]["FindingMarkOut"][];
+            /** Count */
+            count: number;
+            /** Page */
+            page: number;
+            /** Pages */
+            pages: number;
+        };
+        /**
+         * NewFindingMark
+         * @description The finding is named as the answer `findings` names it.
+         */
+        NewFindingMark: {
+            /**
+             * Kind
+             * @default
+             */
+            kind?: string;
+            /**
+             * Prefixes
+             * @default []
+             */
+            prefixes?: number[];
+            /**
+             * Marked As
+             * @default
+             * @enum {string}
+             */
+            marked_as?: "" | "known" | "wrong";
         };
         /** SearchQuery */
         SearchQuery: {
@@ -3981,6 +4069,24 @@ export interface components {
             advice: string;
             /** Documentation */
             documentation: string;
+            mark?: components["schemas"]["FindingMarkItem"] | null;
+        };
+        /**
+         * FindingMarkItem
+         * @description That somebody marked a finding in all runs of a name.
+         */
+        FindingMarkItem: {
+            /** Id */
+            id?: number | null;
+            /**
+             * Marked As
+             * @enum {string}
+             */
+            marked_as: "known" | "wrong";
+            /** By */
+            by?: string | null;
+            /** Created */
+            created: number;
         };
         /** FindingMoment */
         FindingMoment: {
@@ -4006,7 +4112,7 @@ export interface components {
         };
         /**
          * Findings
-         * @description The causes of lost time or failure in a window, the most costly first.
+         * @description The causes of lost time or failure in a window, the most costly first, marked ones last.
          */
         Findings: {
             /** Start */

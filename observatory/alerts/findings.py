@@ -67,7 +67,7 @@ def _first_finding(alert: Alert) -> str:
     """The sentence of the first finding of the alert's run, else of its window; "" where there is none."""
     run = run_of(alert)
     kept = run.known_findings if run is not None else None
-    if kept is not None and kept.state == RunFindings.State.FOUND:
+    if kept is not None and kept.state in (RunFindings.State.FOUND, RunFindings.State.MARKED):
         return kept.sentence
     try:
         with build_connection() as connection:

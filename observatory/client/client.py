@@ -28,7 +28,7 @@ TASK_COLUMNS = ("key", "prefix", "time", "duration", "worker", "worker_name", "s
 FINDING_COLUMNS = (
     *("kind", "is_failure", "sentence", "thread_seconds", "wall_seconds"),
     *("least_wall_seconds", "most_wall_seconds", "together_seconds", "facts", "moments"),
-    *("tasks", "workers", "prefixes", "advice", "documentation"),
+    *("tasks", "workers", "prefixes", "advice", "documentation", "mark"),
 )
 TIMES = ("time", "start", "stop", "created", "started", "last_seen", "ended")
 """columns of lists that are seconds since the epoch"""
@@ -152,6 +152,26 @@ class ObservatoryClient:
         found = self._connection.json(f"/runs/{number}/timeline/findings")["findings"]
         output = Output(self._connection, f"/runs/{number}/notebook/findings")
         return self._returned(findings_frame(found, FINDING_COLUMNS, output))
+
+    def mark_finding(
+        self, run: Run, finding: Mapping[str, Any] | pd.Series, marked_as: str
+    ) -> dict[str, Any]:
+        """Mark a row of `findings` as "known" or "wrong" in all runs with this run's name.
+
+        It isn't their main finding any more. Needs a token for runs. Raises ObservatoryError.
+        """
+        sent = {"kind": str(finding["kind"]), "prefixes": [int(one) for one in finding["prefixes"]]}
+        path = f"/runs/{number_of(run)}/finding-marks"
+        made: dict[str, Any] = self._connection.post(path, {**sent, "marked_as": marked_as})
+        return made
+
+    def unmark_finding(self, mark: int) -> None:
+        """Remove a mark, by its `id`. Raises ObservatoryError."""
+        self._connection.delete(f"/finding-marks/{mark}")
+
+    def finding_marks(self, **filters: Any) -> pd.DataFrame:
+        """The marks of findings, the newest first; `filters`: project, name (of runs)."""
+        return self._returned(self._list("/finding-marks", filters))
 
     def prediction(self, run: Run, prefix: str | None = None, **change: float | bool) -> dict[str, Any]:
         """How many seconds a run would have taken with a change, and why that may be wrong.

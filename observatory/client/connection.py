@@ -51,6 +51,12 @@ class Connection:
         request.data = json.dumps(body).encode()
         return json.loads(self._answer(request))
 
+    def delete(self, path: str) -> None:
+        """Raises ObservatoryError."""
+        request = self._request(path)
+        request.method = "DELETE"
+        self._answer(request)
+
     def get(self, path: str, parameters: Mapping[str, Any]) -> bytes:
         """The body of the answer. Raises ObservatoryError. Parameters that are None aren't sent."""
         query = urllib.parse.urlencode(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from observatory.runs.finding_marks import LOOKED_AT, is_same
 from observatory.runs.models import Run
 
 LEAST_CHANGE, LEAST_SECONDS = 0.25, 1.0
@@ -19,7 +20,7 @@ def compared_findings(a: Run, b: Run) -> Item:
     """
     known = a.known_findings, b.known_findings
     states = [None if each is None else str(each.state) for each in known]
-    are_known = all(state in ("found", "none") for state in states)
+    are_known = all(state in LOOKED_AT for state in states)
     pairs = _pairs(*(each.all if each else [] for each in known)) if are_known else []
     return {"a": states[0], "b": states[1], "pairs": pairs}
 
@@ -29,17 +30,11 @@ def _pairs(of_a: list[Item], of_b: list[Item]) -> list[Item]:
     left = list(of_b)
     pairs = []
     for one in of_a:
-        other = next((each for each in left if _is_same(one, each)), None)
+        other = next((each for each in left if is_same(one, each)), None)
         if other is not None:
             left.remove(other)
         pairs.append(_pair(one, other))
     return pairs + [_pair(None, other) for other in left]
-
-
-def _is_same(one: Item, other: Item) -> bool:
-    """Without prefixes a finding is about all of them."""
-    prefixes = set(one["prefixes"]), set(other["prefixes"])
-    return one["kind"] == other["kind"] and (not all(prefixes) or bool(prefixes[0] & prefixes[1]))
 
 
 def _pair(a: Item | None, b: Item | None) -> Item:

@@ -117,7 +117,7 @@ class ComparedFinding(Schema):
     b: FindingSide | None
 
 
-FindingsState = Literal["found", "none", "too-large", "gone", "looking", "failed"]
+FindingsState = Literal["found", "none", "too-large", "gone", "looking", "failed", "marked"]
 
 
 class ComparedFindings(Schema):

@@ -42,6 +42,7 @@ from observatory.runs.search_api import router as search
 from observatory.runs.sharing.timelines import links as link_timelines
 from observatory.runs.sharing.timelines import runs as run_timelines
 from observatory.runs.usage.api import router as usage
+from observatory.why.marks.api import router as finding_marks
 from observatory.why.timelines import clusters as why_clusters
 from observatory.why.timelines import links as why_links
 from observatory.why.timelines import runs as why_runs
@@ -81,6 +82,7 @@ api.add_router("", prometheus)
 api.add_router("", runs)
 api.add_router("", errors)
 api.add_router("", notes)
+api.add_router("", finding_marks)
 api.add_router("", search)
 api.add_router("", usage)
 api.add_router("/clusters/{int:cluster_id}", cluster_timelines)

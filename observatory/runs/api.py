@@ -138,9 +138,9 @@ class RunFigures(Schema):
 
 
 class MainFinding(Schema):
-    """The first of what the tab Why? finds in a run. Without state `found` its texts are empty."""
+    """The first unmarked one of what the tab Why? finds. Without state `found` its texts are empty."""
 
-    state: Literal["found", "none", "too-large", "gone", "looking", "failed"]
+    state: Literal["found", "none", "too-large", "gone", "looking", "failed", "marked"]
     kind: str
     sentence: str
     thread_seconds: float

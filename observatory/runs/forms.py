@@ -14,6 +14,7 @@ from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster
 from observatory.clusters.room import require_room
+from observatory.runs.finding_marks import keep_main_finding
 from observatory.runs.models import MOST_TAGS, Note, Run
 from observatory.runs.refresh import refresh_figures
 from observatory.runs.tags import clean_tags, format_tags, parse_tags
@@ -60,6 +61,13 @@ class RunForm(RunFormBase):
     class Meta:
         model = Run
         fields = ("name", "tags", "pinned")
+
+    def save(self, commit: bool = True) -> Run:
+        """Marks of findings are those of the name."""
+        run = super().save(commit)
+        if "name" in self.changed_data and run.known_findings is not None:
+            keep_main_finding(run)
+        return run
 
 
 class CutForm(RunForm):

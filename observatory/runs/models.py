@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Value
 from django.utils.timezone import now
 
-from observatory.clusters.models import Cluster
+from observatory.clusters.models import Cluster, Project
 from observatory.runs.sharing.link_tokens import shown
 from observatory.wire.runs import LONGEST_NAME, LONGEST_TAG, LONGEST_USER, MOST_TAGS
 
@@ -221,12 +221,15 @@ class RunFindings(models.Model):
         GONE = "gone", "its records are deleted"
         LOOKING = "looking", "being looked at"
         FAILED = "failed", "couldn't be looked at"
+        MARKED = "marked", "all are marked as known or wrong"
 
     run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="findings")
     state = models.CharField(max_length=10, choices=State.choices)
     counted = models.DateTimeField(help_text="`counted` of the run's figures when it was looked at.")
     attempts = models.PositiveSmallIntegerField(default=0, help_text="That ended without a result.")
-    kind = models.CharField(max_length=50, blank=True, help_text="Of the main finding, the first.")
+    kind = models.CharField(
+        max_length=50, blank=True, help_text="Of the main finding, the first without a mark."
+    )
     sentence = models.TextField(blank=True)
     thread_seconds = models.FloatField(default=0)
     wall_seconds = models.FloatField(default=0)
@@ -238,6 +241,33 @@ class RunFindings(models.Model):
 
     def __str__(self) -> str:
         return self.sentence or self.get_state_display()
+
+
+class FindingMark(models.Model):
+    """A finding that somebody marked, in all runs of a name. finding_marks.py says which finding it is."""
+
+    class MarkedAs(models.TextChoices):
+        KNOWN = "known", "known"
+        WRONG = "wrong", "wrong"
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="finding_marks")
+    run_name = models.CharField(max_length=LONGEST_NAME)
+    kind = models.CharField(max_length=50)
+    prefixes = models.JSONField(default=list, help_text="Names of the prefixes that it is about.")
+    marked_as = models.CharField(max_length=10, choices=MarkedAs.choices)
+    sentence = models.TextField(blank=True, help_text="The finding in the run in which it was marked.")
+    run = models.ForeignKey(Run, models.SET_NULL, null=True, related_name="+")
+    created = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, editable=False, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-created", "-pk"]
+        indexes = [models.Index(fields=["project", "run_name"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.run_name}: {self.marked_as}"
 
 
 class RunExplanation(models.Model):

@@ -10,6 +10,7 @@ from observatory.replay.answers.window_answer import Item, WindowAnswer
 from observatory.replay.scope import Scope
 from observatory.why.findings.schemas import Findings
 from observatory.why.kept import Name, explained
+from observatory.why.marks.marked import marked_findings
 from observatory.why.schemas import CriticalPathAnswer, ThreadTimes
 from observatory.why.what_if.answer import what_if
 from observatory.why.what_if.schemas import WhatIf
@@ -36,7 +37,7 @@ ANSWERS = (
         "findings",
         "The causes of lost time or failure in after ≤ time < before, the most costly first.",
         Findings,
-        partial(_kept, "findings"),
+        marked_findings,
     ),
     WindowAnswer(
         "what-if",

@@ -1,9 +1,10 @@
 // What cost time in the window, or made it fail: sentences that open to their evidence.
 
 import { element } from "../../element.js";
+import { SITE } from "../../site.js";
 import { Shown } from "../drawing/shown.js";
 import { findingItem } from "./item.js";
-import { costText, missingText, noteText, nothingText } from "./texts.js";
+import { costText, markedText, missingText, noteText, nothingText } from "./texts.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -19,7 +20,7 @@ export const findings = {
   help:
     "Causes of lost time in the window, the most costly first, and what made tasks fail. Open one for its evidence: its moments and tasks " +
     "lead to the timeline. The cost is what would be saved without the cause: the window is simulated without it, and eight of ten true costs are " +
-    "in the interval. Where that can't be, it is a sum of times.",
+    "in the interval. Where that can't be, it is a sum of times. Those marked as known or wrong in runs of the name are folded below.",
   create: (parent, context) => new Findings(parent, context),
 };
 
@@ -27,7 +28,12 @@ class Findings {
   #parent;
   #context;
   #list = element("ol", "findings");
+  #markedList = element("ol", "findings");
+  #markedTitle = element("summary", "");
+  #marked = element("details", "findings-marked", this.#markedTitle, this.#markedList);
   #note = element("p", "chart-note muted");
+  /** @type {View|null} that was drawn last */
+  #view = null;
   #shownItems = new Shown();
   #shownNote = new Shown();
 
@@ -39,7 +45,12 @@ class Findings {
     this.#parent = parent;
     this.#context = context;
     this.#note.setAttribute("role", "status");
-    parent.append(this.#list, this.#note);
+    if (context.source.run) {
+      const all = element("a", "", "All marks");
+      all.href = `${SITE}/runs/finding-marks/`;
+      this.#marked.append(element("p", "", all));
+    }
+    parent.append(this.#list, this.#marked, this.#note);
   }
 
   destroy() {
@@ -48,6 +59,7 @@ class Findings {
 
   /** @param {View} view */
   draw(view) {
+    this.#view = view;
     const { answers, model } = this.#context;
     const findings = answers["/findings"];
     findings.update(view);
@@ -55,7 +67,9 @@ class Findings {
     if (!this.#shownNote.changes(findings.answer, findings.message)) return;
     const { answer } = findings;
     this.#note.textContent = answer
-      ? [answer.findings.length ? "" : nothingText(answer), noteText(this.#context)].filter(Boolean).join(" ")
+      ? [answer.findings.some(({ mark }) => !mark) ? "" : nothingText(answer), noteText(this.#context)]
+          .filter(Boolean)
+          .join(" ")
       : missingText(this.#context);
     this.#note.hidden = !this.#note.textContent;
   }
@@ -68,12 +82,28 @@ class Findings {
       ),
     );
     const found = this.#context.answers["/findings"].answer?.findings ?? [];
-    this.#list.replaceChildren(...found.map((finding) => findingItem(this.#context, finding, open)));
-    this.#list.hidden = found.length === 0;
+    /** @param {typeof found[number]} finding */
+    const item = (finding) => findingItem(this.#context, finding, open, () => this.#reload());
+    const shown = found.filter(({ mark }) => !mark);
+    const marked = found.filter(({ mark }) => mark);
+    this.#list.replaceChildren(...shown.map(item));
+    this.#list.hidden = shown.length === 0;
+    this.#markedList.replaceChildren(...marked.map(item));
+    this.#markedTitle.textContent = markedText(marked.length);
+    this.#marked.hidden = marked.length === 0;
+  }
+
+  /** The focus goes to what is there afterwards: its button is not. */
+  #reload() {
+    const findings = this.#context.answers["/findings"];
+    findings.addEventListener("change", () => this.#parent.querySelector("summary")?.focus(), { once: true });
+    findings.restart();
+    if (this.#view) findings.update(this.#view);
   }
 
   get summary() {
-    const count = this.#context.answers["/findings"].answer?.findings.length ?? 0;
+    const found = this.#context.answers["/findings"].answer?.findings ?? [];
+    const count = found.filter(({ mark }) => !mark).length;
     return count ? String(count) : "";
   }
 
@@ -88,9 +118,19 @@ class Findings {
       one.most_wall_seconds ?? null,
       costText(one),
       one.advice,
+      one.mark?.marked_as ?? null,
     ]);
     return {
-      columns: ["finding", "seconds of threads", "seconds", "at least", "at most", "cost", "advice"],
+      columns: [
+        "finding",
+        "seconds of threads",
+        "seconds",
+        "at least",
+        "at most",
+        "cost",
+        "advice",
+        "marked as",
+      ],
       rows,
     };
   }

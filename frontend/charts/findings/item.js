@@ -5,6 +5,7 @@ import { formatDuration } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
 import { goToTask, listItem } from "../side_list/items.js";
 import { workerName } from "../worker/name.js";
+import { markLine } from "./marks.js";
 import { costText, togetherText } from "./texts.js";
 
 /** @typedef {import("../../types.js").Context} Context */
@@ -14,8 +15,9 @@ import { costText, togetherText } from "./texts.js";
  * @param {Context} context
  * @param {Finding} finding
  * @param {Set<string|undefined>} open sentences of those that are open
+ * @param {() => void} marked is called after somebody marked it, or undid that
  */
-export function findingItem(context, finding, open) {
+export function findingItem(context, finding, open, marked) {
   const cost = costText(finding);
   const summary = element(
     "summary",
@@ -29,6 +31,7 @@ export function findingItem(context, finding, open) {
     summary,
     ...[togetherText(finding)].filter(Boolean).map((text) => element("p", "", text)),
     ...evidenceOf(context, finding),
+    ...[markLine(context, finding, marked)].filter((line) => line !== null),
   );
   details.dataset.finding = finding.sentence;
   details.open = open.has(finding.sentence);

@@ -10,8 +10,15 @@ const WITHOUT_AGENT =
   "Without the agent, most causes can't be told, nor which client submitted a task: other clients' tasks count as well.";
 
 /** @param {Answer} answer; what was looked for, where nothing was found */
-export function nothingText({ looked_for: titles }) {
-  return `Nothing stands out in this window. It was searched for: ${titles.join(", ")}.`;
+export function nothingText({ looked_for: titles, findings }) {
+  return `Nothing ${findings.length ? "else " : ""}stands out in this window. It was searched for: ${titles.join(", ")}.`;
+}
+
+/** @param {number} count of marked findings */
+export function markedText(count) {
+  return count === 1
+    ? "1 finding is marked as known or wrong"
+    : `${count} findings are marked as known or wrong`;
 }
 
 /** @param {Context} context; why there is no answer */

@@ -16,12 +16,14 @@ const MISSING = {
   failed: "couldn't be looked at",
 };
 
+const LOOKED_AT = ["found", "none", "marked"];
+
 /** @param {Comparison} found */
 export function comparedFindings({ a, b, findings }) {
   const missing = [
     ["A", findings.a],
     ["B", findings.b],
-  ].filter(([, state]) => state !== "found" && state !== "none");
+  ].filter(([, state]) => !LOOKED_AT.includes(state ?? ""));
   if (missing.length) {
     const why = missing.map(([run, state]) => `${run} ${MISSING[state ?? ""] ?? "wasn't looked at yet"}`);
     return element("p", "muted", `Nothing can be compared: ${why.join(", ")}.`);

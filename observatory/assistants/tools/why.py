@@ -55,6 +55,7 @@ def _finding(found: dict[str, Any], names: dict[int | None, str]) -> dict[str, A
         "workers": [names.get(each, str(each)) for each in found["workers"]],
         "advice": Passage(found["advice"]),
         "documentation": found["documentation"],
+        "marked_as": (found.get("mark") or {}).get("marked_as"),
     }
 
 

@@ -56,7 +56,7 @@ def against(check: Item) -> str:
 def findings(check: Item) -> list[str]:
     """A sentence on each new finding; one alone where there are none to compare."""
     found = check["findings"]
-    if found["state"] not in ("found", "none"):
+    if found["state"] not in ("found", "none", "marked"):
         return ["Its findings aren't known."]
     if not found["compared"]:
         return ["The findings of the earlier runs aren't known."]

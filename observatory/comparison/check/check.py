@@ -18,13 +18,13 @@ from observatory.comparison.prefixes import compared_prefixes
 from observatory.comparison.run_summary import RunWindow, TooLarge, summarize
 from observatory.comparison.verdict import verdict_of
 from observatory.runs.discovery.client_runs import EXCEPTION
+from observatory.runs.finding_marks import LOOKED_AT
 from observatory.runs.models import Run, RunFindings
 from observatory.runs.tasks import COUNTED_AGAIN, LATE
 from observatory.store.queries.timeline import snapshot
 
 Item = dict[str, Any]
 
-LOOKED_AT = (RunFindings.State.FOUND, RunFindings.State.NONE)
 MOST_SLOWER = 20
 UNTESTED = "No prefix has enough tasks in both runs to be tested."
 ORDER: tuple[Verdict, ...] = ("worse", "unclear", "fine", "skipped")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import zipfile
 from typing import IO
 
+from observatory.base.csv_lines import csv_lines
 from observatory.exchange.formats.base import Progress
-from observatory.exchange.formats.csv_lines import csv_lines
 from observatory.exchange.records.exported_records import Reader, Shown, write_zip
 from observatory.replay.scope import Scope
 

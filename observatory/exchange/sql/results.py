@@ -13,7 +13,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from observatory.exchange.formats.csv_lines import csv_lines
+from observatory.base.csv_lines import csv_lines
 
 LONGEST_CELL = 80
 """characters on the terminal"""

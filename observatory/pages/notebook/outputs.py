@@ -22,7 +22,8 @@ from observatory.runs.summary import summary
 from observatory.store.connection import build_connection, read_connection
 from observatory.store.queries.extents import extents
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why.kept import StillLooking, explained
+from observatory.why.kept import StillLooking
+from observatory.why.marks.marked import marked_findings
 from observatory.why.window import TooManyTasks
 from observatory.wire.records import printable
 
@@ -63,7 +64,7 @@ def cluster_output(request: HttpRequest, cluster: Cluster) -> Item:
 def findings_output(request: HttpRequest, run: Run) -> Item:
     """Raises TooManyTasks and StillLooking."""
     with build_connection() as connection:
-        found = explained(connection, scope_of_run(run), "findings", 0, MAXIMUM_TIME)["findings"]
+        found = marked_findings(connection, scope_of_run(run), 0, MAXIMUM_TIME)["findings"]
     url = f"{_address(request, reverse('run', args=[run.pk]))}?tab=why"
     return _output("findings", {"run": run, "findings": found}, url, run.stop is not None)
 
@@ -102,10 +103,13 @@ def _main_finding(run: Run, scope: Scope, known: Item | None) -> Item | None:
         return known
     try:
         with build_connection() as connection:
-            found = explained(connection, scope, "findings", 0, MAXIMUM_TIME)["findings"]
+            answer = marked_findings(connection, scope, 0, MAXIMUM_TIME)["findings"]
     except (TooManyTasks, StillLooking):
         return known
-    return {"state": State.FOUND, **found[0]} if found else {"state": State.NONE}
+    main = next((one for one in answer if not one.get("mark")), None)
+    if main is not None:
+        return {"state": State.FOUND, **main}
+    return {"state": State.MARKED if answer else State.NONE}
 
 
 def _address(request: HttpRequest, path: str) -> str:

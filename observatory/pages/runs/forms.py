@@ -56,7 +56,10 @@ def finding_choices() -> list[tuple[str, str]]:
     return [
         ("", "Any"),
         *((name, capfirst(kind.title)) for name, kind in finding_kinds().items()),
-        *((str(state), capfirst(str(state.label))) for state in (states.NONE, states.TOO_LARGE)),
+        *(
+            (str(state), capfirst(str(state.label)))
+            for state in (states.NONE, states.MARKED, states.TOO_LARGE)
+        ),
         (UNKNOWN, "Not looked at yet"),
     ]
 

@@ -59,6 +59,8 @@ def run_page(request: HttpRequest, run_id: int) -> HttpResponse:
         "worker_pages": worker_pages_url(run.cluster),
     }
     frame = run_frame(request, run, tab_named(request.GET.get("tab")))
+    if frame["may_change"]:
+        source["api"] = f"{settings.SUB_PATH}/api/v1"
     context = {
         **frame,
         "source": source,

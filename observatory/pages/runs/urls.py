@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from observatory.pages.runs import change_views, run_views, views
+from observatory.pages.runs import change_views, mark_views, run_views, views
 
 urlpatterns = [
     path("clusters/<int:cluster_id>/runs/", views.cluster_runs, name="cluster-runs"),
@@ -11,6 +11,8 @@ urlpatterns = [
     path("runs/delete/", change_views.delete, name="runs-delete"),
     path("runs/filters/", views.save_filter, name="filter-save"),
     path("runs/filters/<int:filter_id>/remove/", views.remove_filter, name="filter-remove"),
+    path("runs/finding-marks/", mark_views.mark_list, name="finding-marks"),
+    path("runs/finding-marks/<int:mark_id>/remove/", mark_views.remove_mark, name="finding-mark-remove"),
     path("runs/code/<uuid:code_id>/", run_views.run_of_code, name="run-of-code"),
     path("runs/<int:run_id>/", run_views.run_page, name="run"),
     path("runs/<int:run_id>/settings/", change_views.settings, name="run-settings"),

@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import slugify
 
-from observatory.exchange.formats.csv_lines import csv_lines
+from observatory.base.csv_lines import csv_lines
 
 MOST_ROWS = 10_000
 

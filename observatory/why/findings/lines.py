@@ -18,8 +18,9 @@ def lines_of(found: dict[str, Any]) -> Iterator[str]:
     if not found["findings"]:
         yield f"Nothing stands out. It was searched for: {', '.join(found['looked_for'])}."
     for number, finding in enumerate(found["findings"], 1):
+        mark = finding.get("mark")
         threads, wall = (format_duration(finding[name]) for name in ("thread_seconds", "wall_seconds"))
-        yield f"{number}. {finding['sentence']}"
+        yield f"{number}. {finding['sentence']}{_marked(mark) if mark else ''}"
         yield f"   Costs {threads} of threads, {wall} in all{_doubt(finding)}."
         if finding["together_seconds"]:
             together = format_duration(finding["together_seconds"])
@@ -29,6 +30,10 @@ def lines_of(found: dict[str, Any]) -> Iterator[str]:
         yield f"   {finding['advice']} {finding['documentation']}"
     if not found["has_agent"]:
         yield WITHOUT_AGENT
+
+
+def _marked(mark: dict[str, Any]) -> str:
+    return f" (marked as {mark['marked_as']} by {mark['by'] or 'a deleted user'})"
 
 
 def _doubt(finding: dict[str, Any]) -> str:

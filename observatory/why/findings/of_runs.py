@@ -16,6 +16,7 @@ import psycopg
 from django.db.models import F, Q, QuerySet
 
 from observatory.replay.scope import Scope
+from observatory.runs.finding_marks import MAIN, NO_MAIN, main_finding, marks_of
 from observatory.runs.models import Run, RunExplanation, RunFindings
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import build_connection, connect, is_unavailable
@@ -90,7 +91,7 @@ def look_at(run: Run) -> None:
 def _keep(run: Run, state: RunFindings.State, **fields: Any) -> None:
     """Does nothing if the run was deleted meanwhile."""
     assert run.counted is not None
-    empty = {"attempts": 0, "kind": "", "sentence": "", "thread_seconds": 0, "wall_seconds": 0, "all": []}
+    empty = {"attempts": 0, "all": [], **NO_MAIN}
     if Run.objects.filter(pk=run.pk).exists():
         RunFindings.objects.update_or_create(
             run_id=run.pk, defaults={**empty, "state": state, "counted": run.counted, **fields}
@@ -106,19 +107,16 @@ def _look(connection: psycopg.Connection, run: Run) -> dict[str, Any]:
         found = _found(connection, run, scope)
     except TooManyTasks:
         return {"state": State.TOO_LARGE}
-    if not found:
-        return {"state": State.NONE}
     names = prefix_names(connection, run.cluster_id)
     kept = [
         {
-            **{name: finding[name] for name in ("kind", "sentence", "thread_seconds", "wall_seconds")},
+            **{name: finding[name] for name in MAIN},
             "prefixes": [names[prefix] for prefix in finding["prefixes"] if prefix in names],
             "exception": _fact(finding, "exception"),
         }
         for finding in found[:MOST_KEPT]
     ]
-    main = {name: kept[0][name] for name in ("kind", "sentence", "thread_seconds", "wall_seconds")}
-    return {"state": State.FOUND, "all": kept, **main}
+    return {"all": kept, **main_finding(kept, marks_of(run))}
 
 
 def _fact(finding: Mapping[str, Any], label: str) -> str:

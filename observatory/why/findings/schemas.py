@@ -5,6 +5,7 @@ from __future__ import annotations
 from ninja import Schema
 
 from observatory.replay.answers.shared_fields import shared
+from observatory.why.marks.schemas import FindingMarkItem
 
 
 @shared("label", "value")
@@ -45,6 +46,7 @@ class FindingTask(Schema):
     "prefixes",
     "advice",
     "documentation",
+    "mark",
 )
 class FindingItem(Schema):
     """A cause of lost time or failure."""
@@ -72,11 +74,13 @@ class FindingItem(Schema):
     advice: str
     documentation: str
     """URL"""
+    mark: FindingMarkItem | None = None
+    """that people marked it in runs of this name; the marked ones are last"""
 
 
 @shared("start", "stop", "has_agent", "looked_for", "findings")
 class Findings(Schema):
-    """The causes of lost time or failure in a window, the most costly first."""
+    """The causes of lost time or failure in a window, the most costly first, marked ones last."""
 
     start: float
     stop: float

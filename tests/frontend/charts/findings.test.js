@@ -39,12 +39,13 @@ test("where nothing stands out, it says what it looked for", () => {
     stop: 1,
     has_agent: true,
     looked_for: ["failed tasks", "stragglers"],
-    findings: [],
+    findings: /** @type {any[]} */ ([]),
   };
   assert.equal(
     nothingText(answer),
     "Nothing stands out in this window. It was searched for: failed tasks, stragglers.",
   );
+  assert.match(nothingText({ ...answer, findings: [/** @type {any} */ ({})] }), /^Nothing else stands out/);
 });
 
 test("notes say what a file has, what the agent would add, and why there is no newer answer", () => {

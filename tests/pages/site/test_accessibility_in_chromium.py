@@ -77,6 +77,7 @@ def test_pages_of_lists_and_forms(page: Page, world: World, observed: Observed) 
         "/errors/?days=",
         "/errors/?days=&type=ValueError&place=etl.py:load",
         "/runs/",
+        "/runs/finding-marks/",
         "/targets/",
         f"/targets/{world.target.pk}/",
         "/targets/discoveries/add/",

@@ -55,6 +55,7 @@ PLACES: dict[str, Any] = {
     "layer": "spans",
     "level": 20,
     "link_id": 1,
+    "mark_id": 1,
     "membership_id": 1,
     "note_id": 1,
     "number": "MQ",

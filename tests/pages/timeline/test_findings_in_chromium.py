@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from playwright.sync_api import Page, expect
 
+from observatory.runs.models import Run
 from tests.support.recorded_cluster import START
 from tests.why.findings.simulated import Simulated, Task, futures
 
@@ -41,3 +44,36 @@ def test_where_nothing_stands_out_the_panel_says_what_it_looked_for(page: Page) 
     panel = page.locator("[data-chart=findings]")
     expect(panel).to_contain_text("Nothing stands out in this window. It was searched for: ")
     expect(panel).to_contain_text("stragglers and skewed partitions")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_finding_that_is_marked_by_keyboard_is_folded_and_comes_back(
+    page: Page, complaints: list[str]
+) -> None:
+    cluster = Simulated([*futures(60, 0.5), Task(HOSTILE, 9)]).record()
+    start, stop = (datetime.fromtimestamp(START + after, UTC) for after in (0, 14))
+    run = Run.objects.create(
+        cluster=cluster, name=HOSTILE, origin=Run.Origin.CUT, start=start, stop=stop, counted=stop
+    )
+    page.goto(f"/runs/{run.pk}/?tab=why")
+    page.wait_for_function(READY)
+    panel = page.locator("[data-chart=findings]")
+    summary = panel.locator("summary").filter(has_text="1 task of work took 9.00 s")
+    summary.focus()
+    page.keyboard.press("Enter")
+    panel.get_by_role("button", name="Known").focus()
+    page.keyboard.press("Enter")
+    fold = panel.locator("summary").filter(has_text="1 finding is marked as known or wrong")
+    expect(fold).to_be_visible()
+    expect(summary).to_be_hidden()
+    expect(panel).to_contain_text("Nothing else stands out in this window.")
+    fold.focus()
+    page.keyboard.press("Enter")
+    expect(summary).to_be_visible()
+    expect(panel).to_contain_text("Marked as known by ")
+    panel.get_by_role("button", name="Undo").focus()
+    page.keyboard.press("Enter")
+    expect(fold).to_be_hidden()
+    expect(panel).not_to_contain_text("Nothing else stands out")
+    expect(summary).to_be_visible()
+    assert complaints == []

@@ -10,7 +10,8 @@ from observatory.runs.management.terminal import SCOPE_HELP, clean, find_scope
 from observatory.store.connection import connect_reader
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why.findings.lines import lines_of
-from observatory.why.kept import StillLooking, explained
+from observatory.why.kept import StillLooking
+from observatory.why.marks.marked import marked_findings
 from observatory.why.window import TooManyTasks
 
 
@@ -25,7 +26,7 @@ class Command(BaseCommand):
         scope = find_scope(options["of"])
         with connect_reader() as connection:
             try:
-                found = explained(connection, scope, "findings", 0, MAXIMUM_TIME)
+                found = marked_findings(connection, scope, 0, MAXIMUM_TIME)
             except (TooManyTasks, StillLooking) as error:
                 raise CommandError(f"{scope.name or scope.cluster.name}: {error}") from None
         for line in lines_of(found):
