@@ -22,15 +22,23 @@ from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
 
 KEPT: list[np.ndarray] = []
 THROWN_AWAY: list[bool] = []
-FITTING: list[None] = []
-"""as many as there are threads in `fit`"""
+FITTED: list[float] = []
+"""seconds that threads have spent in `fit`"""
 
 
 class FitsCompute(WorkerPlugin):
-    """Reports the CPU that the threads in `fit` would use if they computed instead of napping."""
+    """Reports the CPU that threads in `fit` would have used if they had computed: the mean since before."""
 
     def setup(self, worker: Any) -> None:
-        worker.metrics[TASK_THREADS] = lambda worker: {"cpu": 100.0 * len(FITTING)}
+        before = [time.monotonic(), 0.0]
+
+        def measure(worker: Any) -> dict[str, float]:
+            now, fitted = time.monotonic(), sum(FITTED)
+            share = (fitted - before[1]) / max(now - before[0], 0.001)
+            before[:] = now, fitted
+            return {"cpu": 100.0 * share}
+
+        worker.metrics[TASK_THREADS] = measure
 
 
 class TenMilliseconds(SchedulerPlugin):
@@ -46,12 +54,10 @@ def fit(seconds: float, *needed: Any) -> float:
     Workers with the plugin `FitsCompute` report the CPU that it would use.
     """
     stop = time.monotonic() + seconds
-    FITTING.append(None)
-    try:
-        while (left := stop - time.monotonic()) > 0:
-            time.sleep(min(left, 0.05))
-    finally:
-        FITTING.pop()
+    while (left := stop - time.monotonic()) > 0:
+        nap = min(left, 0.05)
+        time.sleep(nap)
+        FITTED.append(nap)
     return seconds
 
 

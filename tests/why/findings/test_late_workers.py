@@ -37,6 +37,13 @@ def test_workers_that_come_one_by_one_are_told_with_the_time_of_each() -> None:
     assert told["workers wanted by adaptive scaling"] == "40 at most"
 
 
+def test_workers_that_come_just_before_the_end_were_late_as_well() -> None:
+    seeded = Simulated(futures(40, 0.5), workers=4, joins=dict.fromkeys((1, 2, 3), 9.7))
+    assert first(seeded.findings(), "late-workers")["sentence"].startswith(
+        "1 of 4 workers was there when tasks came, the last of 4 after 9.70 s."
+    )
+
+
 def test_workers_that_leave_while_tasks_wait_are_missed() -> None:
     tasks = futures(160, 0.5)
     seeded = Simulated(tasks, leaves={2: 3.0, 3: 3.0})

@@ -113,12 +113,14 @@ def _there(evidence: Evidence, lives: Sequence[Life], edges: Integers) -> Number
 
 
 def _most_threads(evidence: Evidence, lives: Sequence[Life]) -> int:
-    """How many there were at most for a while."""
+    """How many there were at most; for a while, where some left: one that is replaced comes before it goes."""
     edges = np.unique(
         np.array([evidence.start, evidence.stop, *(at for life in lives for at in life)], np.int64)
     )
     there = _there(evidence, lives, edges)
     least = min(LEAST_STAY, LEAST_STAY_SHARE * (evidence.stop - evidence.start))
+    if all(life[1] >= evidence.stop for life in lives):
+        least = 1
     lengths = np.diff(edges)
     enough = [count for count in np.unique(there).tolist() if lengths[there >= count].sum() >= least]
     return max(1, round(max(enough, default=1)))
