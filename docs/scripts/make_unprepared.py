@@ -1,4 +1,4 @@
-"""Writes the tables of unprepared workloads in docs/why.md, from what `benchmarks/why.py --unprepared` printed.
+"""Writes the tables of unprepared workloads in docs/why.md, from JSON of `benchmarks/why.py --unprepared`.
 
 The arguments are files with a JSON line each; their tables follow each other.
 """

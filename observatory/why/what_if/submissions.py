@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.critical_path.predecessors import NONE, LastEnded, Predecessors
+from observatory.why.critical_path.predecessors import NONE, LastEnded, Predecessors, previous_of
 from observatory.why.intervals import Integers
 from observatory.why.records import Records, Spans, Transitions
 from observatory.wire.records import TASK_STATES
@@ -55,10 +55,17 @@ def submissions(computing: Spans, needed: Predecessors, records: Records) -> lis
 def _submitted(
     computing: Spans, needed: Predecessors, transitions: Transitions, start: int, error: Integers
 ) -> Integers:
-    """When the task of each computation was submitted (microseconds), at most when it began."""
+    """When the task of each computation was submitted (microseconds), at most when it began.
+
+    An attempt after a failed one was submitted with that: the scheduler repeats it, no client.
+    """
     left = transitions.start == RELEASED
     times = transitions.time[left]
     found = LastEnded(transitions.task[left], times)(computing.task, computing.times.start + error)
     unknown = np.where(needed.counts == 0, computing.times.start, start)
     submitted = np.where(found == NONE, unknown, np.append(times, 0)[found])
-    return np.minimum(submitted, computing.times.start)
+    submitted = np.minimum(submitted, computing.times.start)
+    before = previous_of(computing.task, computing.times.start)
+    for place in np.flatnonzero((before != NONE) & computing.is_error[before]).tolist():
+        submitted[place] = submitted[before[place]]
+    return submitted

@@ -214,6 +214,7 @@ class Simulated:
             if failed:
                 self._failed[key] = self._failed.get(key, 0) + 1
                 self.error(now, key, worker.address, "retried")
+                self._go(now, key, "released")
                 self._go(now, key, "waiting")
                 return
             self._where[key] = worker

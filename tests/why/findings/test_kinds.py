@@ -176,6 +176,12 @@ def test_attempts_that_were_repeated_cost_what_they_took() -> None:
     assert finding["sentence"] == "24 attempts of work failed with ValueError and were repeated."
 
 
+def test_attempts_cost_what_they_took_where_all_tasks_were_repeated() -> None:
+    tasks = futures(16, 0.5)
+    seeded = Simulated(tasks, tries={task.key: 2 for task in tasks})
+    assert_saves(first(seeded.findings(), "retries"), seeded, Simulated(tasks))
+
+
 def test_a_blocked_event_loop_delays_the_tasks_of_its_worker() -> None:
     tasks = futures(160, 0.5)
     seeded = Simulated(tasks, late={1: 2.0})

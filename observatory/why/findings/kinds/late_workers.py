@@ -113,7 +113,7 @@ def _there(evidence: Evidence, lives: Sequence[Life], edges: Integers) -> Number
 
 
 def _most_threads(evidence: Evidence, lives: Sequence[Life]) -> int:
-    """How many there were at most; for a while, where some left: one that is replaced comes before it goes."""
+    """How many there were at most; where some left, for a while: a replacement comes before that."""
     edges = np.unique(
         np.array([evidence.start, evidence.stop, *(at for life in lives for at in life)], np.int64)
     )
