@@ -16,6 +16,10 @@ export interface components {
             slug: string;
             /** Retention Days */
             retention_days: number;
+            /** Quota Bytes */
+            quota_bytes: number | null;
+            /** Stored Bytes */
+            stored_bytes: number | null;
             /** Role */
             role: string;
         };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -172,6 +173,22 @@ def archive_removes_rows_after() -> timedelta | None:
     if not text("OBSERVATORY_ARCHIVE_REMOVES_ROWS_AFTER_DAYS", ""):
         return None
     return timedelta(days=number("OBSERVATORY_ARCHIVE_REMOVES_ROWS_AFTER_DAYS", 1))
+
+
+def project_quota_gib() -> float | None:
+    """OBSERVATORY_PROJECT_QUOTA_GIB; None without one."""
+    written = text("OBSERVATORY_PROJECT_QUOTA_GIB", "")
+    if not written:
+        return None
+    try:
+        quota = float(written)
+    except ValueError:
+        quota = math.nan
+    if not 0.001 <= quota <= 1_000_000:
+        raise ImproperlyConfigured(
+            f"OBSERVATORY_PROJECT_QUOTA_GIB is {written!r}: it must be a number from 0.001 to 1000000"
+        )
+    return quota
 
 
 def discovery_dir() -> Path | None:

@@ -43,13 +43,17 @@ class MembershipInline(MembershipInlineBase):
 @admin.register(Project)
 class ProjectAdmin(DeletableAdmin, ProjectAdminBase):
     deletable = "project"
-    list_display = ("name", "slug", "retention_days", "run_idle_seconds", "created")
+    list_display = ("name", "slug", "retention_days", "quota_gib", "run_idle_seconds", "created")
     search_fields = ("name", "slug")
     prepopulated_fields = {"slug": ("name",)}
     inlines = [MembershipInline]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Project]:
         return super().get_queryset(request).filter(pk__in=access.visible_projects(cast(User, request.user)))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> tuple[str, ...]:
+        """A quota protects other projects: owners don't raise it themselves."""
+        return () if cast(User, request.user).is_superuser else ("quota_gib",)
 
     def has_change_permission(self, request: HttpRequest, obj: Project | None = None) -> bool:
         return super().has_change_permission(request, obj) and self._may_manage(request, obj)

@@ -24,6 +24,10 @@ class ProjectOut(Schema):
     name: str
     slug: str
     retention_days: int
+    quota_bytes: int | None
+    """most that is stored of it; null: no limit"""
+    stored_bytes: int | None
+    """of a project with a quota, counted each hour"""
     role: str
     """viewer, editor or owner; superuser for a superuser who is not a member"""
 
@@ -93,6 +97,8 @@ def _project(project: Project, role: str) -> dict[str, Any]:
         "name": project.name,
         "slug": project.slug,
         "retention_days": project.retention_days,
+        "quota_bytes": project.quota_bytes,
+        "stored_bytes": project.stored_bytes if project.quota_bytes is not None else None,
         "role": role,
     }
 

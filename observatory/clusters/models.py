@@ -40,6 +40,17 @@ class Project(models.Model):
         null=True, editable=False, help_text="The retention that applies until `longer_until`."
     )
     longer_until = models.DateTimeField(null=True, editable=False)
+    quota_gib = models.FloatField(
+        "Quota (GiB)",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.001), MaxValueValidator(1_000_000)],
+        help_text="Most that is stored of the project: beyond it the oldest records go first. Empty: the "
+        "setting OBSERVATORY_PROJECT_QUOTA_GIB, or none.",
+    )
+    stored_bytes = models.BigIntegerField(
+        null=True, editable=False, help_text="Stored of a project with a quota, counted each hour."
+    )
     run_idle_seconds = models.PositiveIntegerField(
         "Idle time between runs (seconds)",
         default=60,
@@ -96,6 +107,19 @@ class Project(models.Model):
     def effective_retention_days(self) -> int:
         """The days that hold now."""
         return (self.longer_retention_days if self.is_shortened else None) or self.retention_days
+
+    @property
+    def quota_bytes(self) -> int | None:
+        """None: it may store as much as it does. Observatory's own project has no quota."""
+        gib = settings.PROJECT_QUOTA_GIB if self.quota_gib is None else self.quota_gib
+        return None if gib is None or self.is_own else round(gib * 2**30)
+
+    @property
+    def quota_used(self) -> float | None:
+        """The share of the quota that was used when it was counted last."""
+        if self.quota_bytes is None or self.stored_bytes is None:
+            return None
+        return self.stored_bytes / self.quota_bytes
 
     @property
     def has_price(self) -> bool:

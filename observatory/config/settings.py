@@ -21,6 +21,7 @@ from observatory.base.environment import (
     networks,
     number,
     origins,
+    project_quota_gib,
     public_url,
     run_dir,
     secret_key,
@@ -313,6 +314,7 @@ ADMIN_POLICY = {
 
 ARCHIVE = archive()
 ARCHIVE_REMOVES_ROWS_AFTER = archive_removes_rows_after()
+PROJECT_QUOTA_GIB = project_quota_gib()
 DISCOVERY_DIR = discovery_dir()
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
 REQUEST_TIMEOUT = number("OBSERVATORY_REQUEST_TIMEOUT_SECONDS", 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from observatory.replay.tiles.builder import build_window_tiles, forget_other_wi
 from observatory.runs.discovery.client_runs import apply_client_runs
 from observatory.runs.discovery.discover import discover_runs
 from observatory.runs.models import Run, RunDiscovery
+from observatory.runs.quotas import days_within_quotas
 from observatory.runs.refresh import extend_to_last_tasks, refresh_figures, refresh_name
 from observatory.runs.retained_windows import retained_windows
 from observatory.runs.sharing.scopes import scope_of_run
@@ -129,13 +131,15 @@ def enforce_retention() -> None:
     orphans = unknown_clusters()
     for cluster in orphans:
         delete_cluster(cluster)
-    by_project = {project.pk: project.effective_retention_days for project in Project.objects.all()}
+    projects, current = list(Project.objects.all()), datetime.now(UTC)
+    by_project = {project.pk: project.effective_retention_days for project in projects}
+    within = days_within_quotas(projects, current)
     days = {
-        cluster: by_project[project]
+        cluster: min(by_project[project], within.get(project, math.inf))
         for cluster, project in Cluster.objects.values_list("pk", "project")
         if project in by_project
     }
     longest = max(by_project.values(), default=DEFAULT_DAYS)
-    retained = apply_retention(days, longest, datetime.now(UTC), retained_windows())
+    retained = apply_retention(days, longest, current, retained_windows())
     if retained.dropped or retained.deleted:
         log.info("retention dropped %d partitions and %d rows", retained.dropped, retained.deleted)

@@ -146,6 +146,7 @@ _OBSERVATORY = (
     Metric("observatory_disk_free_bytes", "bytes", "Free space on the disk of the data folder.", source=Source.OBSERVATORY),
     Metric("observatory_celery_queue_length", "", "Waiting Celery tasks.", source=Source.OBSERVATORY),
     Metric("observatory_celery_beat_age_seconds", "seconds", "Since Celery's last heartbeat.", source=Source.OBSERVATORY),
+    Metric("observatory_project_quota_ratio", "ratio", "How much of its quota a project has used, where it has one.", {"project": ()}, source=Source.OBSERVATORY),
     Metric("observatory_refused_agents", "", "Whether batches of agents were refused in the last five minutes, unless a silent agent of a live cluster explains it.", {"reason": ("unknown-token", "revoked-token", "batch"), "project": (), "token": ()}, source=Source.OBSERVATORY),
 )
 

@@ -147,3 +147,15 @@ def test_what_is_no_origin_stops_the_start(monkeypatch: pytest.MonkeyPatch, writ
     monkeypatch.setenv("OBSERVATORY_FRAME_ANCESTORS", written)
     with pytest.raises(ImproperlyConfigured, match="OBSERVATORY_FRAME_ANCESTORS has"):
         environment.origins("OBSERVATORY_FRAME_ANCESTORS")
+
+
+def test_a_quota_of_projects_is_a_number_of_gib(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "OBSERVATORY_PROJECT_QUOTA_GIB"
+    monkeypatch.delenv(name, raising=False)
+    assert environment.project_quota_gib() is None
+    monkeypatch.setenv(name, "2.5")
+    assert environment.project_quota_gib() == 2.5
+    for written in ("0", "-1", "nan", "inf", "much"):
+        monkeypatch.setenv(name, written)
+        with pytest.raises(ImproperlyConfigured, match=f"{name} is '{written}': it must be a number from"):
+            environment.project_quota_gib()

@@ -16,7 +16,14 @@ def get(world: World, role: str, path: str, **query: Any) -> Any:
 
 def test_projects_are_listed_with_ones_role(world: World) -> None:
     assert get(world, "editor", "/projects") == [
-        {"name": "Alpha", "slug": "alpha", "retention_days": 30, "role": "editor"}
+        {
+            "name": "Alpha",
+            "slug": "alpha",
+            "retention_days": 30,
+            "quota_bytes": None,
+            "stored_bytes": None,
+            "role": "editor",
+        }
     ]
     assert [project["role"] for project in get(world, "superuser", "/projects")] == ["superuser", "superuser"]
 

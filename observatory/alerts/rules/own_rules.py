@@ -71,6 +71,22 @@ OWN_RULES = (
         NoData.KEEP,
     ),
     ReadyMade(
+        "quota-filling",
+        "A project's quota",
+        Severity.WARNING,
+        "A project has used over 80 % of its quota. Beyond it the oldest records of its runs go, but for "
+        "pinned and shared ones.",
+        "Delete or unpin runs that nobody needs, shorten the project's retention, or raise the quota.",
+        "{value} of a project's quota are used: {labels}",
+        (
+            MetricCondition(
+                of("observatory_project_quota_ratio"), By.SERIES, Aggregate.MAX, Comparison.ABOVE, 0.8
+            ),
+        ),
+        MINUTE,
+        NoData.KEEP,
+    ),
+    ReadyMade(
         "tasks-waiting",
         "Observatory's tasks",
         Severity.WARNING,

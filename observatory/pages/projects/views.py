@@ -23,6 +23,7 @@ from observatory.clusters.models import Invitation, Membership, Project
 from observatory.clusters.tokens import ingest_refusals
 from observatory.clusters.tokens.models import IngestToken
 from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
+from observatory.runs.quotas import quota_sentence
 from observatory.runs.shorter_retention import shorter_retention
 
 
@@ -120,6 +121,7 @@ def show_project(
         "current_project": project,
         "form": form or ProjectForm(instance=project),
         "shorter": shorter_retention(stored),
+        "quota": quota_sentence(stored),
         "member_form": member_form or MemberForm(project),
         "members": project.memberships.select_related("user").order_by("user__username"),
         "roles": Membership.Role.choices,

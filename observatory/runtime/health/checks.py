@@ -22,11 +22,12 @@ from django.utils.timezone import now
 from observatory.alerts.evaluation import health
 from observatory.base.redis_server import connect as connect_to_redis
 from observatory.clusters.agents import live_agents
-from observatory.clusters.formatting import format_age
+from observatory.clusters.formatting import format_age, format_bytes
 from observatory.clusters.models import Target
 from observatory.clusters.status import TAKEN_STREAMS
 from observatory.clusters.tokens import ingest_refusals
 from observatory.collect.quarantine.folder import files, folder
+from observatory.runs.quotas import full_projects
 from observatory.runtime.health import archive
 from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health.celery_ping import ping
@@ -259,6 +260,16 @@ def archived() -> CheckResult:
     return CheckResult("archive", True, archive.sentence(found) if settings.ARCHIVE else "none")
 
 
+def quotas() -> CheckResult:
+    """Projects that have nearly used up what they may store."""
+    texts = [
+        f"{project.slug} has used {project.quota_used:.0%} of {format_bytes(project.quota_bytes or 0)}"
+        for project in full_projects()
+    ]
+    remedy = "delete or unpin runs, shorten the retention, or raise the quota in the admin"
+    return CheckResult("quotas", not texts, "; ".join(texts) or "none is nearly used up", remedy)
+
+
 def security() -> CheckResult:
     """Settings that are unsafe when others have access."""
     faults = []
@@ -305,3 +316,4 @@ def run_checks() -> Iterator[CheckResult]:
     yield from agents()
     yield from alerts()
     yield archived()
+    yield quotas()

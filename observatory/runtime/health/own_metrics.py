@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from observatory import __version__
 from observatory.alerts.evaluation import health
 from observatory.base import redis_server
+from observatory.clusters.models import Project
 from observatory.collect.agents.metrics import ingested_rows
 from observatory.runtime.health import archive
 from observatory.runtime.health import process_heartbeats as beats
@@ -62,6 +63,7 @@ class Observatory(Collector):
         yield from collector_metrics(living)
         yield from stored_metrics()
         yield from archive_metrics()
+        yield from quota_metrics()
         yield from alert_metrics()
         yield from agent_metrics()
 
@@ -146,6 +148,25 @@ def archive_metrics() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "observatory_archive_removed_rows", "Archived rows that left their tables.", found.removed
     )
+
+
+def quota_metrics() -> Iterator[Metric]:
+    """What projects with a quota store and may store."""
+    stored = GaugeMetricFamily(
+        "observatory_project_stored_bytes", "Stored of a project with a quota.", labels=["project"]
+    )
+    quota = GaugeMetricFamily(
+        "observatory_project_quota_bytes", "Most that a project may store.", labels=["project"]
+    )
+    try:
+        for project in Project.objects.all():
+            if project.quota_bytes is not None and project.stored_bytes is not None:
+                stored.add_metric([project.slug], project.stored_bytes)
+                quota.add_metric([project.slug], project.quota_bytes)
+    except DatabaseError:
+        return
+    yield stored
+    yield quota
 
 
 def alert_metrics() -> Iterator[Metric]:

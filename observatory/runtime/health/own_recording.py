@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils.timezone import now
 
 from observatory.base import redis_server
-from observatory.clusters.models import Cluster
+from observatory.clusters.models import Cluster, Project
 from observatory.clusters.own_cluster import own_cluster
 from observatory.clusters.tokens import ingest_refusals
 from observatory.runtime.health import process_heartbeats as beats
@@ -34,6 +34,7 @@ def own_metrics() -> Iterator[tuple[Series, float]]:
     yield from _disk()
     yield from _celery()
     yield from _refused_agents()
+    yield from _quotas()
 
 
 def _disk() -> Iterator[tuple[Series, float]]:
@@ -52,6 +53,12 @@ def _celery() -> Iterator[tuple[Series, float]]:
     yield Series("observatory_celery_queue_length"), waiting
     if age is not None:
         yield Series("observatory_celery_beat_age_seconds"), age
+
+
+def _quotas() -> Iterator[tuple[Series, float]]:
+    for project in Project.objects.all():
+        if (used := project.quota_used) is not None:
+            yield Series("observatory_project_quota_ratio", (("project", project.slug),)), used
 
 
 def _refused_agents() -> Iterator[tuple[Series, float]]:

@@ -36,7 +36,7 @@ def rows_by_day(
     """The numbers of rows of a cluster on the days (UTC) from `first` to `last`."""
     return {
         moment.date(): rows
-        for moment, rows in _counted(connection, table, cluster, DAY, start_of(first.date()), last + DAY)
+        for moment, rows in counted(connection, table, cluster, DAY, start_of(first.date()), last + DAY)
     }
 
 
@@ -45,7 +45,7 @@ def files_of_day(connection: psycopg.Connection, table: TimeSeries, cluster: int
     start, stop = start_of(day), start_of(day) + DAY
     minutes = [
         Stretch(moment, moment + MINUTE, rows)
-        for moment, rows in _counted(connection, table, cluster, MINUTE, start, stop)
+        for moment, rows in counted(connection, table, cluster, MINUTE, start, stop)
     ]
     files = [
         Stretch(parts[0].start, parts[-1].stop, sum(part.rows for part in parts), parts)
@@ -58,7 +58,7 @@ def files_of_day(connection: psycopg.Connection, table: TimeSeries, cluster: int
     return files
 
 
-def _counted(
+def counted(
     connection: psycopg.Connection,
     table: TimeSeries,
     cluster: int,
@@ -66,6 +66,7 @@ def _counted(
     start: datetime,
     stop: datetime,
 ) -> list[tuple[datetime, int]]:
+    """The numbers of rows from [start, stop), by the times at which stretches of this width begin."""
     query = sql.SQL(
         """SELECT date_bin(%(width)s, {time}, %(start)s) AS moment, count(*) FROM {table}
            WHERE cluster_id = %(cluster)s AND {time} >= %(start)s AND {time} < %(stop)s

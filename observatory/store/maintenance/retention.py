@@ -54,7 +54,7 @@ class RetentionResult:
 
 
 def apply_retention(
-    days: Mapping[int, int], longest: int, now: datetime, retained: Sequence[RetainedWindow] = ()
+    days: Mapping[int, float], longest: int, now: datetime, retained: Sequence[RetainedWindow] = ()
 ) -> RetentionResult:
     """Remove the records older than `days` (by cluster id), and all older than `longest` days.
 
@@ -92,7 +92,7 @@ def _prepare(
     connection: psycopg.Connection,
     reader: psycopg.Connection,
     cluster: int,
-    retention_days: int,
+    retention_days: float,
     now: datetime,
     retained: Sequence[RetainedWindow],
 ) -> bool:

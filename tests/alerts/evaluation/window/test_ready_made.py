@@ -121,6 +121,10 @@ def piling_up(stored: Stored, beat_age: float) -> None:
     steady(stored, "observatory_celery_beat_age_seconds", beat_age)
 
 
+def using_quota(stored: Stored, share: float) -> None:
+    steady(stored, "observatory_project_quota_ratio", share, project="etl")
+
+
 def refused(stored: Stored, seconds: float = UNTIL) -> None:
     steady(stored, "observatory_refused_agents", 1, until=seconds, reason="unknown-token")
 
@@ -171,6 +175,7 @@ FIRES: dict[str, Occurrence] = {
     "disk-filling": partial(filling, free=4.9),
     "tasks-waiting": partial(piling_up, beat_age=12),
     "agents-refused": refused,
+    "quota-filling": partial(using_quota, share=0.81),
     "queue-idle": partial(queueing, growth=1),
     "no-worker": partial(steady, metric="observatory_cluster_tasks", value=3, state="no-worker"),
     "scheduler-blocked": partial(
@@ -190,6 +195,7 @@ OF_WORKERS = {
 }
 OF_SERIES = {
     "agents-refused": "reason=unknown-token",
+    "quota-filling": "project=etl",
     "new-errors": "run=nightly",
     "slower-run": "run=nightly",
 }
@@ -212,6 +218,7 @@ QUIET: list[tuple[str, Occurrence]] = [
     # then Celery's heartbeat is late: this is for the alert “Observatory itself”
     ("tasks-waiting", partial(piling_up, beat_age=61)),
     ("agents-refused", partial(refused, seconds=60)),
+    ("quota-filling", partial(using_quota, share=0.79)),
     ("transfers", partial(transferring, transfer=0.5, compute=1)),
     ("transfers", partial(transferring, transfer=0.2, compute=0.1)),
     ("queue-idle", partial(queueing, growth=0)),
