@@ -38,7 +38,7 @@ def test_migrations_create_the_ready_made_rules(db: None) -> None:
 
 
 def test_every_ready_made_rule_has_a_description_and_advice(made: None) -> None:
-    assert len(RULES) == 27
+    assert len(RULES) == 28
     for rule in Rule.objects.all():
         assert rule.description
         assert rule.advice
