@@ -167,7 +167,8 @@ class OpenRun:
         self._ended = time.monotonic()
         outcome = _outcome(kind, error)
         self.outcome = outcome[0]
-        link_trace(page_of_run(self.server, self.id))
+        if not self.file:
+            link_trace(page_of_run(self.server, self.id))
         return outcome
 
     def _find_client(self) -> bool:

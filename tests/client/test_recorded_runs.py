@@ -26,6 +26,7 @@ from observatory.client.without_server import CommandFailed
 from observatory.exchange.bundles.bundle import Bundle
 from observatory.wire.runs import METADATA
 from tests.runtime.machine import manage
+from tests.support.traces import span
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text().partition("## Without a server")[2]
@@ -89,8 +90,9 @@ def test_an_exception_is_raised_again_and_the_bundle_is_written(client: Client, 
     file = tmp_path / "failed.observatory.zip"
     file.write_text("what was there before")
     run = observatory.run("etl", to=file)
-    with pytest.raises(ZeroDivisionError), run:
+    with span() as trace, pytest.raises(ZeroDivisionError), run:
         client.submit(divmod, 1, 0).result()
+    assert not trace.attributes, "no server has a page of it"
     assert f"It is in {file}" in run._repr_mimebundle_()["text/plain"]
     assert "href" not in run._repr_mimebundle_()["text/html"]
     found, rows = contents(file)
