@@ -74,13 +74,12 @@ class Findings {
     this.#note.hidden = !this.#note.textContent;
   }
 
-  /** Findings that were open stay so. */
+  /** Findings that were open stay so, and the focus stays where it was. */
   #render() {
-    const open = new Set(
-      [...this.#list.querySelectorAll("details[open]")].map(
-        (one) => /** @type {HTMLElement} */ (one).dataset.finding,
-      ),
-    );
+    /** @type {NodeListOf<HTMLElement>} */
+    const opened = this.#parent.querySelectorAll("details[data-finding][open]");
+    const open = new Set([...opened].map((one) => one.dataset.finding));
+    const focused = this.#focused();
     const found = this.#context.answers["/findings"].answer?.findings ?? [];
     /** @param {typeof found[number]} finding */
     const item = (finding) => findingItem(this.#context, finding, open, () => this.#reload());
@@ -91,6 +90,30 @@ class Findings {
     this.#markedList.replaceChildren(...marked.map(item));
     this.#markedTitle.textContent = markedText(marked.length);
     this.#marked.hidden = marked.length === 0;
+    if (focused) this.#focus(focused);
+  }
+
+  /** @returns {{finding: string|undefined, text: string|null}|null} what has the focus of the findings */
+  #focused() {
+    const focused = document.activeElement;
+    const finding = this.#parent.contains(focused) && focused?.closest("[data-finding]");
+    if (!focused || !finding) return null;
+    return { finding: /** @type {HTMLElement} */ (finding).dataset.finding, text: focused.textContent };
+  }
+
+  /**
+   * Of a finding that is folded now the fold gets it.
+   * @param {{finding: string|undefined, text: string|null}} focused
+   */
+  #focus({ finding, text }) {
+    /** @type {NodeListOf<HTMLElement>} */
+    const findings = this.#parent.querySelectorAll("[data-finding]");
+    const its = [...findings].find((one) => one.dataset.finding === finding);
+    /** @type {NodeListOf<HTMLElement>|undefined} */
+    const parts = its?.querySelectorAll("summary, button, a");
+    const part = [...(parts ?? [])].find((one) => one.textContent === text);
+    part?.focus({ preventScroll: true });
+    if (part && document.activeElement !== part) this.#markedTitle.focus({ preventScroll: true });
   }
 
   /** The focus goes to what is there afterwards: its button is not. */

@@ -65,6 +65,7 @@ def test_a_finding_that_is_marked_by_keyboard_is_folded_and_comes_back(
     known.press("Enter")
     fold = panel.locator("summary").filter(has_text="1 finding is marked as known or wrong")
     expect(fold).to_be_visible()
+    expect(fold).to_be_focused()
     expect(summary).to_be_hidden()
     expect(panel).to_contain_text("Nothing else stands out in this window.")
     fold.press("Enter")
