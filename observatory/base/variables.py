@@ -35,6 +35,7 @@ KNOWN = frozenset(
         "OIDC_SCOPES",
         "PASSWORD_SIGN_IN",
         "PORT",
+        "PROJECT_QUOTA_GIB",
         "PUBLIC_URL",
         "RELEASE",
         "REQUEST_TIMEOUT_SECONDS",

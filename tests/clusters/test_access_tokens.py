@@ -36,6 +36,8 @@ CHANGES = {
         "POST /runs/{run_id}/attachments",
         "PATCH /runs/{run_id}/attachments/{attachment_id}",
         "DELETE /runs/{run_id}/attachments/{attachment_id}",
+        "POST /runs/{run_id}/finding-marks",
+        "DELETE /finding-marks/{mark_id}",
     },
     "exports": {"POST /runs/{run_id}/exports"},
     "members": {
@@ -90,6 +92,7 @@ def test_a_token_changes_only_what_its_scope_names(world: World, scope: str) -> 
         "alert_id": alert.pk,
         "note_id": 1,
         "attachment_id": 1,
+        "mark_id": 1,
     }
     ids |= {"discovery_id": 1, "invitation_id": 1, "kind": "cluster", "reference": world.live.pk}
     assert len(unsafe_routes()) > 10

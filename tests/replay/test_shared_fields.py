@@ -30,6 +30,7 @@ UNLISTED = {
     "EnvironmentFact": {"scheduler", "client"},
     "TimelineAlerts": {"rules"},
     "TimelineAlert": {"id", "worker", "labels", "message", "text", "acknowledged_by", "acknowledgement"},
+    "FindingMarkItem": {"id", "by"},
     "RunCard": {"user", "tags", "main_finding", "cost", "history", "notes"},
 }
 """what no public link shows of the schemas of its answers"""
