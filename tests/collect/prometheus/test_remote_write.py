@@ -36,11 +36,19 @@ WORKER = {"job": "dask-workers", "cluster": "etl", "instance": "10.0.0.2:4001", 
 
 @pytest.fixture
 def connection(transactional_db: None) -> Iterator[psycopg.Connection]:
+    """The tests read all rows: those that others left go before and after each."""
     cache.clear()
     with connect() as connection:
+        delete_all(connection)
         yield connection
-        for (cluster,) in connection.execute("SELECT cluster_id FROM extent").fetchall():
-            delete_cluster(cluster)
+        delete_all(connection)
+
+
+def delete_all(connection: psycopg.Connection) -> None:
+    tables = ("extent", "worker", "series")
+    clusters = " UNION ".join(f"SELECT cluster_id FROM {table}" for table in tables)
+    for (cluster,) in connection.execute(clusters).fetchall():
+        delete_cluster(cluster)
 
 
 @pytest.fixture
