@@ -130,7 +130,9 @@ def test_a_frame_over_https_needs_a_session_or_an_access_token(notebook: Noteboo
 
 
 def _cluster(site: Secured) -> int:
-    return int(str(site.observatory.query("SELECT max(id) FROM clusters_cluster WHERE name = 'lab'")))
+    query = "SELECT coalesce(max(id), 0) FROM clusters_cluster WHERE name = 'lab'"
+    eventually(lambda: int(str(site.observatory.query(query))), "the agent reported its cluster")
+    return int(str(site.observatory.query(query)))
 
 
 def _ended_cluster(site: Secured) -> int:
