@@ -2402,8 +2402,8 @@ export interface components {
             found: components["schemas"]["ResultTotals"];
             /** Results */
             results: components["schemas"]["ResultInMemory"][];
-            /** Untold */
-            untold: number[];
+            /** Spilling Unknown */
+            spilling_unknown: number[];
         };
         /** SpilledResult */
         SpilledResult: {

@@ -103,7 +103,7 @@ class ResultInMemory(Schema):
     """where it was on disk instead, as the agents of the workers saw once a second"""
 
 
-@shared("at", "total", "unnamed", "found", "results", "untold")
+@shared("at", "total", "unnamed", "found", "results", "spilling_unknown")
 class ResultsInMemory(Schema):
     """The results that were in memory at a point in time, as the agent reported it."""
 
@@ -115,5 +115,5 @@ class ResultsInMemory(Schema):
     """of those that were asked for"""
     results: list[ResultInMemory]
     """the largest five hundred of these, the largest first"""
-    untold: list[int]
+    spilling_unknown: list[int]
     """ids of workers whose spilled results are unknown: without the agent, or with a store of their own"""

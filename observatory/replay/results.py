@@ -52,18 +52,20 @@ def results_of(
     shown = found[:MOST_RESULTS]
     alive = store.workers_alive(connection, scope.cluster.pk, at)
     unnamed = 0 if scope.is_public else held.unnamed
-    untold = [id for id, tells in alive.items() if not tells and worker in (None, id)]
-    return _answer(at, all, unnamed, found, _listed(connection, scope, shown, alive, at), untold)
+    spilling_unknown = [id for id, reports in alive.items() if not reports and worker in (None, id)]
+    return _answer(at, all, unnamed, found, _listed(connection, scope, shown, alive, at), spilling_unknown)
 
 
-def _answer(at: int, all: Found, unnamed: int, found: Found, listed: list[Item], untold: list[int]) -> Item:
+def _answer(
+    at: int, all: Found, unnamed: int, found: Found, listed: list[Item], spilling_unknown: list[int]
+) -> Item:
     return {
         "at": at / 1e6,
         "total": _totals(all),
         "unnamed": unnamed,
         "found": _totals(found),
         "results": listed,
-        "untold": untold,
+        "spilling_unknown": spilling_unknown,
     }
 
 

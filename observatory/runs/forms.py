@@ -65,7 +65,7 @@ class RunForm(RunFormBase):
     def save(self, commit: bool = True) -> Run:
         """Marks of findings are those of the name."""
         run = super().save(commit)
-        if "name" in self.changed_data and run.known_findings is not None:
+        if "name" in self.changed_data:
             keep_main_finding(run)
         return run
 

@@ -37,8 +37,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "notification": {"fetchNews": "false", "checkForUpdates": False},
 }
 KERNEL = "observatory-tests"
-DONE = re.compile(r"\[\d+\]")
-"""the prompt of a cell that has been executed"""
+BEGUN, DONE = re.compile(r"\[(\*|\d+)\]"), re.compile(r"\[\d+\]")
+"""the prompt of a cell that is or has been executed, and of one that has been"""
 CERTIFICATES = "SSL_CERT_FILE"
 OTHERS = ("JUPYTER", "DJANGO", "PYTHONPATH", CERTIFICATES)
 """beginnings of variables that JupyterLab doesn't get from the tests"""
@@ -156,8 +156,14 @@ def code_cell(page: Page, number: int) -> Locator:
 
 
 def run_cell(page: Page, number: int) -> None:
-    """Runs a cell, once the kernel has done those before it."""
+    """Runs a cell, once the kernel has done those before it.
+
+    JupyterLab asks which kernel to take where a cell is run before the notebook has its own.
+    """
+    page.locator(".jp-Toolbar-kernelName").filter(has_text=KERNEL).wait_for()
     for before in range(number):
         code_cell(page, before).locator(".jp-InputPrompt").filter(has_text=DONE).wait_for()
-    code_cell(page, number).locator(".jp-InputArea-editor").click()
+    cell = code_cell(page, number)
+    cell.locator(".jp-InputArea-editor").click()
     page.keyboard.press("Shift+Enter")
+    cell.locator(".jp-InputPrompt").filter(has_text=BEGUN).wait_for()

@@ -123,7 +123,7 @@ class ResultsNow {
   }
 
   /** @param {Answer} answer */
-  #describe({ total, found, unnamed, results, untold }) {
+  #describe({ total, found, unnamed, results, spilling_unknown }) {
     if (!total.count) return "";
     const worker = this.#context.model.workers.get(this.#worker ?? -1);
     const parts = [`${totals(found)}${worker ? ` on ${workerLabel(worker)}` : ""}`];
@@ -134,8 +134,10 @@ class ResultsNow {
       parts.push(
         `${formatCount(spilled.length)} of these ${spilled.length === 1 ? "is" : "are"} spilled, ${formatBytes(onDisk(...spilled))} on disk`,
       );
-    if (untold.length)
-      parts.push(`which results ${this.#namesOf(untold)} spilled is unknown: no agent there tells it`);
+    if (spilling_unknown.length)
+      parts.push(
+        `which results ${this.#namesOf(spilling_unknown)} spilled is unknown: no agent there tells it`,
+      );
     if (this.#context.source.isFile && results.length < total.count)
       parts.push("a file has the largest of some instants, and searches these alone");
     if (unnamed) parts.push(`${formatCountOf(unnamed, "smaller result")} beside them can't be listed`);
@@ -188,8 +190,8 @@ class ResultsNow {
 
   /** Whether it may be on disk without anybody saying so. @param {Result} result */
   #isUntold({ worker }) {
-    const untold = this.#data.answer?.untold ?? [];
-    return worker === null ? untold.length > 0 : untold.includes(worker);
+    const spilling_unknown = this.#data.answer?.spilling_unknown ?? [];
+    return worker === null ? spilling_unknown.length > 0 : spilling_unknown.includes(worker);
   }
 
   /** @param {Result} result */

@@ -31,7 +31,7 @@ from observatory.agent.worker.task_threads import TaskThreads
 from observatory.agent.worker.transfers import Transfers
 from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
 from observatory.wire.event_kinds import NATIVE_PROFILE_REFUSED
-from observatory.wire.kinds.spill import TELLS_SPILLED
+from observatory.wire.kinds.spill import REPORTS_SPILLED
 from observatory.wire.processes import PROCESS
 
 FLUSH = "observatory_flush"
@@ -138,7 +138,7 @@ class WorkerAgent(WorkerPlugin):
 
     def _record_worker(self) -> None:
         worker, detail = self.worker, {**describe("worker"), PROCESS: name_of_process()}
-        detail[TELLS_SPILLED] = self.spilled.is_known
+        detail[REPORTS_SPILLED] = self.spilled.is_known
         if worker.nanny:  # otherwise the process may be a client's, or have begun long before the worker
             detail["process_started"] = self._on_scheduler_clock(time() - process_age())
         resources = getattr(worker.state, "total_resources", None) or {}

@@ -1,4 +1,4 @@
-"""Tells which results of a worker are on disk, as rows of kind `spill`."""
+"""Reports which results of a worker are on disk, as rows of kind `spill`."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ INTERVAL = 1.0
 MOST_ROWS = 100
 """at a time: the largest first, the others later"""
 MOST_KEYS = 10_000
-"""on disk at once that are told"""
+"""on disk at once that are reported"""
 
 
 class Spilled:
-    """Compares the keys on disk with those that it told last."""
+    """Compares the keys on disk with those that it reported last."""
 
     def __init__(self, worker: Any) -> None:
         self.worker = worker
-        self._told: dict[Any, int] = {}
+        self._reported: dict[Any, int] = {}
         """sizes by key"""
         self._looked_at = float("-inf")
 
     @property
     def is_known(self) -> bool:
-        """Whether it can be told: of Dask's own SpillBuffer, and of a worker that never spills."""
+        """Whether they are known: those of Dask's own SpillBuffer, and of a worker that never spills."""
         return self._sizes() is not None or type(self.worker.data) is dict
 
     def rows(self, delay: float) -> Iterator[tuple[Any, ...]]:
@@ -37,24 +37,24 @@ class Spilled:
         now = time() + delay
         for key, nbytes in nlargest(MOST_ROWS, self._changes(), key=self._weight):
             if nbytes:
-                self._told[key] = nbytes
+                self._reported[key] = nbytes
             else:
-                del self._told[key]
+                del self._reported[key]
             yield now, key, self.worker.address, float(nbytes)
 
     def _changes(self) -> Iterator[tuple[Any, int]]:
         sizes = self._sizes() or {}
-        for key in self._told.keys() - sizes.keys():
+        for key in self._reported.keys() - sizes.keys():
             yield key, 0
-        is_full = len(self._told) >= MOST_KEYS
+        is_full = len(self._reported) >= MOST_KEYS
         for key, size in islice(sizes.items(), MOST_KEYS):
-            known = self._told.get(key)
+            known = self._reported.get(key)
             if known != size.disk and not (known is None and is_full):
                 yield key, size.disk
 
     def _weight(self, change: tuple[Any, int]) -> int:
         key, nbytes = change
-        return nbytes or self._told[key]
+        return nbytes or self._reported[key]
 
     def _sizes(self) -> Mapping[Any, Any] | None:
         return getattr(getattr(self.worker.data, "_slow_uncached", None), "weight_by_key", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from observatory.wire.columns import ColumnType, Index, Method
 from observatory.wire.kind import FOUND_BY_KEY, As, Field, Importance, Kind, Type, WorkerReference
 
-TELLS_SPILLED = "tells_spilled"
+REPORTS_SPILLED = "reports_spilled"
 """the key in a worker's detail: whether its agent can tell which results are on disk"""
 RECORD_KIND = Kind(
     meaning="A result that a worker has spilled to disk, or has no longer there. Workers look once a second.",

@@ -38,7 +38,7 @@ test("results are found by a part of their key and by worker among those that ar
     total,
     unnamed: 0,
     found: total,
-    untold: [],
+    spilling_unknown: [],
     results: [result("Load-1", 40), result("load-2", null), result("sum", 5, 2)],
   };
   assert.equal(findResults(answer, new URLSearchParams("at=10")), answer);

@@ -22,7 +22,7 @@ READY = "() => document.documentElement.dataset.ready === '1'"
 
 @pytest.fixture
 def run(world: World, recorded: Recorded) -> Run:
-    seen = WorkerSeen(A, "alice", "10.0.0.1", 2, 1000, START, detail={"tells_spilled": True})
+    seen = WorkerSeen(A, "alice", "10.0.0.1", 2, 1000, START, detail={"reports_spilled": True})
     silent = WorkerSeen(B, HOSTILE, "10.0.0.1", 2, 1000, START)
     with Writer() as writer:
         writer.write(Batch.of(world.ended.pk, [seen, silent], []))

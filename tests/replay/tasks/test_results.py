@@ -150,7 +150,7 @@ def test_results_that_a_worker_spilled_are_marked_with_their_size_on_disk(
     assert moments[0][1] != moments[1][1]
     for moment, held in moments:
         found = at(direct, scope, moment)
-        assert found["untold"] == []
+        assert found["spilling_unknown"] == []
         assert {row["key"]: row["spilled"] for row in found["results"]} == {
             row["key"]: [{"worker": row["worker"], "nbytes": held[row["key"]]}] if row["key"] in held else []
             for row in found["results"]
@@ -161,8 +161,8 @@ def test_results_that_a_worker_spilled_are_marked_with_their_size_on_disk(
 def test_workers_that_do_not_tell_what_they_spilled_are_named(
     cluster: Cluster, direct: psycopg.Connection, writer: Writer, now: float
 ) -> None:
-    telling = WorkerSeen(A, "a", "127.0.0.1", 2, 1000, now, detail={"tells_spilled": True})
-    silent = WorkerSeen(B, "b", "127.0.0.1", 2, 1000, now, detail={"tells_spilled": False})
+    telling = WorkerSeen(A, "a", "127.0.0.1", 2, 1000, now, detail={"reports_spilled": True})
+    silent = WorkerSeen(B, "b", "127.0.0.1", 2, 1000, now, detail={"reports_spilled": False})
     stock = WorkerSeen("tcp://c", "c", "127.0.0.1", 2, 1000, now)
     transitions = [(now + 1, "inc-1", "processing", "memory", A, "")]
     spills = [(now + 2, "inc-1", A, 100.0), (now + 2, "inc-1", B, 90.0), (now + 4, "inc-1", A, 0.0)]
@@ -171,8 +171,8 @@ def test_workers_that_do_not_tell_what_they_spilled_are_named(
     query = "SELECT address, id FROM worker WHERE cluster_id = %s"
     ids = dict(direct.execute(query, [cluster.pk]).fetchall())
     before, during, after = (at(direct, Scope(cluster), now + second) for second in (1.5, 3, 5))
-    assert set(during["untold"]) == {ids[B], ids["tcp://c"]}
-    assert at(direct, Scope(cluster), now + 3, worker=ids[A])["untold"] == []
+    assert set(during["spilling_unknown"]) == {ids[B], ids["tcp://c"]}
+    assert at(direct, Scope(cluster), now + 3, worker=ids[A])["spilling_unknown"] == []
     assert before["results"][0]["spilled"] == []
     places = {place["worker"]: place["nbytes"] for place in during["results"][0]["spilled"]}
     assert places == {ids[A]: 100, ids[B]: 90}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import psycopg
 
 from observatory.store.times import from_microseconds
-from observatory.wire.kinds.spill import TELLS_SPILLED
+from observatory.wire.kinds.spill import REPORTS_SPILLED
 
 
 class Group(NamedTuple):
@@ -28,12 +28,12 @@ def groups(connection: psycopg.Connection, ids: Collection[int]) -> dict[int, Gr
 def workers_alive(connection: psycopg.Connection, cluster: int, at: int) -> dict[int, bool]:
     """Return the ids of the workers that were there at `at` (microseconds).
 
-    The value is whether their agent tells which results are on disk.
+    The value is whether their agent reports which results are on disk.
     """
     rows = connection.execute(
         """SELECT id, detail->%s IS NOT DISTINCT FROM 'true'::jsonb FROM worker
            WHERE cluster_id = %s AND started <= %s AND (ended IS NULL OR ended > %s)""",
-        [TELLS_SPILLED, cluster, from_microseconds(at), from_microseconds(at)],
+        [REPORTS_SPILLED, cluster, from_microseconds(at), from_microseconds(at)],
     )
     return dict(rows.fetchall())
 
