@@ -106,7 +106,7 @@ def test_a_cell_shows_its_panel_then_its_card_and_the_extension_shows_charts_for
     field.press("Enter")
     ended = Notebook(later, notebook.url, site).frame("Progress")
     expect(ended.locator("html[data-ready]")).to_be_attached()
-    expect(ended.locator(".panel:visible")).to_contain_text("slow")
+    expect(ended.locator("main")).to_contain_text("slow")
 
 
 def test_a_frame_over_https_needs_a_session_or_an_access_token(notebook: Notebook) -> None:
