@@ -239,6 +239,54 @@ export interface components {
             /** Name */
             name: string;
         };
+        /** Asked */
+        Asked: {
+            /**
+             * After
+             * @default 0
+             */
+            after?: number;
+            /**
+             * Limit
+             * @default 1000
+             */
+            limit?: number;
+            /**
+             * Follow
+             * @default false
+             */
+            follow?: boolean;
+            /**
+             * Project
+             * @default
+             */
+            project?: string;
+            /**
+             * Person
+             * @default
+             */
+            person?: string;
+            /**
+             * Action
+             * @default
+             * @enum {string}
+             */
+            action?: "" | "make" | "change" | "revoke" | "delete" | "sign-in" | "sign-out" | "sign-in-failed" | "download" | "query";
+            /**
+             * Kind
+             * @default
+             */
+            kind?: string;
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+            /** Since */
+            since?: number | null;
+            /** Until */
+            until?: number | null;
+        };
         /** TargetOut */
         TargetOut: {
             /** Id */

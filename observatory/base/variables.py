@@ -14,6 +14,7 @@ KNOWN = frozenset(
         "ALLOWED_HOSTS",
         "ARCHIVE",
         "ARCHIVE_REMOVES_ROWS_AFTER_DAYS",
+        "AUDIT_RETENTION_DAYS",
         "DATA_DIR",
         "DEBUG",
         "DISCOVERY_DIR",

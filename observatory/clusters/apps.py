@@ -12,3 +12,4 @@ class ClustersConfig(AppConfig):
     def ready(self) -> None:
         import_module("observatory.clusters.removal")
         import_module("observatory.clusters.accounts.password_change")
+        import_module("observatory.clusters.audit.sign_ins")

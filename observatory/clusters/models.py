@@ -13,6 +13,7 @@ from django.utils.timezone import now
 
 from observatory.clusters import retention
 from observatory.clusters.addresses import validate_target_url
+from observatory.clusters.audit.models import AuditEntry as AuditEntry
 from observatory.clusters.deletion.models import Deletion as Deletion
 from observatory.clusters.tokens.models import AccessToken as AccessToken
 

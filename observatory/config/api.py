@@ -16,6 +16,7 @@ from observatory.alerts.web.timelines import runs as run_alerts
 from observatory.base.api_response import ApiRenderer
 from observatory.clusters.accounts.invitations_api import router as invitations
 from observatory.clusters.api import router as clusters
+from observatory.clusters.audit.api import router as audit
 from observatory.clusters.deletion.api import router as deletions
 from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.collect.agents.ingest import router as ingest
@@ -68,6 +69,7 @@ api = NinjaAPI(
 api.add_router("", clusters)
 api.add_router("", invitations)
 api.add_router("", deletions)
+api.add_router("", audit)
 api.add_router("", targets)
 api.add_router("", discoveries)
 api.add_router("", ingest)

@@ -88,6 +88,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "observatory.runtime.health.request_metrics.RequestMetricsMiddleware",
+    "observatory.clusters.audit.request_actor.ActorMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "observatory.config.http.compression.JsonCompressionMiddleware",
     "observatory.pages.links.rate_limit.LinkRateLimitMiddleware",
@@ -316,6 +317,7 @@ ARCHIVE = archive()
 ARCHIVE_REMOVES_ROWS_AFTER = archive_removes_rows_after()
 PROJECT_QUOTA_GIB = project_quota_gib()
 DISCOVERY_DIR = discovery_dir()
+AUDIT_DAYS = number("OBSERVATORY_AUDIT_RETENTION_DAYS", 365)
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20
 REQUEST_TIMEOUT = number("OBSERVATORY_REQUEST_TIMEOUT_SECONDS", 30)
 LINK_REQUESTS = number("OBSERVATORY_LINK_REQUESTS_PER_MINUTE", 1200)

@@ -7,6 +7,7 @@ from django.urls import include, path
 SUBJECTS = (
     "accounts",
     "alerts",
+    "audit",
     "clusters",
     "comparison",
     "deletion",

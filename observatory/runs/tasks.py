@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 from celery import shared_task
+from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import F, Q
 from django.utils.timezone import now
@@ -24,6 +25,7 @@ from observatory.runs.refresh import extend_to_last_tasks, refresh_figures, refr
 from observatory.runs.retained_windows import retained_windows
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.usage.counting import count_clusters, count_runs
+from observatory.store.audit.entries import remove_older
 from observatory.store.client_runs import clusters_with_client_runs
 from observatory.store.connection import read_connection
 from observatory.store.late_records import COUNTING, note_since
@@ -127,7 +129,8 @@ def discover(cluster: Cluster) -> None:
 
 @shared_task  # type: ignore[untyped-decorator]
 def enforce_retention() -> None:
-    """Removes records past their project's retention, and those of deleted clusters."""
+    """Removes records past their project's retention, those of deleted clusters, and old entries of the
+    audit log."""
     orphans = unknown_clusters()
     for cluster in orphans:
         delete_cluster(cluster)
@@ -143,3 +146,4 @@ def enforce_retention() -> None:
     retained = apply_retention(days, longest, current, retained_windows())
     if retained.dropped or retained.deleted:
         log.info("retention dropped %d partitions and %d rows", retained.dropped, retained.deleted)
+    remove_older(current - timedelta(days=settings.AUDIT_DAYS))

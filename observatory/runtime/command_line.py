@@ -6,6 +6,8 @@ Importing this module needs neither Django nor Python 3.11, so that the command 
 from __future__ import annotations
 
 import ast
+import getpass
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +25,8 @@ LIGHT = {
     "mcp": "Serves an assistant what an Observatory recorded (Model Context Protocol)",
 }
 """commands that need neither Django nor the server's Python"""
+SERVING = {"alive", "collect", "demo", "doctor", "migrate", "restore", "runserver", "up", "watch_demo"}
+"""commands that act for nobody: what they change is Observatory's own work"""
 LEAST_PYTHON = (3, 11)
 
 
@@ -81,9 +85,20 @@ def run(program: str, arguments: Sequence[str]) -> None:
         sys.exit(f"Error: this command needs Python {required} or newer; this is {sys.version.split()[0]}")
     try:
         from observatory.base.management import execute
+        from observatory.store.audit.actor import Actor, acts_from_now_on
     except ModuleNotFoundError as error:
         sys.exit(f"Error: {error.name} is not installed: pip install 'dask-observatory[server]'")
+    if arguments[0] not in SERVING:
+        name = f"{_operating_system_user()}: {arguments[0]}"
+        acts_from_now_on(Actor("command", name, door="command line"))
     execute(program, arguments)
+
+
+def _operating_system_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a number without a name, as in containers
+        return str(os.getuid())
 
 
 def run_light(program: str, arguments: Sequence[str]) -> None:

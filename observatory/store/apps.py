@@ -16,19 +16,23 @@ class StoreConfig(AppConfig):
 
     def ready(self) -> None:
         from observatory.store import read_only_sessions
+        from observatory.store.audit import actor
 
         connection_created.connect(read_only_sessions.watch, dispatch_uid="read-only sessions")
-        pre_migrate.connect(remove_views, sender=self, dispatch_uid="views of SQL")
+        connection_created.connect(actor.watch, dispatch_uid="actor of the audit log")
+        pre_migrate.connect(remove_definitions, sender=self, dispatch_uid="views and triggers")
         post_migrate.connect(migrate_new_kinds, sender=self, dispatch_uid="tables of kinds of records")
 
 
-def remove_views(using: str, plan: Sequence[Any], **_: Any) -> None:
-    """Before `migrate`, where there is something to migrate."""
+def remove_definitions(using: str, plan: Sequence[Any], **_: Any) -> None:
+    """Before `migrate`, where there is something to migrate: views and triggers name columns."""
     if plan:
+        from observatory.store.audit import triggers
         from observatory.store.sql import views
 
         connections[using].ensure_connection()
         views.drop_views(connections[using].connection)
+        triggers.drop_triggers(connections[using].connection)
 
 
 def migrate_new_kinds(using: str, **_: Any) -> None:
@@ -42,18 +46,20 @@ def migrate_new_kinds(using: str, **_: Any) -> None:
     connection = connections[using].connection
     if new_kinds.has_tables(connection):
         new_kinds.create_missing(connection)
-        create_views(using)
+        create_definitions(using)
     else:
         new_kinds.drop_remaining(connection)
 
 
-def create_views(using: str) -> None:
-    """Where all migrations are applied: before that, tables may lack what a view shows."""
+def create_definitions(using: str) -> None:
+    """Where all migrations are applied: before that, tables may lack what a view or trigger names."""
+    from observatory.store.audit import triggers
     from observatory.store.sql import views
 
     connection = connections[using].connection
-    if views.are_current(connection):
+    if views.are_current(connection) and triggers.are_current(connection):
         return
     executor = MigrationExecutor(connections[using])
     if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
         views.create_views(connection)
+        triggers.create_triggers(connection)

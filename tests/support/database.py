@@ -114,4 +114,6 @@ def _delete_rows() -> None:
 @cache
 def _deletion() -> str:
     tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
-    return ";".join(f'DELETE FROM "{table}"' for table in tables if table not in KEPT)
+    quiet = """SELECT set_config('observatory.audit_upkeep', 'on', true),
+        set_config('observatory.actor', '{"is_noted": false}', true)"""
+    return ";".join([quiet, *(f'DELETE FROM "{table}"' for table in tables if table not in KEPT)])

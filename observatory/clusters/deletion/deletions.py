@@ -15,12 +15,14 @@ from django.db.models import Model, Q, QuerySet
 from django.http import Http404
 from django.utils.timezone import now
 
+from observatory.clusters.audit.models import AuditEntry
 from observatory.clusters.background_work import OPEN
 from observatory.clusters.deletion import kind as registry
 from observatory.clusters.deletion.amounts import Amount, from_json, of_rows, summed, to_json
 from observatory.clusters.deletion.kind import Deletable, ReportProgress
 from observatory.clusters.deletion.models import Deletion
 from observatory.clusters.deletion.preview import rows_with
+from observatory.store.audit.actor import Actor, acting
 
 log = logging.getLogger(__name__)
 
@@ -80,16 +82,25 @@ def visible_deletions(user: User) -> QuerySet[Deletion]:
 def perform(deletion: Deletion, report_progress: ReportProgress = lambda share: None) -> None:
     """Deletes what the deletion is of, in pieces, and notes what it was. `report_progress` gets the share.
 
-    Whoever calls it holds the deletion's lock.
+    Whoever calls it holds the deletion's lock. The audit log notes the deletion, not each row that goes.
     """
-    Deletion.objects.filter(pk=deletion.pk).update(state=Deletion.State.RUNNING)
-    kind = registry.kinds()[deletion.kind]
-    record = _Record(deletion, report_progress)
-    subject = kind.model._base_manager.filter(pk=deletion.subject).first()
-    if subject is not None:
-        kind.stop(subject)
-        _delete_all(kind, subject, record)
-    record.finish()
+    with acting(lambda: _asker(deletion)):
+        Deletion.objects.filter(pk=deletion.pk).update(state=Deletion.State.RUNNING)
+        kind = registry.kinds()[deletion.kind]
+        record = _Record(deletion, report_progress)
+        subject = kind.model._base_manager.filter(pk=deletion.subject).first()
+        if subject is not None:
+            kind.stop(subject)
+            _delete_all(kind, subject, record)
+        record.finish()
+
+
+def _asker(deletion: Deletion) -> Actor:
+    """Who asked for it."""
+    user = deletion.asked_by
+    kind = AuditEntry.ActorKind.COMMAND if user is None else AuditEntry.ActorKind.PERSON
+    name, number = ("", None) if user is None else (user.get_username(), user.pk)
+    return Actor(kind.value, name, number, door=str(deletion.get_door_display()), is_noted=False)
 
 
 def _delete_all(kind: Deletable, subject: Model, record: _Record) -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import DatabaseError
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import Http404
 from django.utils.timezone import now
 
@@ -45,18 +45,23 @@ def find(secret: str) -> AccessToken | None:
     """A valid token with its user; None for unknown, revoked and expired ones and inactive users."""
     if not secret.startswith(START) or len(secret) > LONGEST:
         return None
-    valid = Q(expires=None) | Q(expires__gt=now())
-    token = (
-        AccessToken.objects.filter(valid, digest=digest_of(secret), revoked=None, user__is_active=True)
-        .select_related("user")
-        .first()
-    )
+    token = _valid().filter(digest=digest_of(secret)).select_related("user").first()
     if token is None:
         return None
     if token.last_used is None or token.last_used < now() - USED:
         with suppress(DatabaseError):  # a read-only database
             AccessToken.objects.filter(pk=token.pk).update(last_used=now())
     return token
+
+
+def is_valid(token: AccessToken) -> bool:
+    """Whether a token that was found earlier is valid still."""
+    return _valid().filter(pk=token.pk).exists()
+
+
+def _valid() -> QuerySet[AccessToken]:
+    is_current = Q(expires=None) | Q(expires__gt=now())
+    return AccessToken.objects.filter(is_current, revoked=None, user__is_active=True)
 
 
 def revoke(user: User, token_id: int) -> None:

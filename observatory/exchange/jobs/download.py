@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import FileResponse, Http404
 
+from observatory.clusters.audit.noting import Action, note
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.jobs import folder
 from observatory.exchange.models import Job
@@ -18,4 +19,5 @@ def export_file(job: Job) -> FileResponse:
         file = folder.path_of(job.pk).open("rb")
     except FileNotFoundError:
         raise Http404("The file was deleted after a day. Export the run again.") from None
+    note(Action.DOWNLOAD, "export", job.file_name, job.pk, [job.project_id])
     return FileResponse(file, as_attachment=True, filename=job.file_name, content_type=format.content_type)

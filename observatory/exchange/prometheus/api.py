@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Schema
 from ninja.errors import HttpError
 
+from observatory.clusters.access import visible_projects
+from observatory.clusters.audit.noting import Action, note_reading
 from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.collect.agents.body import BodyError
 from observatory.store.shares import Busy, Shares
@@ -63,6 +65,8 @@ def _read(request: HttpRequest, user: User) -> HttpResponse:
         raise HttpError(422, str(error)) from None
     except psycopg.errors.QueryCanceled:
         raise HttpError(422, f"the database took too long: {ADVICE}") from None
+    projects = visible_projects(user).values_list("pk", flat=True)
+    note_reading(Action.QUERY, "query of Prometheus", "", "", lambda: projects)
     response = HttpResponse(answer_of(results), content_type="application/x-protobuf")
     response["Content-Encoding"] = "snappy"
     return response

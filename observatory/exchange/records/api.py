@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 from ninja.errors import HttpError
 
+from observatory.clusters.audit.noting import Action, note_reading
 from observatory.exchange.records.exported_records import Shown, shown, shown_kind
 from observatory.replay.scope import Scope
 from observatory.runs.access import get_run
@@ -75,6 +76,7 @@ def records(
             _wanted(found, column, value),
         )
     meta = {"types": {name: type.value for name, type in found.types.items()}, "next": _text(following)}
+    note_reading(Action.DOWNLOAD, "records", f"run {run_id}", run_id, lambda: [scope.cluster.project_id])
     response = HttpResponse(content_type="application/octet-stream")
     response["Cache-Control"] = "private, no-store"
     body = encode(kind, len(rows), _columns(found, rows), meta)

@@ -13,6 +13,8 @@ from ninja.errors import HttpError
 from pydantic import Field
 
 from observatory.clusters.access import visible_clusters
+from observatory.clusters.audit.noting import Action, note_reading
+from observatory.clusters.models import Project
 from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.store.sql.limits import LONGEST_QUERY, OF_REQUEST
 from observatory.store.times import MAXIMUM_TIME, from_seconds
@@ -100,6 +102,14 @@ def run(request: HttpRequest, asked: Sql) -> HttpResponse | dict[str, Any]:
         raise HttpError(422, str(error)) from None
     finally:
         AT_A_TIME.release()
+    slugs = {slug for slug, _ in scope.clusters.values()}
+    note_reading(
+        Action.QUERY,
+        "query of SQL",
+        asked.project,
+        sorted(slugs),
+        lambda: Project.objects.filter(slug__in=slugs).values_list("pk", flat=True),
+    )
     return _answer(result, asked.format)
 
 

@@ -170,6 +170,8 @@ TABLE = [
     ("GET", "/api/v1/errors", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/usage/", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
     ("GET", "/api/v1/usage", {"viewer": 200, "editor": 200, "owner": 200, "outsider": 200, "nobody": 200}),
+    ("GET", "/audit/", {"viewer": 403, "editor": 403, "owner": 200, "outsider": 200, "nobody": 403}),
+    ("GET", "/api/v1/audit", {"viewer": 403, "editor": 403, "owner": 200, "outsider": 200, "nobody": 403}),
     ("GET", "/runs/{run}/links/", {"viewer": 200, "editor": 200, "owner": 200}),
     ("POST", "/runs/{run}/links/", {"viewer": 403, "editor": 422, "owner": 422}),
     ("POST", "/runs/{run}/links/1/revoke/", {"viewer": 403, "editor": 404, "owner": 404}),

@@ -8,9 +8,12 @@ from urllib.parse import quote
 import psycopg
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from observatory.clusters.audit.noting import Action, note
 from observatory.clusters.models import Project
 from observatory.store.connection import connect, session_parameters
 from observatory.store.sql.roles import Access, make_role, remove_role, role_prefix, roles
+
+ROLE = "role of SQL"
 
 
 class Command(BaseCommand):
@@ -32,7 +35,10 @@ class Command(BaseCommand):
                 elif remove:
                     self._remove(connection, _find(project))
                 else:
-                    self.stdout.write(address_of(make_role(connection, _find(project).pk)))
+                    found = _find(project)
+                    address = address_of(make_role(connection, found.pk))
+                    note(Action.MAKE, ROLE, found.slug, found.pk, [found.pk])
+                    self.stdout.write(address)
         except psycopg.errors.InsufficientPrivilege as error:
             raise CommandError(
                 f"Observatory's user of the database may not do that: {_reason(error)}. "
@@ -50,6 +56,7 @@ class Command(BaseCommand):
     def _remove(self, connection: psycopg.Connection, project: Project) -> None:
         if not remove_role(connection, project.pk):
             raise CommandError(f"The project {project.slug!r} has no role.")
+        note(Action.DELETE, ROLE, project.slug, project.pk, [project.pk])
         self.stdout.write(f"The role of {project.slug} is removed.")
 
 
