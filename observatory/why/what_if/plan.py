@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,6 +55,7 @@ def plan_of(records: Records, graph: Graph) -> Plan:
     needed = _with_attempts(computing, needed_computations(computing, graph, error))
     dependents = Predecessors.of_edges(needed.places, needed.needing, len(computing))
     threads = sum(worker.threads for worker in records.workers)
+    submitted = submissions(computing, needed, records)
     return Plan(
         computing,
         rows,
@@ -61,8 +63,8 @@ def plan_of(records: Records, graph: Graph) -> Plan:
         computing.in_pool.lengths / 1e6,
         computing.outside.lengths / 1e6,
         _disk_seconds(records.spans, computing),
-        _is_queued(computing, needed, threads),
-        submissions(computing, needed, records),
+        _is_queued(computing, needed, _rounds(submitted, len(computing)), threads),
+        submitted,
         _by_computation(needed),
         _by_computation(dependents),
     )
@@ -98,10 +100,24 @@ def _disk_seconds(spans: Spans, computing: Spans) -> Numbers:
     return found
 
 
-def _is_queued(computing: Spans, needed: Predecessors, threads: int) -> Flags:
-    """SchedulerState.is_rootish: over twice as many tasks as threads, which together need fewer than five."""
-    groups, code, counts = np.unique(computing.group, return_inverse=True, return_counts=True)
+def _rounds(submitted: Sequence[Submission], count: int) -> Integers:
+    """Of each computation: how often the client had waited for all tasks before it submitted this one."""
+    found = np.zeros(count, np.int64)
+    number = 0
+    for submission in submitted:
+        number += submission.waits
+        found[submission.places] = number
+    return found
+
+
+def _is_queued(computing: Spans, needed: Predecessors, rounds: Integers, threads: int) -> Flags:
+    """SchedulerState.is_rootish: over twice as many tasks as threads, which together need fewer than five.
+
+    The scheduler forgets a group of which nobody needs any task, and a round has a new one of the same name.
+    """
+    pair = np.stack([computing.group, rounds])
+    _, code, counts = np.unique(pair, axis=1, return_inverse=True, return_counts=True)
     pairs: Integers = np.unique(np.stack([code[needed.needing], computing.task[needed.places]]), axis=1)
-    needs = np.bincount(pairs[0], minlength=len(groups))
+    needs = np.bincount(pairs[0], minlength=len(counts))
     is_rootish: Flags = (counts > 2 * threads) & (needs < 5)
     return is_rootish[code]

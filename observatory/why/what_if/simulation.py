@@ -19,10 +19,12 @@ from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import Rates
 from observatory.why.what_if.workers import Absence, AbsenceKind, SimulatedWorker, WorkerSpec
 
-STEALING = 0.1
-"""distributed.scheduler.work-stealing-interval"""
+STEALING = 1.0
+"""seconds between two balances: distributed.scheduler.work-stealing-interval"""
 SHORTEST_STOLEN = 0.005
 """seconds that a stolen task takes at least"""
+LEAST_STOLEN_FROM = 0.2
+"""seconds that the tasks of a worker are expected to take, from which others steal there"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ class Simulation:
         self._begin(time, worker)
         if worker.ready and not self._is_stealing_due:
             self._is_stealing_due = True
-            self._at(time + STEALING, self._steal)
+            self._at(_next_balance(time), self._steal)
 
     def _begin(self, time: float, worker: SimulatedWorker) -> None:
         while worker.idle and worker.ready and worker.is_there:
@@ -278,19 +280,31 @@ class Simulation:
             self._assign(time, place)
 
     def _steal(self, time: float) -> None:
-        """WorkStealing.balance: idle workers take tasks that would begin earlier there."""
-        for thief in sorted(self._joined, key=lambda one: one.occupancy):
-            if thief.processing < thief.threads:
-                self._steal_for(time, thief)
+        """WorkStealing.balance: workers with little to do take tasks that would begin earlier there."""
+        thieves = [one for one in self._joined if self._is_unoccupied(one)]
+        victims = [
+            one
+            for one in self._joined
+            if one.ready and one not in thieves and one.occupancy > LEAST_STOLEN_FROM
+        ]
+        for thief in sorted(thieves, key=lambda one: one.occupancy):
+            self._steal_for(time, thief, victims)
         self._is_stealing_due = any(one.ready for one in self._workers)
         if self._is_stealing_due:
-            self._at(time + STEALING, self._steal)
+            self._at(_next_balance(time), self._steal)
 
-    def _steal_for(self, time: float, thief: SimulatedWorker) -> None:
-        victims = [one for one in self._workers if one.ready]
-        for victim in sorted(victims, key=lambda one: -one.occupancy / one.threads):
+    def _is_unoccupied(self, worker: SimulatedWorker) -> bool:
+        """SchedulerState.is_unoccupied: it has a free thread, or less than half of what others have."""
+        if worker.processing < worker.threads:
+            return True
+        threads = sum(one.threads for one in self._joined)
+        usual = sum(one.occupancy for one in self._joined) / threads * worker.threads
+        return worker.occupancy < usual / 2
+
+    def _steal_for(self, time: float, thief: SimulatedWorker, victims: Sequence[SimulatedWorker]) -> None:
+        for victim in sorted(victims, key=lambda one: -one.occupancy):
             for place in sorted(victim.ready, reverse=True):
-                if thief.processing >= thief.threads:
+                if not self._is_unoccupied(thief):
                     return
                 if self._is_worth(place, thief, victim):
                     self._move(time, place, victim, thief)
@@ -308,7 +322,12 @@ class Simulation:
         if expected < SHORTEST_STOLEN:
             return False
         takes = expected + self._fetch_seconds(place, thief)
-        return thief.occupancy / thief.threads + takes <= victim.occupancy / victim.threads - takes / 2
+        return thief.occupancy + takes <= victim.occupancy - expected / 2
+
+
+def _next_balance(time: float) -> float:
+    """The scheduler balances whether there is work or not: in half of an interval on average."""
+    return (math.floor(time / STEALING + 0.5) + 0.5) * STEALING
 
 
 def _expected(plan: Plan, seconds: Sequence[float]) -> list[float]:
