@@ -27,6 +27,8 @@ from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.measuring.server import new_observatory  # noqa: E402
 from benchmarks.unprepared.halves import half  # noqa: E402
 from benchmarks.unprepared.judging import judge  # noqa: E402
+from benchmarks.unprepared.later import LATER  # noqa: E402
+from benchmarks.unprepared.workload import Workload  # noqa: E402
 from tests.why.scenarios import graphs, seeded, waiting  # noqa: E402, F401 (registers them)
 from tests.why.scenarios.healthy import HEALTHY  # noqa: E402
 from tests.why.scenarios.scenario import SEEDED, Scenario  # noqa: E402
@@ -39,16 +41,25 @@ MOST_OFF = 1e-5
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--unprepared", type=int, choices=(1, 2), help="judge this half of benchmarks/unprepared"
+        "--unprepared",
+        choices=("1", "2", "later"),
+        help="judge this half of benchmarks/unprepared, or those that were written after it",
     )
     parser.add_argument(
         "--twins", type=int, default=3, help="runs of an unprepared workload without its causes"
     )
     asked = parser.parse_args()
     if asked.unprepared:
-        workloads = [one for one in half(asked.unprepared) if _is_wanted(one.name, _only())]
-        return judge(workloads, asked.unprepared, asked.twins)
+        all_of_them, which = _unprepared(asked.unprepared)
+        return judge([one for one in all_of_them if _is_wanted(one.name, _only())], which, asked.twins)
     return _judge_scenarios()
+
+
+def _unprepared(which: str) -> tuple[list[Workload], str]:
+    """The workloads, and what they are."""
+    if which == "later":
+        return LATER, "work that was written later"
+    return half(int(which)), f"half {which} of unprepared work"
 
 
 def _only() -> list[str]:

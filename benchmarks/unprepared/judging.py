@@ -17,7 +17,7 @@ from distributed import Client
 from benchmarks.explaining.recording import read_answers, record
 from benchmarks.measuring.results import Result, print_results
 from benchmarks.measuring.server import new_observatory
-from benchmarks.unprepared.tasks import FitsCompute
+from benchmarks.unprepared.standing_in import ComputesOrWaits
 from benchmarks.unprepared.workload import Workload
 
 COST_ERROR = 0.3
@@ -50,7 +50,7 @@ class Judgement:
         return None if self.saved is None else abs(self.cost - self.saved) / max(self.saved, 0.1)
 
 
-def judge(workloads: Sequence[Workload], half: int, twins: int) -> int:
+def judge(workloads: Sequence[Workload], which: str, twins: int) -> int:
     """Print the table to standard error and the JSON line; returns the exit code."""
     took: dict[str, float] = {}
     with new_observatory() as (server, token):
@@ -58,14 +58,14 @@ def judge(workloads: Sequence[Workload], half: int, twins: int) -> int:
             for name, has_cause in _runs(one, twins):
                 work = partial(_work, one, has_cause)
                 options = one.options if has_cause else one.options_without
-                took[name] = record(server, token, name, work, options, FitsCompute())
+                took[name] = record(server, token, name, work, options, ComputesOrWaits())
                 print(f"{name}: {took[name]:.1f} s", file=sys.stderr, flush=True)
         answers = read_answers(server)
     judgements = [_judgement(one, answers[one.name]["findings"], took, twins) for one in workloads]
     _print(judgements)
     details = [{**vars(one), "error": one.error} for one in judgements]
     return print_results(
-        f"why, half {half} of unprepared work",
+        f"why, {which}",
         _results(judgements),
         ("dask", "distributed"),
         workloads=details,

@@ -47,6 +47,11 @@ LEAST_SHARE = 0.03
 """of the time of threads in which there was something to do, that a finding costs"""
 LEAST_SECONDS = 1.0
 """of threads"""
+LEAST_OF_OVERHEAD = 0.1
+"""of the same time, that waiting for the scheduler or event loops takes where it is a cause.
+
+On a machine with too few cores all work waits a little for them.
+"""
 MOST_EVENTS, MOST_FAILURES, MOST_SAMPLES = 10_000, 200, 100_000
 LONGEST_NAME = 120
 MOST_STACKS, MOST_PLACES = 100, 3
@@ -186,6 +191,11 @@ class Evidence:
         """The workers that lived in the window, by id."""
         found = store.worker_ends(self.connection, self._cluster, self.start, self.stop)
         return {worker.id: worker for worker in found}
+
+    @cached_property
+    def arrived_after(self) -> list[store.Arrival]:
+        """Workers that were on their way when the window ended."""
+        return store.arrived_after(self.connection, self._cluster, self.start, self.stop)
 
     @cached_property
     def restarts(self) -> Intervals:

@@ -18,6 +18,13 @@ MOST_OF_THREAD, MOST_OF_WORKER = 0.25, 0.6
 
 Threads that want Python's lock don't wait for something outside: then one of them uses a core.
 """
+LEAST_BUSY = 0.25
+"""threads with a task, on average over a sample and over the one before, from which it tells what tasks use.
+
+A sample is a mean of some time before it: of a thread that has just begun it says nothing.
+"""
+MOST_OF_USUAL = 4.0
+"""times the usual time between two samples: of one after a silence it isn't known what it is of"""
 LOCKS = (LOCK, FILE_LOCK)
 LISTED = 10
 
@@ -48,12 +55,26 @@ class WaitingTasks:
     def __init__(
         self, computations: Computations, cpu: Samples, waits: Mapping[str, Samples], line: Intervals
     ) -> None:
-        self._computations, self._line = computations, line
+        self._computations, self._cpu, self._line = computations, cpu, line
         self._workers: dict[int, _OfWorker] = {}
         for worker in np.unique(cpu.worker[cpu.worker > 0]).tolist():
             rows = np.flatnonzero(computations.spans.worker == worker)
             if len(rows):
                 self._workers[worker] = _of_worker(computations, worker, rows, cpu, waits)
+
+    def are_sampled(self, rows: Integers) -> bool:
+        """Whether samples tell what each of some computations used: none is of much more time than usual."""
+        spans, cpu = self._computations.spans, self._cpu
+        for row in rows.tolist():
+            times = cpu.times.where(cpu.worker == spans.worker[row])
+            start, stop = int(spans.times.start[row]), int(spans.times.stop[row])
+            sampled = times.clipped(start, stop).lengths
+            half = (stop - start) / 2
+            if sampled.sum() < half:
+                return False
+            if sampled.max() > max(half, MOST_OF_USUAL * float(np.median(times.lengths))):
+                return False
+        return True
 
     @cached_property
     def waiting(self) -> Steps:
@@ -131,18 +152,27 @@ def _of_worker(
     busy = times.counts(edges).astype(np.float64)
     # a sample is of the time before it; the last one is of the rest as well
     place = np.minimum(np.searchsorted(stops, edges[:-1], side="right"), len(stops) - 1)
-    cores = cpu.value[own][place] / 100
-    is_low = (busy > 0) & (cores <= MOST_OF_THREAD * busy) & (cores <= MOST_OF_WORKER)
+    cores, had_tasks = cpu.value[own] / 100, _least_busy(Steps(edges, busy), cpu.times.where(own))
+    of_thread = cores / np.maximum(had_tasks, LEAST_BUSY)
+    tells_waiting = (had_tasks >= LEAST_BUSY) & (of_thread <= MOST_OF_THREAD) & (cores <= MOST_OF_WORKER)
+    is_low = (busy > 0) & tells_waiting[place]
     # what failed, or repeats what had finished, costs its time whatever it waits for
     is_wanted = (computations.finished & ~computations.repeated)[rows]
     wanted = times.where(is_wanted).counts(edges) / np.maximum(busy, 1)
-    waiting = Steps(edges, np.where(is_low, np.maximum(busy - cores, 0) * wanted, 0.0))
+    waiting = Steps(edges, np.where(is_low, busy * (1 - of_thread[place]) * wanted, 0.0))
     lengths = np.where(is_low, np.diff(edges), 0)
     weight = float((busy * lengths).sum())
     seen = {
         wait: Steps(edges, np.minimum(_at(waits[wait], worker, stops)[place], busy)) for wait in TASK_WAITS
     }
-    return _OfWorker(rows, busy, waiting, seen, float((cores * lengths).sum()) / weight if weight else 0.0)
+    used = float((of_thread[place] * busy * lengths).sum()) / weight if weight else 0.0
+    return _OfWorker(rows, busy, waiting, seen, used)
+
+
+def _least_busy(busy: Steps, times: Intervals) -> Numbers:
+    """Mean number of threads with a task over each sample, or over the one before if that is less."""
+    means = busy.integrals(times) / np.maximum(times.lengths, 1)
+    return np.asarray(np.minimum(means, np.concatenate([means[:1], means[:-1]])))
 
 
 def _at(samples: Samples, worker: int, stops: Integers) -> Numbers:

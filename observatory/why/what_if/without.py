@@ -34,6 +34,8 @@ class Without:
     """the time from the end of all tasks until the client submits more"""
     late: bool = False
     """workers that came after the window's start"""
+    added: tuple[int, ...] = ()
+    """threads of each worker that came after the window's end"""
     disk: frozenset[int] = frozenset()
     """ids of workers that spilled"""
     absences: frozenset[tuple[AbsenceKind, int]] = frozenset()
@@ -50,6 +52,7 @@ class Without:
             any(one.overhead for one in some),
             any(one.client for one in some),
             any(one.late for one in some),
+            max((one.added for one in some), key=len, default=()),
             frozenset().union(*(one.disk for one in some)),
             frozenset().union(*(one.absences for one in some)),
             max((one.threads for one in some if one.threads is not None), default=None),
@@ -74,7 +77,7 @@ class Without:
         return np.minimum(by_row[plan.rows], plan.seconds)
 
     def workers(self, specs: Sequence[WorkerSpec]) -> list[WorkerSpec]:
-        return [
+        there = [
             replace(
                 spec,
                 threads=max(spec.threads, self.threads or 0),
@@ -83,3 +86,4 @@ class Without:
             )
             for spec in specs
         ]
+        return [*there, *map(WorkerSpec, self.added)]

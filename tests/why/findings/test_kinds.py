@@ -12,7 +12,7 @@ import pytest
 
 from observatory.wire.records import Event, WorkerGone, WorkerSeen
 from tests.support.recorded_cluster import START
-from tests.why.findings.simulated import GIB, Death, Pause, Simulated, Task, futures, map_reduce
+from tests.why.findings.simulated import GIB, Death, Pause, Simulated, Task, futures, map_reduce, tree
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -214,6 +214,14 @@ def test_small_tasks_explain_why_the_scheduler_was_busy() -> None:
     seeded = Simulated(futures(1_000, 0.01), overhead=0.008)
     seeded.sample("observatory_scheduler_cpu_percent", 100, 0, seeded.makespan)
     assert [one["kind"] for one in seeded.findings()] == ["small-tasks"]
+
+
+def test_short_tasks_between_long_ones_are_not_what_these_wait_for() -> None:
+    """On a busy machine each task begins a little late, which is no matter of a reduction's small steps."""
+    loads = [Task(f"load-{place}", 0.5) for place in range(128)]
+    parts = [Task(f"part-{place}", 0.0001, (load.key,)) for place, load in enumerate(loads)]
+    seeded = Simulated([*loads, *parts, *tree([part.key for part in parts], 0.0001)], overhead=0.004)
+    assert seeded.findings() == []
 
 
 def test_a_blocked_scheduler_is_not_hidden_by_small_tasks() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.wire.records import Event
+from observatory.wire.records import Event, WorkerSeen
 from tests.support.recorded_cluster import START
-from tests.why.findings.simulated import Death, Simulated, futures, map_reduce
+from tests.why.findings.simulated import GIB, Death, Simulated, futures, map_reduce
 from tests.why.findings.test_kinds import assert_saves, first
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,6 +42,33 @@ def test_workers_that_come_just_before_the_end_were_late_as_well() -> None:
     assert first(seeded.findings(), "late-workers")["sentence"].startswith(
         "1 of 4 workers was there when tasks came, the last of 4 after 9.70 s."
     )
+
+
+def test_workers_that_were_on_their_way_when_the_work_was_done_were_late_as_well() -> None:
+    """Their processes had begun: somebody had asked for them."""
+    tasks = futures(40, 0.5)
+    seeded = Simulated(tasks, workers=1)
+    begun = {"process_started": START + 2.0}
+    for number in (1, 2, 3):
+        address, arrives = f"tcp://10.0.0.{number}:4000", START + seeded.makespan + number
+        seeded.seen.append(WorkerSeen(address, f"w{number}", "10.0.0.1", 2, GIB, arrives, detail=begun))
+    finding = first(seeded.findings(), "late-workers")
+    assert_saves(finding, seeded, Simulated(tasks))
+    assert finding["sentence"].startswith(
+        "1 of 4 workers was there when tasks came, the last of 4 after 13.0 s, "
+        "3 of them when the work was done. Tasks of work waited for them"
+    )
+
+
+def test_workers_that_were_asked_for_after_the_work_were_not_late() -> None:
+    seeded = Simulated(futures(40, 0.5), workers=1)
+    begun = START + seeded.makespan + 1
+    seeded.seen.append(
+        WorkerSeen(
+            "tcp://10.0.0.1:4000", "w1", "10.0.0.1", 2, GIB, begun + 1, detail={"process_started": begun}
+        )
+    )
+    assert seeded.findings() == []
 
 
 def test_workers_that_leave_while_tasks_wait_are_missed() -> None:

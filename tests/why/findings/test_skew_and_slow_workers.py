@@ -9,6 +9,7 @@ import pytest
 
 from tests.why.findings.simulated import Simulated, Task, futures, map_reduce
 from tests.why.findings.test_kinds import assert_saves, changed, first
+from tests.why.findings.test_waiting_tasks import CPU, using
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,6 +52,42 @@ def test_a_partition_that_takes_long_in_each_stage_is_skewed_whatever_its_size()
         "The partition of fit-31 is skewed: the tasks before took long, too." in one["sentence"]
         for one in found
     )
+
+
+def test_the_work_of_a_long_task_that_computes_throughout_has_to_be_done_in_any_case() -> None:
+    """As of one hard case among equal inputs: divided, it would take all threads."""
+    tasks = changed(futures(64, 0.5), "work-60", seconds=8.5)
+    seeded = using(Simulated(tasks), 200.0)
+    finding = first(seeded.findings(), "stragglers")
+    assert_saves(finding, seeded, Simulated(spread(tasks, "work")))
+    assert finding["sentence"].endswith("It computed all the time: its work would be the same in more tasks.")
+    assert "Repartition" in finding["advice"]
+
+
+def test_a_long_task_that_waits_need_not_take_longer_than_others() -> None:
+    tasks = futures(64, 0.5)
+    seeded = using(Simulated(changed(tasks, "work-60", seconds=8.5)), 4.0)
+    finding = next(one for one in seeded.findings() if one["kind"] == "stragglers")
+    assert_saves(finding, seeded, Simulated(tasks))
+
+
+def test_one_sample_after_a_silence_does_not_tell_that_a_long_task_computed() -> None:
+    """As of a process that the operating system had stopped."""
+    tasks = futures(64, 0.5)
+    seeded = Simulated(changed(tasks, "work-60", seconds=8.5))
+    for worker in range(seeded.workers):
+        seeded.sample(CPU, 200.0, 0, 3.5, worker=worker)
+        seeded.sample(CPU, 200.0, 12.0, seeded.makespan, worker=worker)
+    assert_saves(first(seeded.findings(), "stragglers"), seeded, Simulated(tasks))
+
+
+def test_a_long_task_beside_which_no_thread_was_free_does_not_say_that_any_waited_for_it() -> None:
+    tasks = futures(40, 0.5)
+    seeded = Simulated(changed(tasks, "work-20", seconds=6.5), workers=1, threads=1)
+    finding = first(seeded.findings(), "stragglers")
+    assert_saves(finding, seeded, Simulated(tasks, workers=1, threads=1))
+    assert finding["sentence"] == "1 task of work took 6.50 s, 500 ms is usual. No thread was free beside it."
+    assert "idle threads waited" not in [fact["label"] for fact in finding["facts"]]
 
 
 def test_a_large_partition_that_begins_first_and_delays_nothing_costs_nothing() -> None:

@@ -49,6 +49,15 @@ def test_tasks_that_use_or_want_the_cpu_wait_for_nothing(cpu: float) -> None:
     assert using(Simulated(futures(160, 0.5)), cpu).findings() == []
 
 
+def test_a_sample_of_the_time_before_a_task_says_nothing_of_it() -> None:
+    """A heartbeat has the mean since the one before, and comes later: the task had not begun then."""
+    seeded = Simulated(futures(32, 0.5), submitted=2.0)
+    for worker in range(seeded.workers):
+        seeded.sample(CPU, 0.0, 0, 2.5, worker=worker)
+        seeded.sample(CPU, 200.0, 3.0, seeded.makespan, worker=worker)
+    assert "waiting-outside" not in [one["kind"] for one in seeded.findings()]
+
+
 def test_tasks_that_wait_while_no_other_one_needs_a_thread_cost_nothing() -> None:
     assert using(Simulated(futures(8, 10.0)), 2.0, connection=2).findings() == []
 
@@ -85,6 +94,17 @@ def test_tasks_of_a_process_that_wait_for_its_lock_cost_what_they_wait() -> None
 def test_a_lock_of_a_file_is_told_from_one_of_a_process() -> None:
     finding = first(using(Simulated(futures(160, 0.5)), 1.0, **{"file-lock": 1.5}).findings(), "serialized")
     assert "waited 1 min for the lock of a file, which another task had" in finding["sentence"]
+
+
+def test_the_lock_of_a_file_can_be_held_on_another_worker() -> None:
+    """On three of four workers all threads wait for it."""
+    seeded = Simulated(futures(160, 0.5))
+    for worker in range(4):
+        seeded.sample(CPU, 100.0 if worker == 0 else 1.0, 0, seeded.makespan, worker=worker)
+        waiting = 1.0 if worker == 0 else 2.0
+        seeded.sample(WAITS, waiting, 0, seeded.makespan, worker=worker, **{"in": "file-lock"})
+    finding = first(seeded.findings(), "serialized")
+    assert "waited 1 min 10 s for the lock of a file, which another task had" in finding["sentence"]
 
 
 def test_tasks_that_all_wait_for_threads_of_their_own_are_not_serialized() -> None:

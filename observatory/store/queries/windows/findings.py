@@ -28,6 +28,18 @@ ENDS: LiteralString = """
     FROM worker
     WHERE cluster_id = %(cluster)s AND started < %(stop)s AND coalesce(ended > %(start)s, true)
     ORDER BY started, id"""
+ARRIVED_AFTER: LiteralString = """
+    WITH process AS (
+        SELECT id, name, address, nthreads AS threads, started, CASE
+                WHEN jsonb_typeof(detail->'process_started') = 'number'
+                THEN (detail->'process_started')::float8 END AS begun,
+            lag(ended) OVER (PARTITION BY host, detail->>'pid' ORDER BY started, id) AS left_before,
+            lag(id) OVER (PARTITION BY coalesce(nullif(name, ''), address) ORDER BY started, id) AS before
+        FROM worker WHERE cluster_id = %(cluster)s)
+    SELECT threads, extract(epoch FROM started)::float8 AS started FROM process
+    WHERE started >= %(stop)s AND before IS NULL
+        AND greatest(begun, extract(epoch FROM left_before)::float8) < extract(epoch FROM %(stop)s)
+    ORDER BY started LIMIT 1000"""
 FAILURES: LiteralString = f"""
     WITH counted AS (
         SELECT exception_type, prefix_id AS prefix, outcome, count(*) AS count, max(dependents) AS dependents,
@@ -104,6 +116,15 @@ TASK_STACKS: LiteralString = f"""
 
 
 @dataclass(frozen=True, slots=True)
+class Arrival:
+    """A worker that the scheduler didn't have in the window."""
+
+    threads: int
+    started: float
+    """seconds"""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerEnd:
     """A worker's lifetime and how it ended. Times are seconds."""
 
@@ -169,6 +190,15 @@ def worker_ends(connection: psycopg.Connection, cluster: int, start: int, stop: 
     """Return the workers that lived in [start, stop) (microseconds)."""
     with connection.cursor(row_factory=class_row(WorkerEnd)) as cursor:
         return cursor.execute(ENDS, window_parameters(cluster, start, stop)).fetchall()
+
+
+def arrived_after(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> list[Arrival]:
+    """Return the workers that arrived after [start, stop) (microseconds) and whose processes had begun in it.
+
+    Without those that were there before, as a restarted one.
+    """
+    with connection.cursor(row_factory=class_row(Arrival)) as cursor:
+        return cursor.execute(ARRIVED_AFTER, window_parameters(cluster, start, stop)).fetchall()
 
 
 def failures(

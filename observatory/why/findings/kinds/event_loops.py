@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.samples import Samples, blocked_seconds
 from observatory.why.intervals import Intervals
@@ -32,7 +32,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     unreported = _unreported(evidence, samples)
     workers = sorted((id for id in waited if waited[id] > 0 or unreported), key=lambda id: -waited[id])
     cost = evidence.cost(sum(waited.values()) + unreported)
-    if not workers or not evidence.is_worth(cost):
+    is_much = cost.thread_seconds >= LEAST_OF_OVERHEAD * evidence.waits.active
+    if not workers or not is_much or not evidence.is_worth(cost):
         return
     of_them = np.isin(samples.worker, workers)
     worst = np.flatnonzero(of_them)[int(np.argmax(samples.value[of_them]))]

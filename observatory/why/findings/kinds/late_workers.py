@@ -46,10 +46,11 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if not workers or not evidence.has_agent:
         return
     lives = [_life(evidence, one) for one in workers]
-    threads = _most_threads(evidence, lives)
+    added = tuple(one.threads for one in evidence.arrived_after)
+    threads = _most_threads(evidence, lives, sum(added))
     known = stays(evidence.records)
     at_scheduler = known.where(np.isin(known.state, (NO_WORKER, QUEUED)))
-    missing = _missing(evidence, lives, threads, at_scheduler)
+    missing = _missing(evidence, lives, threads, at_scheduler, sum(added))
     seconds = missing.all.seconds
     cost = Cost(seconds, seconds / threads)
     if not evidence.is_worth(cost):
@@ -76,7 +77,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         ),
         workers=tuple(one.id for one in who),
         advice="" if is_late else LEFT_ADVICE,
-        without=Without(late=True, absences=frozenset((AbsenceKind.LEFT, one.id) for one in workers)),
+        without=Without(
+            late=True, added=added, absences=frozenset((AbsenceKind.LEFT, one.id) for one in workers)
+        ),
     )
 
 
@@ -112,8 +115,11 @@ def _there(evidence: Evidence, lives: Sequence[Life], edges: Integers) -> Number
     ).values
 
 
-def _most_threads(evidence: Evidence, lives: Sequence[Life]) -> int:
-    """How many there were at most; where some left, for a while: a replacement comes before that."""
+def _most_threads(evidence: Evidence, lives: Sequence[Life], added: int) -> int:
+    """How many there were at most; where some left, for a while: a replacement comes before that.
+
+    With the `added` ones that came after the end, beside those that were there then.
+    """
     edges = np.unique(
         np.array([evidence.start, evidence.stop, *(at for life in lives for at in life)], np.int64)
     )
@@ -122,11 +128,16 @@ def _most_threads(evidence: Evidence, lives: Sequence[Life]) -> int:
     if all(life[1] >= evidence.stop for life in lives):
         least = 1
     lengths = np.diff(edges)
-    enough = [count for count in np.unique(there).tolist() if lengths[there >= count].sum() >= least]
-    return max(1, round(max(enough, default=1)))
+    enough: list[float] = [
+        count for count in np.unique(there).tolist() if lengths[there >= count].sum() >= least
+    ]
+    at_the_end = float(there[-1]) + added if added else 0.0
+    return max(1, round(max(*enough, at_the_end, 1.0)))
 
 
-def _missing(evidence: Evidence, lives: Sequence[Life], threads: int, at_scheduler: Stays) -> Missing:
+def _missing(
+    evidence: Evidence, lives: Sequence[Life], threads: int, at_scheduler: Stays, added: int
+) -> Missing:
     waiting = joined([at_scheduler.times, evidence.sent.waits]).clipped(evidence.start, evidence.stop)
     edges = np.unique(
         np.concatenate(
@@ -136,7 +147,7 @@ def _missing(evidence: Evidence, lives: Sequence[Life], threads: int, at_schedul
     lacking = np.maximum(0, threads - _there(evidence, lives, edges))
     missing = np.minimum(lacking, waiting.counts(edges))
     before = _there(evidence, [(evidence.start, life[0]) for life in lives], edges)
-    late = np.minimum(missing, before)
+    late = np.minimum(missing, before + added)
     return Missing(Steps(edges, late), Steps(edges, missing - late))
 
 
@@ -159,18 +170,20 @@ def _arrivals(evidence: Evidence) -> Story:
     """How long it took until each worker was there, since there was something to do."""
     since = _begun(evidence)
     order = sorted(evidence.ends.values(), key=lambda one: one.started)
-    late = [one for one in order if one.started > since] or order[-1:]
-    after = {one.id: format_duration(max(0.0, one.started - since)) for one in order}
-    there = len(order) - len(late)
+    later = [one.started for one in evidence.arrived_after]
+    late = [one for one in order if one.started > since] or ([] if later else order[-1:])
+    after = [format_duration(max(0.0, one - since)) for one in (*(one.started for one in order), *later)]
+    there, count = len(order) - len(late), len(after)
     if there:
         verb = "was" if there == 1 else "were"
-        first = f"{there:,} of {counted(len(order), 'worker')} {verb} there when tasks came"
+        first = f"{there:,} of {counted(count, 'worker')} {verb} there when tasks came"
     else:
-        first = f"There was no worker when tasks came, and the first one after {after[late[0].id]}"
-    last = f"the last of {len(order):,} after {after[late[-1].id]}" if len(order) > 1 else ""
-    numbers = np.unique(np.linspace(there, len(order) - 1, MOST_ARRIVALS).astype(int)).tolist()
-    times = [(f"worker {number + 1:,} there after", after[order[number].id]) for number in numbers]
-    return late, f"{', '.join(part for part in (first, last) if part)}.", times
+        first = f"There was no worker when tasks came, and the first one after {after[0]}"
+    last = f"the last of {count:,} after {after[-1]}" if count > 1 else ""
+    done = f"{len(later):,} of them when the work was done" if later else ""
+    numbers = np.unique(np.linspace(there, count - 1, MOST_ARRIVALS).astype(int)).tolist()
+    times = [(f"worker {number + 1:,} there after", after[number]) for number in numbers]
+    return late, f"{', '.join(part for part in (first, last, done) if part)}.", times
 
 
 def _departures(evidence: Evidence, lives: Sequence[Life]) -> Story:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, facts
+from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.samples import Samples, blocked_seconds
+from observatory.why.findings.scheduler_pace import seconds_of_change
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import ThreadKind
 
@@ -30,14 +31,15 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     waited = evidence.waits.during(ThreadKind.SCHEDULER, busy) + evidence.waits.during(ThreadKind.READY, busy)
     waited += _not_received(evidence, interval)
     cost = evidence.cost(waited)
-    if not len(busy) or not evidence.is_worth(cost):
+    if not len(busy) or waited < LEAST_OF_OVERHEAD * evidence.waits.active or not evidence.is_worth(cost):
         return
-    code = evidence.loop_code(0)
+    code, each = evidence.loop_code(0), seconds_of_change(evidence.records.transitions.time)
+    slow = f" It took {format_duration(each)} for each change of a task's state." if each else ""
     by = f" Its event loop was seen most often in {code[0]}." if code else ""
     yield Finding(
         f"The scheduler was busy for {format_duration(float((busy.stop - busy.start).sum()) / 1e6)}, and "
         f"threads "
-        f"waited {format_duration(waited)} for it.{by}",
+        f"waited {format_duration(waited)} for it.{slow}{by}",
         cost,
         facts(
             ("highest CPU use", f"{float(cpu.value.max()):.0f} %" if len(cpu.value) else None),
@@ -45,6 +47,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
                 "its event loop was blocked for up to",
                 format_duration(float(interval.value.max())) if len(interval.value) else None,
             ),
+            ("for each change of a task's state", format_duration(each) if each else None),
             ("code of the event loop", ", ".join(code)),
         ),
         (evidence.moment("busy from here on", float(busy.start[0]) / 1e6),),

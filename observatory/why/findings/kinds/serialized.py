@@ -67,11 +67,9 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
 def _locks(evidence: Evidence) -> Iterator[Finding]:
     waiting = evidence.waiting_tasks
     for wait, name in NAMES.items():
-        locked = {
-            id: steps
-            for id, steps in waiting.locked(wait).items()
-            if waiting.beside(id, steps) >= LEAST_HOLDING and not (wait == LOCK and _is_gil(evidence, id))
-        }
+        locked = waiting.locked(wait)
+        if wait == LOCK:  # a thread of another process can have the lock of a file
+            locked = {id: steps for id, steps in locked.items() if _is_held(evidence, id, steps)}
         waited = sum(steps.seconds for steps in locked.values())
         if not _is_much(evidence, waited):
             continue
@@ -126,6 +124,11 @@ def _resources(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_much(evidence: Evidence, seconds: float) -> bool:
     return seconds >= LEAST_SHARE * evidence.waits.active and evidence.is_worth(evidence.cost(seconds))
+
+
+def _is_held(evidence: Evidence, worker: int, steps: Steps) -> bool:
+    """Whether another thread of the worker has what some wait for, and that isn't Python's own lock."""
+    return evidence.waiting_tasks.beside(worker, steps) >= LEAST_HOLDING and not _is_gil(evidence, worker)
 
 
 def _is_gil(evidence: Evidence, worker: int) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.kinds.scheduler_busy import BLOCKED, INTERVAL
 from observatory.why.findings.samples import blocked_seconds
-from observatory.why.intervals import Intervals
+from observatory.why.findings.scheduler_pace import seconds_of_change
+from observatory.why.intervals import Intervals, Steps
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 
@@ -30,7 +31,7 @@ GAP = 500_000
 """microseconds without a small task, within the times of small tasks"""
 LITTLE = 100_000
 """bytes of a transfer on average, up to which it takes its time whatever it moves"""
-WAITING = (ThreadKind.SCHEDULER, ThreadKind.READY, ThreadKind.OTHERS)
+SENDING = (ThreadKind.SCHEDULER, ThreadKind.READY)
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -42,16 +43,17 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         return
     times = found.spans.times.where(rows)
     during = times.joined(GAP)
-    if _blocked(evidence, during) >= SLOW_SCHEDULER * len(rows):
+    blocked = _blocked(evidence, during)
+    if blocked >= SLOW_SCHEDULER * len(rows) or (
+        blocked and seconds_of_change(evidence.records.transitions.time)
+    ):
         return
-    others = Intervals.union(found.spans.times.where(np.flatnonzero(~np.isin(found.spans.prefix, small))))
-    overhead = sum(evidence.waits.during(kind, during) for kind in WAITING)
-    # what waits while longer tasks run can wait for them
-    overhead -= _overlap(evidence, during, others)
-    overhead += _little_data(evidence, small)
+    longer = found.spans.times.where(np.flatnonzero(~np.isin(found.spans.prefix, small)))
+    overhead = _waited(evidence, during, longer) + _little_data(evidence, small)
     computed = float(found.durations[rows].sum())
     cost = evidence.cost(overhead)
-    if overhead < LEAST_OVERHEAD * computed or not evidence.is_worth(cost):
+    is_much = overhead >= max(LEAST_OVERHEAD * computed, LEAST_OF_OVERHEAD * evidence.waits.active)
+    if not is_much or not evidence.is_worth(cost):
         return
     median = float(np.median(found.durations[rows]))
     names = listed([evidence.prefix(id) for id in sorted(small, key=lambda id: -found.counts[id])])
@@ -83,14 +85,23 @@ def _blocked(evidence: Evidence, during: Intervals) -> float:
     return blocked_seconds(samples, is_in & (samples.value >= BLOCKED))
 
 
-def _overlap(evidence: Evidence, during: Intervals, others: Intervals) -> float:
-    """How long threads waited for other tasks in `during` while tasks of other prefixes ran."""
-    clipped = [
-        Intervals(np.maximum(others.start, start), np.minimum(others.stop, stop))
-        for start, stop in zip(during.start.tolist(), during.stop.tolist(), strict=True)
-    ]
-    inside = (some.where(some.stop > some.start) for some in clipped)
-    return sum(evidence.waits.during(ThreadKind.OTHERS, some) for some in inside)
+def _waited(evidence: Evidence, during: Intervals, longer: Intervals) -> float:
+    """How long threads waited for small tasks, that run in `during` beside `longer` ones.
+
+    While longer tasks run, others wait for them. The scheduler works for both: small tasks have the share of
+    the threads that longer ones leave.
+    """
+    taken = evidence.waits.taken
+    edges = np.unique(
+        np.concatenate([taken[ThreadKind.OTHERS].edges, during.start, during.stop, longer.start, longer.stop])
+    )
+    if len(edges) < 2:
+        return 0.0
+    threads = np.maximum(sum(steps.at(edges[:-1]) for steps in taken.values()), 1)
+    long = np.minimum(longer.counts(edges), threads)
+    waiting = sum(taken[kind].at(edges[:-1]) for kind in SENDING) * (1 - long / threads)
+    waiting += np.where(long > 0, 0, taken[ThreadKind.OTHERS].at(edges[:-1]))
+    return Steps(edges, np.where(during.covers(edges), waiting, 0.0)).seconds
 
 
 def _little_data(evidence: Evidence, prefixes: list[int]) -> float:
@@ -109,5 +120,5 @@ KIND = FindingKind(
     "into one. A task should take at least 100 ms.",
     documentation="https://docs.dask.org/en/stable/best-practices.html#avoid-very-large-graphs",
     find=find,
-    counts=(*WAITING, ThreadKind.TRANSFER),
+    counts=(*SENDING, ThreadKind.OTHERS, ThreadKind.TRANSFER),
 )

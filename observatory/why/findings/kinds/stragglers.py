@@ -15,6 +15,10 @@ from observatory.why.what_if.without import Shorter, Without
 
 SKEWED = 3.0
 """times the median size of results, or of what tasks need, from which a partition is skewed"""
+LEAST_WAITED = 0.02
+"""times the time that tasks took longer by, for which others waited, from which that is told"""
+MOST_WAITED = 0.2
+"""of the time of tasks that compute, for which they used no CPU"""
 LISTED = 10
 
 
@@ -38,31 +42,44 @@ def _finding(evidence: Evidence, prefix: int, rows: Integers) -> Finding | None:
     order = rows[np.argsort(-(excess + waited), kind="stable")][:LISTED]
     tasks = evidence.sized_tasks(order)
     skew = _skew(evidence, prefix, order, [nbytes for _, nbytes in tasks])
+    is_work = bool(skew) or _computed(evidence, rows, order)
     # what is in a large partition has to be computed in any case
-    cost = evidence.cost(float((waited if skew else excess + waited).sum()))
+    cost = evidence.cost(float((waited if is_work else excess + waited).sum()))
     if not evidence.is_worth(cost):
         return None
     name, longest = evidence.prefix(prefix), format_duration(float(found.durations[rows].max()))
     idle = format_duration(float(waited.sum()))
+    is_alone = waited.sum() < LEAST_WAITED * excess.sum()
+    for_it = "No thread was free beside it." if is_alone else f"Idle threads waited {idle} for it."
     which = f"{counted(len(rows), 'task')} of {name} took{'' if len(rows) == 1 else ' up to'}"
     what = f" {_named(tasks)} skewed: {skew}." if skew else ""
+    if is_work and not skew:
+        it, its = ("It", "its") if len(rows) == 1 else ("They", "their")
+        what = f" {it} computed all the time: {its} work would be the same in more tasks."
     return Finding(
-        f"{which} {longest}, {format_duration(usual)} is usual. Idle threads waited {idle} for it.{what}",
+        f"{which} {longest}, {format_duration(usual)} is usual. {for_it}{what}",
         cost,
         facts(
             ("tasks of the prefix", f"{found.counts[prefix]:,}"),
             ("median duration", format_duration(usual)),
             ("longest", longest),
             ("they took longer by", format_duration(float(excess.sum()))),
-            ("idle threads waited", idle),
+            ("idle threads waited", None if is_alone else idle),
         ),
         tuple(evidence.moment(f"{task.key} begins", task.start) for task, _ in tasks[:1]),
         tuple(task for task, _ in tasks),
         tuple(np.unique(found.spans.worker[rows]).tolist()),
         (prefix,),
-        SKEW_ADVICE if skew else "",
-        Without((Shorter(rows, excess), *_spread(evidence, prefix, float(excess.sum()) if skew else 0.0))),
+        SKEW_ADVICE if is_work else "",
+        Without((Shorter(rows, excess), *_spread(evidence, prefix, float(excess.sum()) if is_work else 0.0))),
     )
+
+
+def _computed(evidence: Evidence, rows: Integers, longest: Integers) -> bool:
+    """Whether the tasks are known to have used the CPU for most of their time: they waited for nothing."""
+    waiting, found = evidence.waiting_tasks, evidence.computations
+    waited = float(waiting.of_rows()[rows].sum())
+    return waiting.are_sampled(longest) and waited <= MOST_WAITED * float(found.durations[rows].sum())
 
 
 def _spread(evidence: Evidence, prefix: int, seconds: float) -> tuple[Shorter, ...]:

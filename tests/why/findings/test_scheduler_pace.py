@@ -1,0 +1,46 @@
+"""A scheduler that takes long for each change of a task's state, as where a plugin keeps it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from observatory.why.findings.scheduler_pace import seconds_of_change
+from tests.why.findings.simulated import Simulated, futures
+from tests.why.findings.test_kinds import first
+
+TICKS = "observatory_scheduler_event_loop_interval_seconds"
+
+
+def times(*gaps: float) -> np.ndarray:
+    return np.round(np.cumsum(gaps) * 1e6).astype(np.int64)
+
+
+def test_changes_that_all_take_about_as_long_tell_how_long_each_takes() -> None:
+    gaps = [0.01 + 0.001 * (place % 5) for place in range(300)]
+    assert seconds_of_change(times(*gaps)) == pytest.approx(0.012)
+
+
+def test_changes_that_follow_each_other_at_once_or_by_chance_tell_nothing() -> None:
+    at_once = [0.3 if place % 2 else 50e-6 for place in range(300)]
+    assert seconds_of_change(times(*at_once)) == 0
+    by_chance = np.random.default_rng(7).exponential(0.02, 300)
+    assert seconds_of_change(times(*by_chance)) == 0
+    assert seconds_of_change(times(*[0.01] * 99)) == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_plugin_that_keeps_the_scheduler_at_each_change_is_not_hidden_by_small_tasks() -> None:
+    """Tasks of 15 ms; the ticks of the event loop alone would not tell it from tasks that are too small."""
+    seeded = Simulated(futures(300, 0.015), overhead=0.03)
+    first_change = min(row[0] for row in seeded.transitions)
+    early = sorted(row for row in seeded.transitions if row[0] < first_change + 0.01)
+    rest = [row for row in seeded.transitions if row[0] >= first_change + 0.01]
+    # each change before the first task takes ten milliseconds as well
+    spaced = [(row[0] - 0.01 * (len(early) - place), *row[1:]) for place, row in enumerate(early)]
+    seeded.transitions = [*spaced, *rest]
+    seeded.sample(TICKS, 0.055, 0, seeded.makespan)
+    found = seeded.findings()
+    assert first(found, "scheduler-busy")
+    assert "small-tasks" not in [one["kind"] for one in found]
+    assert " ms for each change of a task's state." in found[0]["sentence"]
