@@ -1,10 +1,10 @@
 """Whether the figures of runs are those that happened: ten workloads against an independent recorder.
 
 Each workload runs on a LocalCluster of its own, with the agent and with plugins of plain distributed that
-write what they see. Then each number of the card and of the tabs Tasks, Workers, Progress, Transfers and
-Memory is compared with its computation from these. Counts, spans and bytes must be equal; values that are
-sampled must be among those of the recorder within one interval of sampling. Prints the differences to
-standard error and one JSON line; the exit code is 1 if there are any. ONLY names one workload.
+write what they see. Then each number of the card and of the tabs Tasks, Workers, Progress, Transfers, Memory,
+Contention and Profile is compared with its computation from these. Counts, spans and bytes must be equal;
+values that are sampled must be among those of the recorder within one interval of sampling. Prints the
+differences to standard error and one JSON line; the exit code is 1 if there are any. ONLY names one workload.
 """
 
 from __future__ import annotations
@@ -33,29 +33,11 @@ from benchmarks.measuring.server import evaluated, new_observatory  # noqa: E402
 from tests.browser.observatory import Observatory  # noqa: E402
 
 WORKERS, THREADS, LIMIT = 2, 2, "1GiB"
-INSTANTS = 5
-"""of a run, at which progress and memory are compared"""
 SETTINGS = {"array.rechunk.method": "p2p", "dataframe.shuffle.method": "p2p"}
-READ = f"""
+READ = """
 import json
-from django.contrib.auth.models import User
-from django.test import Client
-from observatory.runs.models import Run
-client = Client(headers={{"host": "localhost"}})
-client.force_login(User.objects.get_or_create(username="figures", is_superuser=True)[0])
-def answer(path):
-    return client.get(path).json()
-found = {{}}
-for run in Run.objects.filter(origin="code"):
-    base, start, stop = f"/api/v1/runs/{{run.pk}}", run.start.timestamp(), run.stop.timestamp()
-    times = [start + (stop - start) * (number + 1) / {INSTANTS} for number in range({INSTANTS})]
-    found[run.name] = {{
-        "start": start, "stop": stop,
-        "card": answer(base + "/card"), "errors": run.errors,
-        **{{name: answer(f"{{base}}/timeline/{{name}}") for name in ("lanes", "prefixes", "transfers")}},
-        "states": [answer(f"{{base}}/timeline/state?at={{time}}") for time in times],
-    }}
-print(json.dumps(found))
+from benchmarks.figuring.answers import answers_of_runs
+print(json.dumps(answers_of_runs()))
 """
 
 

@@ -2671,6 +2671,10 @@ export interface components {
         EventItem: {
             /** Time */
             time: number;
+            /** Until */
+            until: number;
+            /** Count */
+            count: number;
             /** Worker */
             worker: number | null;
             /** Kind */

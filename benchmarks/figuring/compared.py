@@ -10,13 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.figuring.expected import Recorded
+from benchmarks.figuring.expected import AROUND, Recorded
 
 PRECISION = 1e-5
 """seconds: the store's is a microsecond, at both ends of a span"""
 CLOSE = 0.1
 """seconds around an instant, in which the two recorders can have seen a change of state"""
 MIB = 1 << 20
+LATE, ROUNDED = 0.1, 1e-4
+"""seconds by which clocks differ; share by which tiles round values, and what is nothing"""
+FEWEST, LEAST_SHARE, LIKE = 100, 0.2, 0.15
+"""samples from which on shares are compared, the least share, and by how much two profilers may differ"""
 Answer = dict[str, Any]
 
 
@@ -41,7 +45,7 @@ class Compared:
 
 
 def compare(run: str, answers: Answer, recorded: Recorded) -> Iterator[Compared]:
-    for part in (_card, _tasks, _workers, _progress, _transfers, _memory):
+    for part in (_card, _tasks, _workers, _progress, _transfers, _memory, _contention, _profile):
         for place, figure, of, shown, expected, agrees in part(answers, recorded):
             yield Compared(run, place, figure, of, shown, expected, agrees)
 
@@ -187,6 +191,37 @@ def _memory(answers: Answer, recorded: Recorded) -> Iterator[Row]:
                 agrees = math.floor(least - MIB) <= value <= math.ceil(most + MIB)
                 of = f"{addresses[worker['id']]} {_at(state)}"
                 yield "Memory", f"{field} of a worker at an instant", of, value, bounds, agrees
+
+
+def _contention(answers: Answer, recorded: Recorded) -> Iterator[Row]:
+    """Each drawn sample has to be one that the worker's monitor took within an interval before."""
+    for layer, figure, field in (
+        ("gil", "GIL contention of a worker at an instant", "gil_contention"),
+        ("cpu", "CPU of a worker at an instant", "cpu"),
+    ):
+        for address, at, value in answers["drawn"][layer]:
+            taken = [of for time, of in recorded.monitored(address, field) if -LATE <= at - time <= AROUND]
+            agrees = any(math.isclose(value, one, rel_tol=ROUNDED, abs_tol=ROUNDED) for one in taken)
+            yield "Contention", figure, f"{address} at {at:.3f}", value, taken, agrees
+
+
+def _profile(answers: Answer, recorded: Recorded) -> Iterator[Row]:
+    """Samples are those that Dask's profiler took. Functions have the shares that another profiler saw."""
+    shown, place = answers["profile"], "Profile"
+    looked = recorded.profiled()
+    for prefix in sorted(shown.keys() | looked.keys()):
+        samples = shown.get(prefix, {"samples": 0})["samples"]
+        yield _equal(place, "samples of a prefix", prefix, samples, looked.get(prefix, 0))
+    samples, seen = recorded.functions()
+    for (prefix, function), count in sorted(seen.items()):
+        if prefix not in shown or min(samples[prefix], shown[prefix]["samples"]) < FEWEST:
+            continue
+        share = shown[prefix]["functions"].get(function, 0) / shown[prefix]["samples"]
+        expected = count / samples[prefix]
+        if max(share, expected) >= LEAST_SHARE:
+            yield _close(
+                place, "share of a function of a prefix", f"{function} of {prefix}", share, expected, LIKE
+            )
 
 
 def _at(state: Answer) -> str:

@@ -196,14 +196,35 @@ class Recorded:
 
     def _samples(self, address: str, field: str) -> list[tuple[float, float]]:
         """Memory can rise and fall within the recorder's interval: samples of Dask's monitor count too."""
-        fields = ("process", "monitored") if field == "process" else (field,)
+        found = [(line["time"], line[field]) for line in self._lines["memory"] if line["address"] == address]
+        return [*found, *self.monitored(address, "memory")] if field == "process" else found
+
+    def monitored(self, address: str, field: str) -> list[tuple[float, float]]:
+        """Time and value of each sample of a worker's monitor."""
         return [
-            (line["time"], line[name])
-            for line in self._lines["memory"]
-            if line["address"] == address
-            for name in fields
-            if line[name] is not None
+            (line["at"], line[field])
+            for line in self._lines["monitor"]
+            if line["address"] == address and line[field] is not None
         ]
+
+    def profiled(self) -> dict[str, int]:
+        """How often Dask's profiler looked at tasks in the run, by prefix; it says so once a second."""
+        found: Counter[str] = Counter()
+        for line in self._lines["profile"]:
+            if self.start < line["at"] <= self.stop:
+                found.update(line["counts"])
+        return dict(found)
+
+    def functions(self) -> tuple[dict[str, int], dict[Pair, int]]:
+        """How often a profiler of its own looked at tasks of a prefix, and saw a function in one of it."""
+        samples: Counter[str] = Counter()
+        seen: Counter[Pair] = Counter()
+        for line in self._lines["stacks"]:
+            if self._is_in(line["time"]):
+                samples.update(line["samples"])
+                for prefix, function, count in line["functions"]:
+                    seen[prefix, function] += count
+        return dict(samples), dict(seen)
 
     def _is_in(self, time: float) -> bool:
         return self.start <= time < self.stop

@@ -1,22 +1,29 @@
 """A recorder of its own: plugins of plain distributed that write what they see, without Observatory's code.
 
 `ScheduledTasks` writes each transition, worker and worker's removal of the scheduler; `WorkerSide` writes the
-transfers that a worker received, the shards of P2P shuffles, and the memory of its process.
+transfers that a worker received, the shards of P2P shuffles, the memory of its process, each sample of its
+monitor, how often Dask's profiler looked at tasks, and what functions a profiler of its own saw.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+from dask.utils import key_split
 from distributed import Scheduler, SchedulerPlugin, Worker, WorkerPlugin
 
 SAMPLING = 0.2
 """seconds between two samples of a worker's memory"""
+PROFILING = 0.02
+"""seconds between two looks at the stacks of tasks"""
 
 
 class Lines:
@@ -88,8 +95,10 @@ class WorkerSide(WorkerPlugin):  # type: ignore[misc]
         self._worker = worker
         port = worker.address.rsplit(":", 1)[-1]
         self._lines = Lines(Path(self.folder) / f"worker-{port}.jsonl")
+        self._monitored, self._profiled = worker.monitor.count, 0.0
         self._stopped = threading.Event()
-        threading.Thread(target=self._watch, daemon=True).start()
+        for watch in (self._watch, self._sample_stacks):
+            threading.Thread(target=watch, daemon=True).start()
         self._count_shards()
 
     def transition(self, key: Any, start: str, finish: str, **details: Any) -> None:
@@ -104,7 +113,7 @@ class WorkerSide(WorkerPlugin):  # type: ignore[misc]
 
     def teardown(self, worker: Worker) -> None:
         self._stopped.set()
-        self._read_transfers()
+        self._read_logs()
 
     def _watch(self) -> None:
         self._seen = 0
@@ -113,10 +122,48 @@ class WorkerSide(WorkerPlugin):  # type: ignore[misc]
                 "memory",
                 address=self._worker.address,
                 process=self._worker.monitor.proc.memory_info().rss,
-                monitored=self._worker.monitor.recent().get("memory"),
                 spilled=getattr(self._worker.data, "spilled_total", (0, 0))[1],
             )
-            self._worker.loop.add_callback(self._read_transfers)
+            self._worker.loop.add_callback(self._read_logs)
+
+    def _read_logs(self) -> None:
+        """Read what Dask itself keeps, in its event loop's thread."""
+        self._read_transfers()
+        self._read_monitor()
+        self._read_profiles()
+
+    def _read_monitor(self) -> None:
+        monitor = self._worker.monitor
+        samples = monitor.range_query(start=self._monitored)
+        self._monitored = monitor.count
+        for at, sample in enumerate(samples["time"]):
+            values = {name: samples[name][at] for name in ("memory", "cpu", "gil_contention")}
+            self._lines.write("monitor", address=self._worker.address, at=sample, **values)
+
+    def _read_profiles(self) -> None:
+        history = [entry for entry in self._worker.profile_keys_history if entry[0] > self._profiled]
+        for at, by_prefix in history:
+            self._profiled = at
+            counts = {str(prefix): tree["count"] for prefix, tree in by_prefix.items()}
+            self._lines.write("profile", at=at, counts=counts)
+
+    def _sample_stacks(self) -> None:
+        """Look at the stacks of threads that compute, as a profiler of its own, and count each function."""
+        samples: Counter[str] = Counter()
+        functions: Counter[tuple[str, str]] = Counter()
+        written = time.time()
+        while not self._stopped.wait(PROFILING):
+            frames = sys._current_frames()
+            for thread, key in self._worker.active_threads.copy().items():
+                prefix = key_split(key)
+                samples[prefix] += 1
+                functions.update((prefix, name) for name in set(_names(frames.get(thread))))
+            if samples and time.time() - written >= 1:
+                counts = [[prefix, name, count] for (prefix, name), count in functions.items()]
+                self._lines.write("stacks", samples=dict(samples), functions=counts)
+                samples.clear()
+                functions.clear()
+                written = time.time()
 
     def _read_transfers(self) -> None:
         log = list(self._worker.transfer_incoming_log)
@@ -154,6 +201,13 @@ class WorkerSide(WorkerPlugin):  # type: ignore[misc]
             return answer
 
         ShuffleRun.send = counted
+
+
+def _names(frame: FrameType | None) -> Iterator[str]:
+    """Yield the names of the functions of a stack, up to the one of the worker that computes the task."""
+    while frame is not None and not frame.f_code.co_filename.endswith("distributed/worker.py"):
+        yield frame.f_code.co_name
+        frame = frame.f_back
 
 
 def _data(shards: Any) -> Iterator[Any]:

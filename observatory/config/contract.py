@@ -185,10 +185,12 @@ def constants() -> dict[str, tuple[Any, str]]:
                     "label": kind.label,
                     "opens": kind.opens and kind.opens.value,
                     "closes": kind.closes and kind.closes.value,
+                    "is_routine": kind.is_routine,
                 }
                 for kind in EVENT_KINDS.values()
             },
-            "Kinds of events by name, and the gaps in the recording that they open and close.",
+            "Kinds of events by name, the gaps in the recording that they open and close, and whether they "
+            "come with all work.",
         ),
         "DROP_REASONS": (
             {str(reason): reason.text for reason in DropReason},

@@ -35,7 +35,7 @@ from observatory.replay.schemas import (
 from observatory.replay.scope import Scope, Section, require
 from observatory.replay.state import state_at
 from observatory.replay.tiles.builder import Tile
-from observatory.replay.tiles.events import list_events
+from observatory.replay.tiles.events import list_events, list_repeated_events
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
@@ -167,11 +167,13 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         after: After = 0,
         before: Seconds = LATEST,
         limit: Annotated[int, Query(ge=1, le=5000)] = 500,
+        grouped: bool = False,
     ) -> list[Item]:
-        """The first events with after ≤ time < before."""
+        """The first events with after ≤ time < before; with `grouped` those that repeat are one."""
+        list_them = list_repeated_events if grouped else list_events
         with read_connection() as connection:
             window = window_of(after, before)
-            return list_events(connection, router.scope_of(request), *window, limit)
+            return list_them(connection, router.scope_of(request), *window, limit)
 
     @router.get("/outliers", operation_id=f"{word}_outliers", response=Outliers)
     def outliers(request: HttpRequest, after: After = 0, before: Seconds = LATEST) -> Item:

@@ -353,14 +353,18 @@ class SpanDetail(Schema):
     typename: str
 
 
-@shared("time", "worker", "kind", "message", "detail")
+@shared("time", "until", "count", "worker", "kind", "message", "detail")
 class EventItem(Schema):
     time: float
+    until: float
+    """time of the last of those that it stands for"""
+    count: int
+    """how many it stands for; more than one only where those that repeat are one"""
     worker: int | None
     kind: str
     message: str
     detail: dict[str, Any]
-    """depends on the kind"""
+    """depends on the kind; of the first that it stands for"""
 
 
 @shared("duration_ratio", "errors", "memory_slope", "paused", "received")

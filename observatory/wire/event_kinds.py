@@ -83,6 +83,8 @@ class EventKind:
     closes: Gap | None = None
     is_failure: bool = False
     """every one has to be found on the timeline: tiles never bin it"""
+    is_routine: bool = False
+    """comes with all work: those that say the same are one, whatever else of routine is between"""
     from_collector: bool = False
     """only the server reports it, mostly its collectors; an agent that takes over doesn't replace it"""
     details: tuple[Detail, ...] = ()
@@ -141,12 +143,15 @@ _KINDS = (
         "a worker's status changed (running, paused, closing …)",
         details=tuple(word(name, STATUSES) for name in ("before", "status")),
     ),
-    EventKind("client-added", "a client connected", details=texts("client")),
-    EventKind(CLIENT_REMOVED, "a client disconnected", details=texts("client")),
-    EventKind(CLIENT_DESCRIBED, "a client that opened a run told its versions and configuration"),
+    EventKind("client-added", "a client connected", is_routine=True, details=texts("client")),
+    EventKind(CLIENT_REMOVED, "a client disconnected", is_routine=True, details=texts("client")),
+    EventKind(
+        CLIENT_DESCRIBED, "a client that opened a run told its versions and configuration", is_routine=True
+    ),
     EventKind(
         GRAPH_UPDATED,
         "a client submitted tasks",
+        is_routine=True,
         details=(*numbers("tasks", "nbytes", "seconds"), *texts("client")),
     ),
     EventKind("restarted", "the cluster was restarted (`Client.restart`)"),
@@ -191,13 +196,19 @@ _KINDS = (
     EventKind(
         "shuffle",
         "a P2P shuffle began or ended",
+        is_routine=True,
         details=(
             word("state", ("began", "ended")),
             *numbers("workers", "seconds"),
             *texts("shuffle", "name", "topic", "event"),
         ),
     ),
-    EventKind("topic", "a message was logged to a Dask topic (`log_event`)", details=texts("topic", "event")),
+    EventKind(
+        "topic",
+        "a message was logged to a Dask topic (`log_event`)",
+        is_routine=True,
+        details=texts("topic", "event"),
+    ),
     EventKind(
         "not-observed",
         "nothing was recorded (no collector observed the cluster)",
@@ -242,4 +253,5 @@ _KINDS = (
 EVENT_KINDS = {kind.name: kind for kind in _KINDS}
 NEVER_BINNED = frozenset(kind.name for kind in _KINDS if kind.is_failure or kind.opens or kind.closes)
 """events that tiles show one by one, however many there are"""
+ROUTINE = tuple(kind.name for kind in _KINDS if kind.is_routine)
 FROM_COLLECTOR = tuple(kind.name for kind in _KINDS if kind.from_collector)

@@ -15,7 +15,7 @@ import { ticks, units } from "../series/value_axis.js";
 const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [280, 76, 16, 26, 24]; // px
 const NEAR = 14; // px: a point that the mouse is beside
 const UNITS = { seconds: units.seconds, share: units.percent, bytes: units.bytes, count: units.count };
-const LABEL = 150; // px between two labels of the time axis
+const APART = 14; // px between two labels of the time axis, at least
 const DAY = 86_400; // seconds
 
 /**
@@ -39,7 +39,31 @@ export function readHistory(table) {
 }
 
 /**
- * Labels of a time axis at equal distances, as exact as these are; none stands twice.
+ * As many labels of a time axis as there is room for beside each other. The first begins where the axis begins, the last
+ * ends where it ends, and the others are centred at their times.
+ * @param {number} first seconds since the epoch
+ * @param {number} last
+ * @param {number} room px
+ * @param {(text: string) => number} widthOf px
+ * @returns {{time: number, text: string, left: number}[]} `left`: px from the begin of the axis
+ */
+export function placedLabels(first, last, room, widthOf) {
+  for (let count = Math.max(1, Math.floor(room / 50)); count > 0; count--) {
+    const found = timeLabels(first, last, count).map(({ time, text }) => {
+      const [width, x] = [widthOf(text), last > first ? ((time - first) / (last - first)) * room : 0];
+      return { time, text, left: time === first ? 0 : time === last ? room - width : x - width / 2 };
+    });
+    const isApart = found.every(({ text, left }, at) => {
+      const next = found[at + 1];
+      return !next || left + widthOf(text) + APART <= next.left;
+    });
+    if (isApart) return found;
+  }
+  return timeLabels(first, first, 1).map((label) => ({ ...label, left: 0 }));
+}
+
+/**
+ * Labels of a time axis at equal distances, as exact as these are; none stands twice, nor does the day if it is one.
  * @param {number} first seconds since the epoch
  * @param {number} last
  * @param {number} count of distances
@@ -51,7 +75,10 @@ export function timeLabels(first, last, count) {
     const time = at === count ? last : first + at * step;
     return { time, text: formatDate(time).slice(0, length) };
   });
-  return labels.filter(({ text }, at) => text !== labels[at - 1]?.text);
+  const others = labels.filter(({ text }, at) => text !== labels[at - 1]?.text);
+  const [day] = others[0].text.split(" ");
+  if (!others.every(({ text }) => text.startsWith(`${day} `))) return others;
+  return others.map(({ time, text }, at) => ({ time, text: at ? text.slice(day.length + 1) : text }));
 }
 
 export class History {
@@ -131,15 +158,14 @@ export class History {
   }
 
   #drawTimes() {
-    const { context, width } = this.#surface;
+    const { context } = this.#surface;
     const [first, last] = [this.#points[0].time, this.#points[this.#points.length - 1].time];
-    const count = Math.max(1, Math.floor((width - LEFT - RIGHT) / LABEL));
+    const room = this.#x(last) - this.#x(first);
     context.textBaseline = "top";
+    context.textAlign = "left";
     context.fillStyle = theme().muted;
-    for (const { time, text } of timeLabels(first, last, count)) {
-      context.textAlign = time === first ? "left" : time === last ? "right" : "center";
-      context.fillText(text, this.#x(time), HEIGHT - BOTTOM + 8);
-    }
+    for (const { text, left } of placedLabels(first, last, room, (text) => context.measureText(text).width))
+      context.fillText(text, this.#x(first) + left, HEIGHT - BOTTOM + 8);
   }
 
   /** The median of each stretch, and a labelled line where one ends. */

@@ -47,6 +47,9 @@ const LOOKS = {
   "cluster-ended": { symbol: "square", color: "text", weight: 3 },
 };
 const STRETCH = 0.3; // how dark
+const LINE = 2; // px: height of the line to the last of those that repeat
+/** @type {Record<string, {label: string, is_routine: boolean}>} */
+const KINDS = EVENT_KINDS;
 /** @type {Look} */
 const UNKNOWN = { symbol: "diamond", color: "muted", weight: 0 };
 
@@ -57,13 +60,42 @@ const UNKNOWN = { symbol: "diamond", color: "muted", weight: 0 };
 export function markOf(kind) {
   /** @type {Record<string, Look>} */
   const looks = LOOKS;
-  /** @type {Record<string, {label: string}>} */
-  const kinds = EVENT_KINDS;
-  return { ...(looks[kind] ?? UNKNOWN), label: kinds[kind]?.label ?? kind };
+  return { ...(looks[kind] ?? UNKNOWN), label: KINDS[kind]?.label ?? kind };
 }
 
 /**
- * Draws the marks of events at their times, of those of one kind at one pixel one, and the stretches of those with a stop.
+ * Where the marks of events are drawn: of those of one kind at one pixel one. Of a kind that is of routine there is one
+ * for all that follow each other more closely than marks are wide, and a line to the last of them: a loop that submits
+ * tasks one by one makes thousands.
+ * @param {{time: number, kind: string}[]} events in order of time
+ * @param {(time: number) => number} x
+ * @param {[number, number]} range of x that is drawn
+ * @param {number} size px
+ * @returns {{kind: string, from: number, to: number}[]} px; the lighter marks first
+ */
+export function placesOf(events, x, range, size) {
+  /** @type {{kind: string, from: number, to: number}[]} */
+  const places = [];
+  /** @type {Map<string, {kind: string, from: number, to: number}>} the last ones by kind */
+  const newest = new Map();
+  for (const { time, kind } of events) {
+    const place = Math.round(x(time));
+    if (place < range[0] || place > range[1]) continue;
+    const last = newest.get(kind);
+    const reach = KINDS[kind]?.is_routine ? size : 0;
+    if (last && place - last.to <= reach) {
+      last.to = place;
+      continue;
+    }
+    const next = { kind, from: place, to: place };
+    places.push(next);
+    newest.set(kind, next);
+  }
+  return places.sort((one, other) => markOf(one.kind).weight - markOf(other.kind).weight);
+}
+
+/**
+ * Draws the marks of events at their times, and the stretches of those with a stop.
  * @param {CanvasRenderingContext2D} context
  * @param {{time: number, kind: string, stop?: number|null}[]} events
  * @param {(time: number) => number} x
@@ -72,13 +104,6 @@ export function markOf(kind) {
  * @param {number} size px
  */
 export function drawMarks(context, events, x, range, y, size) {
-  /** @type {Map<string, [Mark, number]>} */
-  const places = new Map();
-  for (const event of events) {
-    const place = Math.round(x(event.time));
-    if (place < range[0] || place > range[1]) continue;
-    places.set(`${place} ${event.kind}`, [markOf(event.kind), place]);
-  }
   const colors = theme();
   context.globalAlpha = STRETCH;
   for (const { time, stop, kind } of events.filter((event) => event.stop)) {
@@ -87,9 +112,11 @@ export function drawMarks(context, events, x, range, y, size) {
     if (to > from) context.fillRect(from, y - size / 2, to - from, size);
   }
   context.globalAlpha = 1;
-  for (const [mark, place] of [...places.values()].sort(([one], [other]) => one.weight - other.weight)) {
-    context.fillStyle = context.strokeStyle = colors[mark.color];
-    drawSymbol(context, mark.symbol, place, y, size / 2);
+  for (const { kind, from, to } of placesOf(events, x, range, size)) {
+    const { color, symbol } = markOf(kind);
+    context.fillStyle = context.strokeStyle = colors[color];
+    if (to > from) context.fillRect(from, y - LINE / 2, to - from, LINE);
+    drawSymbol(context, symbol, from, y, size / 2);
   }
 }
 

@@ -1,5 +1,6 @@
 // Events that repeat are shown as one: a loop that submits tasks one by one makes thousands.
 
+import { EVENT_KINDS } from "../../contract.js";
 import { formatCount, formatCountOf } from "../../formatting.js";
 
 /**
@@ -8,9 +9,12 @@ import { formatCount, formatCountOf } from "../../formatting.js";
  */
 
 const SUBMITTED = "graph-updated";
+/** @type {Record<string, {is_routine: boolean}>} */
+const KINDS = EVENT_KINDS;
 
 /**
- * Those in a row that are of one kind and worker and say the same, or are submissions.
+ * Those that repeat: of one kind and worker, and saying the same, as submissions always do. Of a kind that is of routine
+ * it may be any since the last event that isn't; of another kind the one right before. The server does so as well.
  * @template {RepeatableEvent} Event
  * @param {Event[]} events
  * @returns {Event[][]}
@@ -18,18 +22,23 @@ const SUBMITTED = "graph-updated";
 export function repeated(events) {
   /** @type {Event[][]} */
   const groups = [];
+  /** @type {Map<string, Event[]>} since the last event that isn't of routine */
+  let open = new Map();
+  let last = "";
   for (const event of events) {
-    const group = groups[groups.length - 1];
-    if (group && isRepeated(group[0], event)) group.push(event);
-    else groups.push([event]);
+    const { kind, worker, message } = event;
+    const says = `${kind} ${worker ?? ""} ${kind === SUBMITTED ? "" : message}`;
+    if (!KINDS[kind]?.is_routine && says !== last) open = new Map();
+    last = says;
+    const group = open.get(says);
+    if (group) {
+      group.push(event);
+      continue;
+    }
+    groups.push([event]);
+    open.set(says, groups[groups.length - 1]);
   }
   return groups;
-}
-
-/** @param {RepeatableEvent} one @param {RepeatableEvent} other */
-function isRepeated(one, other) {
-  const isSame = one.kind === other.kind && one.worker === other.worker;
-  return isSame && (one.kind === SUBMITTED || one.message === other.message);
 }
 
 /**

@@ -105,13 +105,16 @@ class EventsTrack {
     const { start, stop } = this.#view ?? { start: 0, stop: 0 };
     const { model, events } = this.#context;
     const shown = this.#events.filter(({ time }) => time >= start && time < stop);
-    const rows = shown.map(({ time, kind, count, worker, message }) => {
-      const known = model.workers.get(worker ?? -1);
-      return [isoTime(time), markOf(kind).label, count, known ? workerLabel(known) : "", message];
+    const rows = repeated(shown).map((group) => {
+      const [{ time, kind, worker }] = group;
+      const [known, { label }] = [model.workers.get(worker ?? -1), markOf(kind)];
+      const count = group.reduce((sum, event) => sum + event.count, 0);
+      const until = group[group.length - 1].time;
+      return [isoTime(time), isoTime(until), label, count, known ? workerLabel(known) : "", messageOf(group)];
     });
     const gaps = events.gapsBetween(start, stop).map(({ label }) => label);
     const note = gaps.length ? `Not recorded: ${[...new Set(gaps)].join("; ")}.` : "";
-    return { columns: ["time (UTC)", "event", "count", "worker", "message"], rows, note };
+    return { columns: ["time (UTC)", "until (UTC)", "event", "count", "worker", "message"], rows, note };
   }
 
   /** @param {number} time */

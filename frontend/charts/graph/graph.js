@@ -26,6 +26,7 @@ import { Stage } from "./stage.js";
 /** @typedef {import("./nodes.js").Instant} Instant */
 /** @typedef {import("./layered_layout.js").Layout} Layout */
 /** @typedef {"groups"|"tasks"} Kind */
+/** `between`: the distance of two columns' boxes, as a share of what is usual. @typedef {{aspect: number, shortest: number, between: number}} Folding */
 /** A graph with its layout; `key` is equal for graphs of equal nodes and edges. @typedef {{nodes: Nodes, key: string}} Shape */
 
 const KINDS = { groups: "groups", tasks: "tasks (keys)" };
@@ -34,7 +35,13 @@ const BOXES = {
   groups: { width: 170, height: 30, column: 240, row: 44 },
   tasks: { width: 130, height: 22, column: 190, row: 32 },
 };
+/** On a narrow screen lines are short, so that names can be read. @type {{wide: Folding, narrow: Folding}} */
+const FOLDINGS = {
+  wide: { aspect: 2, shortest: 12, between: 1 },
+  narrow: { aspect: 1, shortest: 2, between: 0.4 },
+};
 const READABLE = 0.8; // scale at which a node that is gone to is shown
+const LEAST_READABLE = 0.4; // scale at which the boxes of groups have names
 const SMALL_SCREEN = 700; // px
 const LOWEST = 240; // px
 
@@ -55,6 +62,8 @@ export const graph = {
 class Graph {
   #parent;
   #context;
+  /** by its button */
+  #isWholeWanted = false;
   /** @type {Kind} */
   #kind = "groups";
   #tasks;
@@ -201,6 +210,7 @@ class Graph {
     this.#chosen = this.#pointed = null;
     this.#search.searchIn([]);
     this.#stage.viewport.isWhole = true;
+    this.#isWholeWanted = false;
   }
 
   #redraw() {
@@ -224,8 +234,11 @@ class Graph {
       return;
     }
     this.#coming = { nodes, key };
-    const { column, row } = BOXES[this.#kind];
-    void this.#layouts.request({ count: nodes.count, task: nodes.task, needed: nodes.needed, column, row });
+    const { width, column, row } = BOXES[this.#kind];
+    const { aspect, shortest, between } = FOLDINGS[this.#isNarrow() ? "narrow" : "wide"];
+    const { count, task, needed } = nodes;
+    const distance = width + (column - width) * between;
+    void this.#layouts.request({ count, task, needed, column: distance, row, aspect, shortest });
   }
 
   /** @param {Layout} layout */
@@ -258,12 +271,21 @@ class Graph {
     const width = Math.max(this.#parent.clientWidth, 50);
     const layout = /** @type {Layout} */ (this.#layout);
     viewport.resize(width, heightOf(layout, width));
-    if (viewport.isWhole) viewport.fit(layout);
+    if (viewport.isWhole) viewport.fit(layout, this.#leastScale());
     surface.canvas.setAttribute(
       "aria-label",
       `${graph.title}: ${formatCount(nodes.count)} ${KINDS[this.#kind]}, ${formatCountOf(nodes.task.length, "edge")}`,
     );
     this.#paint();
+  }
+
+  /** At first names can be read on a narrow screen as well, which then shows the begin of a large graph. */
+  #leastScale() {
+    return this.#kind === "groups" && !this.#isWholeWanted && this.#isNarrow() ? LEAST_READABLE : 0;
+  }
+
+  #isNarrow() {
+    return this.#parent.clientWidth < SMALL_SCREEN;
   }
 
   #paint() {
@@ -319,6 +341,7 @@ class Graph {
 
   #fit() {
     if (!this.#layout) return;
+    this.#isWholeWanted = true;
     this.#stage.viewport.fit(this.#layout);
     this.#paint();
   }

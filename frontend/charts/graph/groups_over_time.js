@@ -7,6 +7,7 @@ import { theme } from "../drawing/theme.js";
 import { TimePlot } from "../drawing/time_plot.js";
 import { units } from "../series/value_axis.js";
 import { layersOf } from "./group_layers.js";
+import { labelsOf } from "./nodes.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
@@ -102,13 +103,16 @@ class GroupsOverTime {
     const { model } = this.#context;
     /** @type {Map<number, number>} */
     const seen = new Map();
-    return (this.#layers?.groups ?? []).map(({ name, prefix, values }) => {
-      if (prefix === null) return { label: name, color: OTHERS, values };
+    const groups = this.#layers?.groups ?? [];
+    const labels = labelsOf(groups.map(({ name }) => name));
+    return groups.map(({ prefix, values }, at) => {
+      const label = labels[at];
+      if (prefix === null) return { label, color: OTHERS, values };
       const before = seen.get(prefix) ?? 0;
       seen.set(prefix, before + 1);
       const share = Math.max(100 - 22 * before, 34);
       return {
-        label: name,
+        label,
         color: before
           ? `color-mix(in srgb, ${model.color(prefix)} ${share}%, ${theme().surface})`
           : model.color(prefix),

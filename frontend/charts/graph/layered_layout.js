@@ -3,12 +3,12 @@
 // Its cost grows with nodes and edges only, a few sweeps over both. Cycles, which groups of tasks can have, are cut.
 
 const SWEEPS = 8;
-const ASPECT = 2; // width over height that whole graphs are folded and packed to
-const SHORTEST = 12; // columns of a line of a graph that is folded
 
 /**
- * Edges are pairs of positions: `needed[i]` is left of `task[i]`. `column` and `row` are the distances of nodes in px.
- * @typedef {{count: number, task: ArrayLike<number>, needed: ArrayLike<number>, column: number, row: number}} Graph
+ * Edges are pairs of positions: `needed[i]` is left of `task[i]`. `column` and `row` are the distances of nodes in px,
+ * `aspect` is width over height that whole graphs are folded and packed to, `shortest` the fewest columns of a folded line.
+ * @typedef {{count: number, task: ArrayLike<number>, needed: ArrayLike<number>, column: number, row: number,
+ *   aspect: number, shortest: number}} Graph
  * @typedef {{x: Float32Array, y: Float32Array, width: number, height: number}} Layout centres of the nodes
  * @typedef {{nodes: number[], width: number, height: number}} Part
  */
@@ -18,14 +18,14 @@ const SHORTEST = 12; // columns of a line of a graph that is folded
  * @returns {Layout}
  */
 export function layeredLayout(graph) {
-  const { count, column, row } = graph;
+  const { count } = graph;
   const [before, after] = neighbours(graph);
   const layout = { x: new Float32Array(count), y: new Float32Array(count), width: 0, height: 0 };
   const ranks = ranksOf(before, after);
   const parts = components(before, after).map((nodes) =>
-    place(nodes, { ranks, before, after, column, row }, layout),
+    place(nodes, { ...graph, ranks, before, after }, layout),
   );
-  pack(parts, layout, column, row);
+  pack(parts, layout, graph);
   return layout;
 }
 
@@ -98,12 +98,13 @@ function components(before, after) {
 /**
  * Places a component, from (0, 0) on.
  * @param {number[]} nodes
- * @param {{ranks: Int32Array, before: number[][], after: number[][], column: number, row: number}} graph
+ * @param {Graph & {ranks: Int32Array, before: number[][], after: number[][]}} graph
  * @param {Layout} layout
  * @returns {Part}
  */
-function place(nodes, { ranks, before, after, column, row }, layout) {
-  const columns = columnsOf(nodes, ranks, column, row);
+function place(nodes, graph, layout) {
+  const { before, after, row } = graph;
+  const columns = columnsOf(nodes, graph);
   const { y } = layout;
   for (const list of columns) list.forEach((node, at) => (y[node] = (at - (list.length - 1) / 2) * row));
   for (let sweep = 0; sweep < SWEEPS; sweep++) {
@@ -111,19 +112,19 @@ function place(nodes, { ranks, before, after, column, row }, layout) {
     const beside = isForward ? before : after;
     for (const list of isForward ? columns : [...columns].reverse()) arrange(list, beside, y, row);
   }
-  return fold(columns, layout, column, row);
+  return fold(columns, layout, graph);
 }
 
 /**
  * The nodes by rank; a rank of more than fits the aspect has several columns.
- * @param {number[]} nodes @param {Int32Array} ranks @param {number} column @param {number} row
+ * @param {number[]} nodes @param {Graph & {ranks: Int32Array}} graph
  * @returns {number[][]}
  */
-function columnsOf(nodes, ranks, column, row) {
+function columnsOf(nodes, { ranks, column, row, aspect }) {
   /** @type {number[][]} */
   const byRank = [];
   for (const node of nodes) (byRank[ranks[node]] ??= []).push(node);
-  const most = Math.max(12, Math.ceil(Math.sqrt((nodes.length * column) / row / ASPECT) * 1.5));
+  const most = Math.max(12, Math.ceil(Math.sqrt((nodes.length * column) / row / aspect) * 1.5));
   return byRank.flatMap((list) => {
     const parts = Math.ceil(list.length / most);
     const size = Math.ceil(list.length / parts);
@@ -174,10 +175,10 @@ function mean(nodes, y) {
 
 /**
  * Gives columns their x. A graph that is much wider than high is folded as lines of a text are.
- * @param {number[][]} columns @param {Layout} layout @param {number} column @param {number} row
+ * @param {number[][]} columns @param {Layout} layout @param {Graph} graph
  * @returns {Part}
  */
-function fold(columns, { x, y }, column, row) {
+function fold(columns, { x, y }, { column, row, aspect, shortest }) {
   const extents = columns.map((list) =>
     list.reduce(
       ([low, high], node) => [Math.min(low, y[node]), Math.max(high, y[node])],
@@ -186,10 +187,10 @@ function fold(columns, { x, y }, column, row) {
   );
   const whole =
     Math.max(...extents.map(([, high]) => high)) - Math.min(...extents.map(([low]) => low)) + 2 * row;
-  const most = Math.floor(columns.length / SHORTEST);
+  const most = Math.floor(columns.length / shortest);
   const lines = Math.max(
     1,
-    Math.min(Math.floor(Math.sqrt((columns.length * column) / (ASPECT * whole))), most),
+    Math.min(Math.floor(Math.sqrt((columns.length * column) / (aspect * whole))), most),
   );
   const size = Math.ceil(columns.length / lines);
   let [width, height] = [0, 0];
@@ -212,11 +213,11 @@ function fold(columns, { x, y }, column, row) {
 /**
  * Puts the components beside each other, in lines.
  * @param {Part[]} parts the largest first
- * @param {Layout} layout @param {number} column @param {number} row
+ * @param {Layout} layout @param {Graph} graph
  */
-function pack(parts, layout, column, row) {
+function pack(parts, layout, { column, row, aspect }) {
   const area = parts.reduce((sum, { width, height }) => sum + (width + column / 2) * (height + row), 0);
-  const widest = Math.max(Math.sqrt(area * ASPECT), ...parts.map(({ width }) => width));
+  const widest = Math.max(Math.sqrt(area * aspect), ...parts.map(({ width }) => width));
   const sorted = [...parts].sort((one, other) => other.height - one.height);
   let [left, topmost, lowest] = [0, 0, 0];
   for (const { nodes, width, height } of sorted) {

@@ -9,7 +9,7 @@ import { ORDER, computedBy, stateColor, stateOfTasks, statesAt } from "./states.
 /** `seconds`: computing, waiting for what it needs, waiting for a worker, on a worker without computing. @typedef {"computing"|"waiting"|"queued"|"idle"} TimeName */
 /**
  * A graph as it is drawn. `shares` are the parts of a node's area by colour at an instant, `lines` what is told of it.
- * @typedef {{count: number, names: string[], prefixes: number[], task: number[], needed: number[],
+ * @typedef {{count: number, names: string[], labels: string[], prefixes: number[], task: number[], needed: number[],
  *   seconds: (node: number, time: TimeName) => number|null, at: (at: number) => Instant}} Nodes
  * @typedef {{time: number, shares: (node: number) => Share[], lines: (node: number) => [string, string, string?][], states: Map<number, number>}} Instant
  * @typedef {{color: string, share: number}} Share
@@ -36,6 +36,7 @@ export function nodesOfGroups(graph) {
   return {
     count: groups.length,
     names: groups.map(({ name }) => name),
+    labels: labelsOf(groups.map(({ name }) => name)),
     prefixes: groups.map(({ prefix }) => prefix),
     task: edges.task,
     needed: edges.needed,
@@ -58,11 +59,29 @@ export function nodesOfGroups(graph) {
   };
 }
 
+const TOKEN = /-[0-9a-f]{32}$/; // of dask.base.tokenize
+const DIGITS = 4; // of the token, where groups differ in nothing else
+
+/**
+ * The names of groups without their tokens, which take the room of what can be read.
+ * @param {string[]} names
+ * @returns {string[]} each once
+ */
+export function labelsOf(names) {
+  const short = names.map((name) => name.replace(TOKEN, ""));
+  const counts = new Map();
+  for (const label of short) counts.set(label, (counts.get(label) ?? 0) + 1);
+  return names.map((name, at) =>
+    counts.get(short[at]) > 1 ? `${short[at]} …${name.slice(-DIGITS)}` : short[at],
+  );
+}
+
 /** @param {TaskGraph} graph @returns {Nodes} */
 export function nodesOfTasks(graph) {
   return {
     count: graph.keys.length,
     names: graph.keys,
+    labels: graph.keys,
     prefixes: graph.prefix,
     task: graph.edges.task,
     needed: graph.edges.needed,

@@ -120,7 +120,7 @@ function paintNode(context, { nodes, viewport, box, shares }, node, x, y) {
   if (!isReadable) return;
   context.fillStyle = colors.text;
   const margin = Math.min(4, 3 / viewport.scale);
-  const name = fitText(context, nodes.names[node], box.width - 2 * margin, true);
+  const name = fitText(context, nodes.labels[node], box.width - 2 * margin, true);
   context.fillText(name, x + margin, y + line / 2 + 0.5);
 }
 

@@ -18,13 +18,16 @@ export class Viewport {
     [this.width, this.height] = [width, height];
   }
 
-  /** @param {{width: number, height: number}} graph @param {number} [least] the smallest scale */
+  /**
+   * @param {{width: number, height: number}} graph
+   * @param {number} [least] the smallest scale; a graph that doesn't fit then begins at the left and at the top
+   */
   fit(graph, least = 0) {
     const across = (this.width - 2 * MARGIN) / Math.max(graph.width, 1);
     const down = (this.height - 2 * MARGIN) / Math.max(graph.height, 1);
     this.scale = Math.min(Math.max(Math.min(across, down), SMALLEST, least), 1);
-    this.left = (this.width - graph.width * this.scale) / 2;
-    this.top = (this.height - graph.height * this.scale) / 2;
+    this.left = Math.max((this.width - graph.width * this.scale) / 2, MARGIN);
+    this.top = Math.max((this.height - graph.height * this.scale) / 2, MARGIN);
     this.isWhole = true;
   }
 

@@ -7,13 +7,11 @@ import { WindowData } from "../../timeline/window_data.js";
 import { isoTime } from "../chart_menu/table.js";
 import { DataTable } from "../data_table/data_table.js";
 import { markOf } from "../events/marks.js";
-import { messageOf, repeated } from "../events/repeated.js";
 
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").Schemas["EventItem"]} EventItem */
-/** A row of the table: an event, or several that repeat. @typedef {EventItem & {all: EventItem[]}} Row */
 
 const MOST = 1000;
 
@@ -25,14 +23,14 @@ export const eventList = {
   layers: [],
   help:
     `The first ${MOST} events of the window: workers and clients that came and left, restarts, shuffles, gaps, and what code logged to Dask's topics ` +
-    "with log_event (the agent records topics). Those in a row that repeat are one. Click one to move the playhead to it; open it for its details.",
+    "with log_event (the agent records topics). Those that repeat are one. Click one to move the playhead to it; open it for its details.",
   create: (parent, context) => new EventList(parent, context),
 };
 
 class EventList {
   #parent;
   #context;
-  /** @type {DataTable<Row>} */
+  /** @type {DataTable<EventItem>} */
   #table;
   #note = element("p", "chart-empty");
   /** @type {View|null} */
@@ -47,7 +45,7 @@ class EventList {
   constructor(parent, context) {
     this.#parent = parent;
     this.#context = context;
-    this.#data = new WindowData(context.source, `/events?limit=${MOST}`);
+    this.#data = new WindowData(context.source, `/events?grouped=true&limit=${MOST}`);
     this.#data.addEventListener("change", () => this.#render());
     this.#table = new DataTable(
       parent,
@@ -56,7 +54,7 @@ class EventList {
           name: "time",
           title: "time (UTC)",
           value: ({ time }) => isoTime(time),
-          cell: ({ time }) => formatTime(time, 3),
+          cell: ({ time, until }) => formatTime(time, 3) + (until > time ? ` – ${formatTime(until, 3)}` : ""),
         },
         { name: "kind", title: "event", value: ({ kind }) => markOf(kind).label },
         {
@@ -78,9 +76,9 @@ class EventList {
           if (worker !== null) context.selection.set({ worker });
           context.timeline.jump(time);
         },
-        open: ({ all }) => {
-          const details = all.length === 1 ? all[0].detail : all.map(({ detail }) => detail);
-          return Object.assign(element("pre", "event-detail", JSON.stringify(details, null, 1)), {
+        open: ({ count, detail }) => {
+          const ofFirst = count > 1 ? "The first one:\n" : "";
+          return Object.assign(element("pre", "event-detail", ofFirst + JSON.stringify(detail, null, 1)), {
             tabIndex: 0,
           });
         },
@@ -113,11 +111,8 @@ class EventList {
     const { answer, message } = this.#data;
     const { start, stop } = this.#view ?? { start: 0, stop: Infinity };
     // a file answers with those of the whole run
-    const events = (answer ?? []).filter(({ time }) => time >= start && time < stop);
-    this.#table.show(
-      repeated(events).map((all) => ({ ...all[0], message: messageOf(all), all })),
-      message,
-    );
+    const events = (answer ?? []).filter(({ time, until }) => until >= start && time < stop);
+    this.#table.show(events, message);
     this.#note.textContent =
       (answer?.length ?? 0) < MOST
         ? ""
@@ -131,7 +126,7 @@ class EventList {
   }
 }
 
-/** @param {Row} event */
+/** @param {EventItem} event */
 function topicOf({ kind, detail }) {
   return kind === "topic" ? String(detail.topic ?? "") : "";
 }

@@ -11,8 +11,6 @@ from observatory.assistants.run_reading import Moment, RunReading, open_run
 from observatory.assistants.texts import Passage
 
 MOST_EVENTS, READ_EVENTS = 60, 5_000
-FREQUENT = ("graph-updated", "client-described")
-"""kinds of events that come with each computation: shown where they are asked for"""
 
 
 async def alerts_and_events(
@@ -31,10 +29,13 @@ async def alerts_and_events(
         return Answer(recorded, {"alerts": f"{api.url}/alerts/"})
     reading = await open_run(api, run)
     window = await reading.window(start, stop)
-    events = await reading.timeline("/events", **window, limit=READ_EVENTS)
+    events = await reading.timeline("/events", **window, limit=READ_EVENTS, grouped=True)
     fired = await reading.timeline("/alerts")
     names = await reading.worker_names()
-    chosen = [each for each in events if _is_wanted(each, match)]
+    kinds: Counter[str] = Counter()
+    for each in events:
+        kinds[each["kind"]] += each["count"]
+    chosen = [each for each in events if match.lower() in f"{each['kind']} {each['message']}".lower()]
     recorded = {
         "alerts": [
             {**_alert(each), "worker": names.get(each["worker"]), **fired["rules"].get(each["rule"], {})}
@@ -43,6 +44,7 @@ async def alerts_and_events(
         "events": [
             {
                 "time": time_text(each["time"]),
+                **({"until": time_text(each["until"])} if each["count"] > 1 else {}),
                 "kind": each["kind"],
                 "worker": names.get(each["worker"]),
                 "message": Passage(each["message"]),
@@ -50,15 +52,9 @@ async def alerts_and_events(
             for each in chosen[:MOST_EVENTS]
         ],
         "other_events": max(len(chosen) - MOST_EVENTS, 0),
-        "events_by_kind": dict(Counter(each["kind"] for each in events)),
+        "events_by_kind": dict(kinds),
     }
     return Answer(recorded, _links(reading))
-
-
-def _is_wanted(event: dict[str, Any], match: str) -> bool:
-    if not match:
-        return event["kind"] not in FREQUENT
-    return match.lower() in f"{event['kind']} {event['message']}".lower()
 
 
 def _alert(found: dict[str, Any]) -> dict[str, Any]:

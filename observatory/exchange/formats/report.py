@@ -31,7 +31,7 @@ from observatory.replay.logs.api import line_document
 from observatory.replay.logs.search import Wanted, search_around
 from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.builder import get_tile
-from observatory.replay.tiles.events import list_events
+from observatory.replay.tiles.events import list_repeated_events
 from observatory.replay.tiles.layers import Layer, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
@@ -273,7 +273,7 @@ def _add_records(report: Report, scope: Scope) -> None:
     """The last log lines, the first events, and what the processes told of themselves."""
     with read_connection() as connection:
         report.add("/environment", environment_of(connection, scope, *scope.window))
-        report.add("/events", list_events(connection, scope, *scope.window, MOST_EVENTS))
+        report.add("/events", list_repeated_events(connection, scope, *scope.window, MOST_EVENTS))
         if Section.LOGS in scope.sections:
             found = search_around(connection, scope, Wanted(), scope.stop, MOST_LINES)
             report.add("/logs", [line_document(line) for line in found.lines])

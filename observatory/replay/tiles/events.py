@@ -12,8 +12,9 @@ import psycopg
 from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.levels import TileId
 from observatory.store.queries import timeline
+from observatory.store.queries.events import RepeatedEvent, repeated_events
 from observatory.store.timeline_blocks import encode_rows
-from observatory.wire.event_kinds import EVENT_KINDS, NEVER_BINNED, Detail, DetailType
+from observatory.wire.event_kinds import EVENT_KINDS, GRAPH_UPDATED, NEVER_BINNED, Detail, DetailType
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 
 MAXIMUM_OF_KIND = 500
@@ -31,16 +32,46 @@ def list_events(
     """Return the first events of the scope with after ≤ time < before (microseconds)."""
     window = max(after, scope.start), min(before, scope.stop)
     found = _rows(timeline.events(connection, scope.cluster.pk, *window, limit))
-    return [
-        {
-            "time": time,
-            "worker": None if worker < 0 else worker,
-            "kind": kind,
-            "message": message,
-            "detail": json.loads(detail),
-        }
-        for time, worker, kind, message, detail in shown_events(found, scope)
-    ]
+    return [_item(row) for row in shown_events(found, scope)]
+
+
+def list_repeated_events(
+    connection: psycopg.Connection, scope: Scope, after: int, before: int, limit: int
+) -> list[dict[str, Any]]:
+    """As list_events, but those that repeat are one, which says so in its message."""
+    window = max(after, scope.start), min(before, scope.stop)
+    found = []
+    for event in repeated_events(connection, scope.cluster.pk, *window, limit):
+        [row] = _rows([(event.time, event.worker, event.kind, event.detail)])
+        if (shown := _shown_event(row, scope)) is not None:
+            item = _item(shown)
+            message = _message_of(event, item["message"])
+            found.append({**item, "until": event.until, "count": event.count, "message": message})
+    return found
+
+
+def _message_of(event: RepeatedEvent, message: str) -> str:
+    """What those that repeat say together; `message` is that of the first one."""
+    if event.count == 1:
+        return message
+    if event.kind != GRAPH_UPDATED:
+        return f"{event.count:,}× {message or event.kind}"
+    tasks = f" with {event.tasks:,} task{'s' if event.tasks > 1 else ''}" if event.tasks else ""
+    clients = f" by {event.clients} clients" if event.clients > 1 else ""
+    return f"{event.count:,} graphs{tasks} submitted{clients}"
+
+
+def _item(row: Row) -> dict[str, Any]:
+    time, worker, kind, message, detail = row
+    return {
+        "time": time,
+        "until": time,
+        "count": 1,
+        "worker": None if worker < 0 else worker,
+        "kind": kind,
+        "message": message,
+        "detail": json.loads(detail),
+    }
 
 
 def shown_events(rows: Iterable[Row], scope: Scope) -> Iterator[Row]:

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import "../browser.js";
 import { layersOf } from "../../../frontend/charts/graph/group_layers.js";
 import { layeredLayout } from "../../../frontend/charts/graph/layered_layout.js";
-import { nodesOfGroups } from "../../../frontend/charts/graph/nodes.js";
+import { labelsOf, nodesOfGroups } from "../../../frontend/charts/graph/nodes.js";
 import { nodeAt, nodeBeside } from "../../../frontend/charts/graph/painter.js";
 import { neighbours } from "../../../frontend/charts/graph/selected_node.js";
 import { computedBy, stateOfTasks, statesAt } from "../../../frontend/charts/graph/states.js";
@@ -15,8 +15,9 @@ const [COLUMN, ROW] = [100, 20];
 const [RELEASED, WAITING, PROCESSING, MEMORY] = [0, 1, 4, 5];
 
 /** @param {number} count @param {[number, number][]} edges what is needed, and what needs it */
-const layoutOf = (count, edges) =>
+const layoutOf = (count, edges, folding = { aspect: 2, shortest: 12 }) =>
   layeredLayout({
+    ...folding,
     count,
     needed: edges.map(([needed]) => needed),
     task: edges.map(([, task]) => task),
@@ -70,6 +71,34 @@ test("graphs of thousands of nodes, whether wide, deep or of many parts, are nei
     const aspect = layout.width / layout.height;
     assert.ok(aspect > 0.3 && aspect < 8, `${name}: ${aspect}`);
   }
+});
+
+test("a chain of a few groups is folded on a narrow screen, so that the names in its boxes can be read", () => {
+  const chain = /** @type {[number, number][]} */ ([1, 2, 3, 4, 5, 6, 7].map((node) => [node - 1, node]));
+  const narrow = layoutOf(8, chain, { aspect: 1, shortest: 2 });
+  assertApart(narrow);
+  assert.ok(narrow.width <= 4 * COLUMN);
+  assert.equal(layoutOf(8, chain).width, 8 * COLUMN);
+});
+
+test("boxes of groups have names without tokens, which differ", () => {
+  const token = "c3ef58f1c948ce97b7fa92e0856421aa";
+  const other = "f742bbd33870e35214ef5e16cec8d62d";
+  assert.deepEqual(labelsOf([`sum-${token}`, "load", `add-${token}`, `add-${other}`, "x-12ab"]), [
+    "sum",
+    "load",
+    "add …21aa",
+    "add …d62d",
+    "x-12ab",
+  ]);
+});
+
+test("a graph that is too large to be read begins at the left and at the top", () => {
+  const viewport = new Viewport();
+  viewport.resize(370, 300);
+  viewport.fit({ width: 4000, height: 3000 }, 0.4);
+  assert.equal(viewport.scale, 0.4);
+  assert.ok(viewport.left > 0 && viewport.left < 20 && viewport.top > 0 && viewport.top < 20);
 });
 
 test("an empty graph has a layout", () => {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
+import { placesOf } from "../../../frontend/charts/events/marks.js";
 import { messageOf, repeated } from "../../../frontend/charts/events/repeated.js";
 
 /** @param {number} time @param {Record<string, unknown>} [detail] */
@@ -60,4 +61,41 @@ test("events that are only counted say how many, with the label of their kind", 
 test("the detail of a tile is JSON, and what is none is left out", () => {
   const events = ['{"tasks": 4}', "{", "null"].map((detail, time) => ({ ...submitted(time), detail }));
   assert.equal(messageOf(events), "3 graphs with 4 tasks submitted");
+});
+
+test("what a loop logs between its submissions neither divides these nor is divided by them", () => {
+  const logged = (/** @type {number} */ time, /** @type {string} */ message) => ({
+    ...other(time, message),
+    kind: "topic",
+  });
+  const groups = repeated([
+    submitted(0),
+    logged(1, "a"),
+    submitted(2),
+    logged(3, "b"),
+    submitted(4),
+    logged(5, "a"),
+  ]);
+  assert.deepEqual(groups.map(({ length }) => length), [3, 2, 1]); // prettier-ignore
+  assert.equal(messageOf(groups[1]), "2× a");
+});
+
+test("marks of submissions in a row are one with a line, and nothing of another kind is left out", () => {
+  const events = [
+    ...Array.from({ length: 300 }, (_, at) => submitted(at)),
+    submitted(400),
+    other(410, "paused"),
+  ];
+  const places = placesOf([...events, other(413, "paused")], (time) => time, [0, 1000], 10);
+  assert.deepEqual(places, [
+    { kind: "graph-updated", from: 0, to: 299 },
+    { kind: "graph-updated", from: 400, to: 400 },
+    { kind: "worker-status", from: 410, to: 410 },
+    { kind: "worker-status", from: 413, to: 413 },
+  ]);
+});
+
+test("marks out of sight are not drawn", () => {
+  const places = placesOf([submitted(-5), submitted(5), submitted(2000)], (time) => time, [0, 1000], 10);
+  assert.deepEqual(places, [{ kind: "graph-updated", from: 5, to: 5 }]);
 });
