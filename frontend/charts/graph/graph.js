@@ -1,6 +1,7 @@
 // The graph of the window's groups, or of its tasks where these are few: what needs what, in which states the tasks were at
 // the playhead, and where time went.
 
+import { BOXES, isNarrow, leastScale, roomOf } from "./boxes.js";
 import { element } from "../../element.js";
 import { formatCount, formatCountOf } from "../../formatting.js";
 import { WindowData } from "../../timeline/window_data.js";
@@ -25,24 +26,11 @@ import { Stage } from "./stage.js";
 /** @typedef {import("./nodes.js").Nodes} Nodes */
 /** @typedef {import("./nodes.js").Instant} Instant */
 /** @typedef {import("./layered_layout.js").Layout} Layout */
-/** @typedef {"groups"|"tasks"} Kind */
-/** `between`: the distance of two columns' boxes, as a share of what is usual. @typedef {{aspect: number, shortest: number, between: number}} Folding */
+/** @typedef {import("./boxes.js").Kind} Kind */
 /** A graph with its layout; `key` is equal for graphs of equal nodes and edges. @typedef {{nodes: Nodes, key: string}} Shape */
 
 const KINDS = { groups: "groups", tasks: "tasks (keys)" };
-/** @type {Record<Kind, import("./painter.js").Box & {column: number, row: number}>} px of the graph */
-const BOXES = {
-  groups: { width: 170, height: 30, column: 240, row: 44 },
-  tasks: { width: 130, height: 22, column: 190, row: 32 },
-};
-/** On a narrow screen lines are short, so that names can be read. @type {{wide: Folding, narrow: Folding}} */
-const FOLDINGS = {
-  wide: { aspect: 2, shortest: 12, between: 1 },
-  narrow: { aspect: 1, shortest: 2, between: 0.4 },
-};
 const READABLE = 0.8; // scale at which a node that is gone to is shown
-const LEAST_READABLE = 0.4; // scale at which the boxes of groups have names
-const SMALL_SCREEN = 700; // px
 const LOWEST = 240; // px
 
 /** @type {Chart} */
@@ -234,11 +222,8 @@ class Graph {
       return;
     }
     this.#coming = { nodes, key };
-    const { width, column, row } = BOXES[this.#kind];
-    const { aspect, shortest, between } = FOLDINGS[this.#isNarrow() ? "narrow" : "wide"];
     const { count, task, needed } = nodes;
-    const distance = width + (column - width) * between;
-    void this.#layouts.request({ count, task, needed, column: distance, row, aspect, shortest });
+    void this.#layouts.request({ count, task, needed, ...roomOf(this.#kind, this.#parent.clientWidth) });
   }
 
   /** @param {Layout} layout */
@@ -271,21 +256,12 @@ class Graph {
     const width = Math.max(this.#parent.clientWidth, 50);
     const layout = /** @type {Layout} */ (this.#layout);
     viewport.resize(width, heightOf(layout, width));
-    if (viewport.isWhole) viewport.fit(layout, this.#leastScale());
+    if (viewport.isWhole) viewport.fit(layout, this.#isWholeWanted ? 0 : leastScale(this.#kind, width));
     surface.canvas.setAttribute(
       "aria-label",
       `${graph.title}: ${formatCount(nodes.count)} ${KINDS[this.#kind]}, ${formatCountOf(nodes.task.length, "edge")}`,
     );
     this.#paint();
-  }
-
-  /** At first names can be read on a narrow screen as well, which then shows the begin of a large graph. */
-  #leastScale() {
-    return this.#kind === "groups" && !this.#isWholeWanted && this.#isNarrow() ? LEAST_READABLE : 0;
-  }
-
-  #isNarrow() {
-    return this.#parent.clientWidth < SMALL_SCREEN;
   }
 
   #paint() {
@@ -418,7 +394,7 @@ class Graph {
  * @param {Layout} layout @param {number} width px of the screen
  */
 function heightOf(layout, width) {
-  const most = Math.min(window.innerHeight * 0.6, width < SMALL_SCREEN ? 380 : 620);
+  const most = Math.min(window.innerHeight * 0.6, isNarrow(width) ? 380 : 620);
   return Math.round(
     Math.max(Math.min((layout.height / Math.max(layout.width, width)) * width + 40, most), LOWEST),
   );
