@@ -91,8 +91,8 @@ def a_killed_worker(client: Client) -> Any:
 def restarted_workers(client: Client) -> Any:
     """Two workers with two lifetimes each."""
     wait(client.map(_sleep, [0.1] * 16, key=[f"before-{number}" for number in range(16)]), 300)
-    client.restart_workers(list(client.scheduler_info(n_workers=-1)["workers"]), timeout=120)
-    client.wait_for_workers(2, timeout=120)
+    client.restart_workers(list(client.scheduler_info(n_workers=-1)["workers"]), timeout=300)
+    client.wait_for_workers(2, timeout=300)
     after = client.map(_sleep, [0.1] * 16, key=[f"after-{number}" for number in range(16)])
     wait(after, 300)
     return after
