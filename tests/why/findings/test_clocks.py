@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from observatory.wire.records import Event
@@ -32,3 +34,9 @@ def test_the_workers_whose_clocks_differ_are_named_with_the_largest_difference()
 
 def test_small_differences_and_events_without_one_are_none() -> None:
     assert seen((1, 0, 0.06), (2, 1, None), (2, 1, "late")).findings() == []
+
+
+def test_workers_on_the_schedulers_machine_have_its_clock_however_late_their_heartbeats_are() -> None:
+    late = seen((1, 0, 0.3))
+    late.seen = [replace(one, host="127.0.0.1") for one in late.seen]
+    assert late.findings() == []

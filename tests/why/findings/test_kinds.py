@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from observatory.wire.records import Event, WorkerGone, WorkerSeen
+from observatory.wire.records import Action, Event, Span, WorkerGone, WorkerSeen
 from tests.support.recorded_cluster import START
 from tests.why.findings.simulated import GIB, Death, Pause, Simulated, Task, futures, map_reduce, tree
 
@@ -194,6 +194,24 @@ def test_a_blocked_event_loop_delays_the_tasks_of_its_worker() -> None:
     assert_saves(finding, seeded, Simulated(tasks))
     assert "The event loop of 1 worker (w1 (tcp://10.0.0.1:4000)) was blocked:" in finding["sentence"]
     assert {"label": "between two ticks, up to", "value": "1.90 s"} in finding["facts"]
+
+
+def test_an_event_loop_that_spills_is_blocked_because_memory_is_full() -> None:
+    """Dask reads and writes spilled results on the event loop."""
+    tasks = futures(160, 0.5)
+    seeded = Simulated(tasks, late={1: 2.0})
+    seeded.sample("observatory_worker_event_loop_interval_seconds", 1.9, 0, seeded.makespan, worker=1)
+    seeded.spans += [
+        Span(
+            "tcp://10.0.0.1:4000", 0, "work-0", "work", "work", Action.DISK_READ, start, start + 0.2, 9, "int"
+        )
+        for start in (START + second for second in range(int(seeded.makespan)))
+    ]
+    finding, *others = seeded.findings()
+    assert finding["kind"] == "memory-full"
+    assert " for event loops that used the disk." in finding["sentence"]
+    assert_saves(finding, seeded, Simulated(tasks))
+    assert "event-loops" not in kinds_of(others)
 
 
 def test_late_tasks_alone_do_not_say_that_an_event_loop_was_blocked() -> None:

@@ -10,6 +10,7 @@ from tests.why.findings.simulated import Simulated, futures
 from tests.why.findings.test_kinds import first
 
 TICKS = "observatory_scheduler_event_loop_interval_seconds"
+OF_WORKERS = "observatory_worker_event_loop_interval_seconds"
 
 
 def times(*gaps: float) -> np.ndarray:
@@ -44,3 +45,16 @@ def test_a_plugin_that_keeps_the_scheduler_at_each_change_is_not_hidden_by_small
     assert first(found, "scheduler-busy")
     assert "small-tasks" not in [one["kind"] for one in found]
     assert " ms for each change of a task's state." in found[0]["sentence"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("of_workers", "kinds"), [(0.02, ["scheduler-busy"]), (0.3, [])])
+def test_a_scheduler_is_not_busy_where_all_processes_wait_for_the_machine(
+    of_workers: float, kinds: list[str]
+) -> None:
+    seeded = Simulated(futures(160, 0.5), overhead=0.15)
+    seeded.sample(TICKS, 0.4, 0, seeded.makespan)
+    for worker in range(4):
+        seeded.sample(OF_WORKERS, of_workers, 0, seeded.makespan, worker=worker)
+    found = [one["kind"] for one in seeded.findings()]
+    assert [kind for kind in found if kind == "scheduler-busy"] == kinds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_address
 
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
@@ -17,7 +18,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     largest: dict[int, tuple[float, float]] = {}
     for event in evidence.events("clock-differs"):
         seconds = event.detail.get("seconds") if isinstance(event.detail, dict) else None
-        if event.worker and isinstance(seconds, (int, float)) and abs(seconds) >= LEAST:
+        if not isinstance(seconds, (int, float)) or abs(seconds) < LEAST:
+            continue
+        if event.worker and not _is_on_the_same_machine(evidence, event.worker):
             largest[event.worker] = max(
                 largest.get(event.worker, (0.0, 0.0)), (float(seconds), event.time), key=_size
             )
@@ -34,6 +37,14 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         (evidence.moment("the largest difference was seen", time),),
         workers=tuple(workers),
     )
+
+
+def _is_on_the_same_machine(evidence: Evidence, worker: int) -> bool:
+    """Whether the scheduler is on its machine, so that both have one clock: its heartbeats were late."""
+    try:
+        return ip_address(evidence.hosts.get(worker, "")).is_loopback
+    except ValueError:
+        return False
 
 
 def _size(found: tuple[float, float]) -> float:

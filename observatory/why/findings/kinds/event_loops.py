@@ -24,7 +24,7 @@ WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all workers whose event loop was blocked while tasks waited there."""
     samples = evidence.samples(INTERVAL, function="max")
-    blocked = _blocked(samples)
+    blocked = blocked_times(samples)
     waited = {
         id: sum(evidence.waits.of_kind_during(kind, {id: times}) for kind in WAITING)
         for id, times in blocked.items()
@@ -60,7 +60,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _blocked(samples: Samples) -> dict[int, Intervals]:
+def blocked_times(samples: Samples) -> dict[int, Intervals]:
     """When the event loop of each worker was blocked."""
     is_blocked = samples.value >= BLOCKED
     return {
@@ -86,5 +86,5 @@ KIND = FindingKind(
     documentation="https://distributed.dask.org/en/stable/worker.html",
     find=find,
     counts=(*WAITING, ThreadKind.SCHEDULER, ThreadKind.OTHERS),
-    explained_by=("gil",),
+    explained_by=("gil", "memory-full"),
 )

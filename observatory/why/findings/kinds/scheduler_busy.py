@@ -11,10 +11,13 @@ from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.samples import Samples, blocked_seconds
 from observatory.why.findings.scheduler_pace import seconds_of_change
-from observatory.why.intervals import Intervals
+from observatory.why.intervals import Flags, Intervals
 from observatory.why.thread_times.kinds import ThreadKind
 
 CPU, INTERVAL = "observatory_scheduler_cpu_percent", "observatory_scheduler_event_loop_interval_seconds"
+OF_WORKERS = "observatory_worker_event_loop_interval_seconds"
+TIMES_THE_WORKERS = 2.0
+"""between two ticks of the scheduler's event loop, times that of the median worker at the same time"""
 BUSY = 90.0
 """percent of one core"""
 BLOCKED = 0.05
@@ -24,12 +27,13 @@ BLOCKED = 0.05
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for the times at which the scheduler was busy and tasks waited for it."""
     cpu, interval = evidence.samples(CPU), evidence.samples(INTERVAL, function="max")
-    parts = [cpu.times.where(cpu.value >= BUSY), interval.times.where(interval.value >= BLOCKED)]
+    is_blocked = _is_blocked(interval, evidence.samples(OF_WORKERS))
+    parts = [cpu.times.where(cpu.value >= BUSY), interval.times.where(is_blocked)]
     busy = Intervals(
         np.concatenate([part.start for part in parts]), np.concatenate([part.stop for part in parts])
     ).union()
     waited = evidence.waits.during(ThreadKind.SCHEDULER, busy) + evidence.waits.during(ThreadKind.READY, busy)
-    waited += _not_received(evidence, interval)
+    waited += _not_received(evidence, interval, is_blocked)
     cost = evidence.cost(waited)
     if not len(busy) or waited < LEAST_OF_OVERHEAD * evidence.waits.active or not evidence.is_worth(cost):
         return
@@ -54,11 +58,23 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _not_received(evidence: Evidence, interval: Samples) -> float:
+def _is_blocked(interval: Samples, of_workers: Samples) -> Flags:
+    """Whether each sample is of a time in which the scheduler's event loop was blocked.
+
+    Not where the workers' ticks came as late: then all processes wait for the machine.
+    """
+    middle = (interval.times.start + interval.times.stop) // 2
+    usual = np.zeros(len(middle))
+    for place, time in enumerate(middle.tolist()):
+        is_then = (of_workers.times.start <= time) & (time < of_workers.times.stop)
+        usual[place] = float(np.median(of_workers.value[is_then])) if is_then.any() else 0.0
+    return np.asarray(interval.value >= np.maximum(BLOCKED, TIMES_THE_WORKERS * usual))
+
+
+def _not_received(evidence: Evidence, interval: Samples, is_blocked: Flags) -> float:
     """How long threads of a run had nothing to do while the scheduler couldn't receive tasks."""
     if not evidence.scope.run:
         return 0.0
-    is_blocked = interval.value >= BLOCKED
     times = interval.times.where(np.flatnonzero(is_blocked)).union()
     most = evidence.waits.most_threads * blocked_seconds(interval, is_blocked)
     return min(evidence.waits.during(ThreadKind.NOTHING, times), most)
