@@ -299,6 +299,8 @@ export interface components {
             url: string;
             /** Discovery */
             discovery: string | null;
+            /** Provisioned */
+            provisioned: string | null;
             /** Enabled */
             enabled: boolean;
             /**
@@ -477,6 +479,8 @@ export interface components {
             found: number;
             /** Targets */
             targets: number;
+            /** Provisioned */
+            provisioned: string | null;
         };
         /** DiscoveryIn */
         DiscoveryIn: {

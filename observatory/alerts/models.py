@@ -91,6 +91,11 @@ class Rule(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def restart_evaluation(self) -> None:
+        """After a change of what is evaluated; before it is saved."""
+        self.changed = now()
+        self.error, self.error_time = "", None
+
 
 class RuleMade(models.Model):
     """Marks a ready-made rule as created, so that it isn't created again after users delete it."""

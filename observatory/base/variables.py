@@ -64,8 +64,11 @@ KNOWN = frozenset(
     )
 )
 """those of docs/settings.md, of agents (docs/agent.md) and of docker-compose.yml"""
+VAR_PREFIX = "OBSERVATORY_VAR_"
+"""of the variables with secrets that files of configuration refer to"""
 OF_OTHERS = re.compile(
     r"OBSERVATORY_(TEST\w*"  # the tests'
+    r"|VAR_\w+"  # those of VAR_PREFIX
     r"|_\w+"  # Dask reads OBSERVATORY__… by its own rules
     r"|(\w+_)?SERVICE_(HOST|PORT)(_\w+)?|(\w+_)?PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)"
 )

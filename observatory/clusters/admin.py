@@ -17,6 +17,7 @@ from observatory.clusters import access
 from observatory.clusters.accounts import admin as accounts  # noqa: F401 - registers its models
 from observatory.clusters.deletion.admin import DeletableAdmin
 from observatory.clusters.models import Cluster, GroupRole, Membership, Project
+from observatory.clusters.provisioning.admin import ProvisionedAdmin, is_provisioned
 from observatory.clusters.tokens import ingest_tokens
 from observatory.clusters.tokens.models import AccessToken, IngestToken
 
@@ -36,12 +37,21 @@ admin.site.index_title = "Administration"
 
 
 class MembershipInline(MembershipInlineBase):
+    """Of a provisioned project, whose page of the admin saves nothing, it is read: members are changed on
+    the project's own page."""
+
     model = Membership
     extra = 1
 
+    def has_add_permission(self, request: HttpRequest, obj: Project | None = None) -> bool:
+        return super().has_add_permission(request, obj) and not is_provisioned(obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Project | None = None) -> bool:
+        return super().has_change_permission(request, obj) and not is_provisioned(obj)
+
 
 @admin.register(Project)
-class ProjectAdmin(DeletableAdmin, ProjectAdminBase):
+class ProjectAdmin(ProvisionedAdmin, DeletableAdmin, ProjectAdminBase):
     deletable = "project"
     list_display = ("name", "slug", "retention_days", "quota_gib", "run_idle_seconds", "created")
     search_fields = ("name", "slug")
@@ -78,7 +88,7 @@ class ProjectAdmin(DeletableAdmin, ProjectAdminBase):
 
 
 @admin.register(GroupRole)
-class GroupRoleAdmin(GroupRoleAdminBase):
+class GroupRoleAdmin(ProvisionedAdmin, GroupRoleAdminBase):
     """The roles that groups of a proxy or single sign-on give in projects that one manages."""
 
     list_display = ("group", "project", "role")

@@ -13,6 +13,7 @@ from unfold.widgets import INPUT_CLASSES, SELECT_CLASSES, TEXTAREA_CLASSES
 
 from observatory.clusters import access
 from observatory.clusters.models import Discovery, Target
+from observatory.clusters.provisioning.admin import ProvisionedAdmin
 from observatory.clusters.status import target_status
 from observatory.collect.credentials.form import FIELDS, CredentialsForm, UnshownText
 from observatory.collect.discovery.form import DiscoveryForm
@@ -49,7 +50,7 @@ class DiscoveryAdminForm(CredentialsStyle, DiscoveryForm):
             self.fields["kind"].widget.attrs["class"] = " ".join(SELECT_CLASSES)
 
 
-class OfProjectAdmin(AdminBase):
+class OfProjectAdmin(ProvisionedAdmin, AdminBase):
     """What editors and owners of a project change, and its viewers see."""
 
     list_filter = ("project", "enabled")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
 from django.contrib.auth.models import User
@@ -12,6 +13,7 @@ from ninja import Field, Router, Schema, Status
 
 from observatory.clusters import access
 from observatory.clusters.models import Target
+from observatory.clusters.provisioning.marks import places_of, refuse_provisioned
 from observatory.clusters.refusal import Refusal, refused
 from observatory.clusters.status import target_status
 from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
@@ -58,6 +60,8 @@ class TargetOut(Schema):
     url: str
     discovery: str | None
     """name of the discovery that found it"""
+    provisioned: str | None
+    """The file where it is changed, by `dask-observatory apply`. Null: it is changed here."""
     enabled: bool
     workers: Workers
     stored_credentials: list[str]
@@ -80,7 +84,8 @@ def list_targets(request: HttpRequest, project: str = "") -> list[dict[str, Any]
     targets = access.visible_targets(cast(User, request.user))
     if project:
         targets = targets.filter(project__slug=project)
-    return [_target(target) for target in targets]
+    places = places_of(targets)
+    return [_target(target, places) for target in targets]
 
 
 @router.post("/targets", response={201: TargetOut, 422: Refusal}, auth=CHANGES)
@@ -125,6 +130,7 @@ def _target_to_set(request: HttpRequest, target_id: int) -> Target:
     target = access.get_target(user, target_id)
     if not access.may_set_targets(user, target.project):
         raise PermissionDenied("Only editors and owners of a project can change its targets.")
+    refuse_provisioned(target)
     return target
 
 
@@ -132,14 +138,16 @@ def _saved(form: TargetForm, status: int) -> Any:
     return Status(status, _target(form.save())) if form.is_valid() else refused(form)
 
 
-def _target(target: Target) -> dict[str, Any]:
+def _target(target: Target, places: Mapping[int, str] | None = None) -> dict[str, Any]:
     status = target_status(target)
+    known = places_of([target]) if places is None else places
     return {
         "id": target.pk,
         "project": target.project.slug,
         "name": target.name,
         "url": target.url,
         "discovery": target.discovery.name if target.discovery else None,
+        "provisioned": known.get(target.pk),
         "enabled": target.enabled,
         "workers": target.workers,
         "stored_credentials": stored_parts(target.secret),

@@ -28,6 +28,9 @@ MOST_TARGETS = 20_000
 class TargetForm(UniqueInProject, TargetFormBase, CredentialsForm):
     """Refuses an address that cannot be reached or is not a Dask scheduler."""
 
+    probes = True
+    """whether the address is requested"""
+
     class Meta:
         model = Target
         fields = (
@@ -78,7 +81,7 @@ class TargetForm(UniqueInProject, TargetFormBase, CredentialsForm):
     def _post_clean(self) -> None:
         # after the model's own checks, so that a duplicate address is not probed
         super()._post_clean()  # type: ignore[misc]
-        if not self.errors and ("url" in self.changed_data or self.credentials_changed):
+        if self.probes and not self.errors and ("url" in self.changed_data or self.credentials_changed):
             try:
                 probe_target(self.cleaned_data["url"], self.credentials)
             except ProbeError as error:

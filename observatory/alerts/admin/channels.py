@@ -20,13 +20,14 @@ from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.sending import send_test
 from observatory.alerts.web.access import rules_to_name
 from observatory.clusters.deletion.admin import DeletableAdmin
+from observatory.clusters.provisioning.admin import ProvisionedAdmin
 
 TEST = "alerts_channel_send_a_test"
 """unfold's name of the button"""
 
 
 @admin.register(Channel)
-class ChannelAdmin(DeletableAdmin, ProjectScopedAdmin):
+class ChannelAdmin(ProvisionedAdmin, DeletableAdmin, ProjectScopedAdmin):
     deletable = "channel"
     form = ChannelForm
     fieldsets = (

@@ -21,8 +21,9 @@ from unfold.widgets import (
 )
 
 from observatory.alerts.models import Rule
-from observatory.alerts.prometheus.document import MAX_SIZE, DocumentError
+from observatory.alerts.prometheus.document import DocumentError
 from observatory.alerts.prometheus.files import Imported, export_rules, import_rules
+from observatory.base.plain_yaml import MAX_SIZE
 from observatory.clusters import access
 from observatory.clusters.models import Project
 

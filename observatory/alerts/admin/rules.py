@@ -31,6 +31,7 @@ from observatory.alerts.rules import ready_made
 from observatory.alerts.rules.scope import is_on_observatory
 from observatory.alerts.rules.validation import MAX_CONDITIONS
 from observatory.clusters.deletion.admin import DeletableAdmin
+from observatory.clusters.provisioning.admin import ProvisionedAdmin
 
 EVALUATED_FIELDS = {"enabled", *EvaluationForm.Meta.fields}
 RECENT = timedelta(days=7)
@@ -52,10 +53,11 @@ class ConditionInline(StackedInline):
 
 
 @admin.register(Rule)
-class RuleAdmin(DeletableAdmin, PrometheusMixin, ProjectScopedAdmin):
+class RuleAdmin(ProvisionedAdmin, DeletableAdmin, PrometheusMixin, ProjectScopedAdmin):
     """Superusers manage all rules, others the rules whose projects they manage."""
 
     deletable = "rule"
+    is_tried_when_provisioned = True
     form = RuleForm
     inlines = [ConditionInline]
     change_form_template = "admin/alerts/rule/change_form.html"
@@ -121,13 +123,13 @@ class RuleAdmin(DeletableAdmin, PrometheusMixin, ProjectScopedAdmin):
 
     def save_model(self, request: HttpRequest, obj: Rule, form: Any, change: bool) -> None:
         if EVALUATED_FIELDS & set(form.changed_data):
-            _restart_evaluation(obj)
+            obj.restart_evaluation()
         super().save_model(request, obj, form, change)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         if any(formset.has_changed() for formset in formsets):
-            _restart_evaluation(form.instance)
+            form.instance.restart_evaluation()
             form.instance.save(update_fields=["changed", "error", "error_time"])
         for warning in rule_views.warnings_of_rule(cast(User, request.user), form.instance):
             if not warning.is_note:
@@ -177,8 +179,3 @@ class RuleAdmin(DeletableAdmin, PrometheusMixin, ProjectScopedAdmin):
         self.log_change(request, rule, "Reset to its defaults.")
         self.message_user(request, f"“{rule}” was reset to its defaults.", messages.SUCCESS)
         return redirect("admin:alerts_rule_change", object_id)
-
-
-def _restart_evaluation(rule: Rule) -> None:
-    rule.changed = now()
-    rule.error, rule.error_time = "", None

@@ -17,12 +17,13 @@ from observatory.alerts.models import Alert, MaintenanceWindow, Silence
 from observatory.alerts.silences.maintenance import occurrence
 from observatory.alerts.silences.suppression import SilenceScope, silence_labels
 from observatory.alerts.web.links import moment_path
+from observatory.clusters.provisioning.admin import ProvisionedAdmin
 
 MAX_SHOWN = 50
 
 
 @admin.register(Silence)
-class SilenceAdmin(ProjectScopedAdmin):
+class SilenceAdmin(ProvisionedAdmin, ProjectScopedAdmin):
     form = SilenceForm
     fields = ("matchers", "projects", "starts", "expires", "comment", "matched_now")
     readonly_fields = ("matched_now",)
@@ -57,14 +58,15 @@ class SilenceAdmin(ProjectScopedAdmin):
     @admin.action(description="Expire now", permissions=["change"])
     def expire_now(self, request: HttpRequest, queryset: QuerySet[Silence]) -> None:
         at = now()
-        count = queryset.filter(expires__gt=at).update(expires=at)
+        left = self.without_provisioned(request, queryset)
+        count = left.filter(expires__gt=at).update(expires=at)
         self.message_user(
             request, f"Expired: {count}. Alerts that still fire are sent now.", messages.SUCCESS
         )
 
 
 @admin.register(MaintenanceWindow)
-class MaintenanceAdmin(ProjectScopedAdmin):
+class MaintenanceAdmin(ProvisionedAdmin, ProjectScopedAdmin):
     form = MaintenanceForm
     fields = ("name", "projects", "targets", "starts", "stops", "repeat", "next_time")
     readonly_fields = ("next_time",)

@@ -9,15 +9,12 @@ from typing import Any
 import yaml
 
 from observatory.alerts.prometheus import grafana
+from observatory.base.plain_yaml import NotPlain, check_plain
 
-MAX_SIZE = 2**20
-MAX_DEPTH = 20
-MAX_EVENTS = 50_000
 MAX_RULES = 1_000
 MAX_TEXT = 5_000
 OF_GROUPS = ("name", "rules", "labels")
 OF_RULES = ("alert", "record", "expr", "for", "keep_firing_for", "labels", "annotations")
-PLAIN = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
 
 
 class DocumentError(ValueError):
@@ -46,33 +43,17 @@ def read_document(text: str) -> list[WrittenRule]:
 
     Raises DocumentError.
     """
-    if len(text.encode(errors="replace")) > MAX_SIZE:
-        raise DocumentError(f"The file is larger than {MAX_SIZE // 2**20} MiB.")
     try:
-        _check(text)
+        check_plain(text)
         document = yaml.load(text, Loader=yaml.CSafeLoader)
+    except NotPlain as error:
+        raise DocumentError(_line(error)) from None
     except (yaml.YAMLError, RecursionError, UnicodeError, ValueError, TypeError, OverflowError) as error:
-        if isinstance(error, DocumentError):
-            raise
         raise DocumentError(f"It can't be read as YAML: {_line(error)}.") from None
     rules = [rule for group in _groups(document) for rule in _rules(group)]
     if len(rules) > MAX_RULES:
         raise DocumentError(f"The file has more than {MAX_RULES:,} rules.")
     return rules
-
-
-def _check(text: str) -> None:
-    """Rejects aliases (which can expand without limit), types, and deep or large documents before loading."""
-    depth = 0
-    for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
-        if isinstance(event, yaml.AliasEvent):
-            raise DocumentError("The YAML has an alias (*). Write out its content.")
-        tag = getattr(event, "tag", None)
-        if tag is not None and tag not in PLAIN:
-            raise DocumentError(f"The YAML has the type {_line(tag)!r}. Only plain data is accepted.")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH or count > MAX_EVENTS:
-            raise DocumentError("The YAML is nested too deeply, or is too large, for a rule file.")
 
 
 def _groups(document: Any) -> Iterator[Mapping[str, Any]]:

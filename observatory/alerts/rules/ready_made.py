@@ -8,7 +8,6 @@ from typing import Any
 from django.apps import apps as all_apps
 from django.apps.registry import Apps
 from django.db import transaction
-from django.utils.timezone import now
 
 from observatory.alerts.models import Rule, RuleMade, Severity
 from observatory.alerts.rules.condition_rows import rows_of
@@ -321,8 +320,7 @@ def reset(rule: Rule) -> None:
         for name, value in ready_made.fields().items():
             setattr(rule, name, value)
         rule.name = _free_name(ready_made.name, besides=rule)
-        rule.changed = now()
-        rule.error, rule.error_time = "", None
+        rule.restart_evaluation()
         rule.save()
         rule.conditions.all().delete()
         _add_conditions(rule, ready_made)

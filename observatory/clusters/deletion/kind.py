@@ -16,6 +16,7 @@ from django.utils.module_loading import autodiscover_modules
 
 from observatory.clusters.deletion.amounts import Amount
 from observatory.clusters.deletion.owned import Rows
+from observatory.clusters.provisioning.marks import mark_of
 
 ReportProgress = Callable[[float], None]
 """is called with the share that is done, from 0 to 1"""
@@ -52,7 +53,8 @@ class Deletable:
 
     def obstacle(self, subject: Any) -> str:
         """Why it cannot be deleted now; "" if it can."""
-        return ""
+        mark = mark_of(subject)
+        return f"It is provisioned: remove it from {mark.place}, and apply that." if mark else ""
 
     def notes(self, subject: Any) -> list[str]:
         """Sentences on what a deletion changes beside what goes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, cast
 
 from django.contrib.auth.models import User
@@ -14,6 +15,7 @@ from ninja import Field, Router, Schema, Status
 from observatory.clusters import access
 from observatory.clusters.api import seconds
 from observatory.clusters.models import Discovery
+from observatory.clusters.provisioning.marks import places_of, refuse_provisioned
 from observatory.clusters.refusal import Refusal, refused
 from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
 from observatory.collect.credentials.schemas import CredentialsIn, Workers, credential_fields
@@ -90,6 +92,8 @@ class DiscoveryOut(Schema):
     """clusters in the last list"""
     targets: int
     """targets that it found"""
+    provisioned: str | None
+    """The file where it is changed, by `dask-observatory apply`. Null: it is changed here."""
 
 
 @router.get("/discoveries", response=list[DiscoveryOut])
@@ -98,7 +102,8 @@ def list_discoveries(request: HttpRequest, project: str = "") -> list[dict[str, 
     discoveries = access.visible_discoveries(cast(User, request.user)).annotate(count=Count("targets"))
     if project:
         discoveries = discoveries.filter(project__slug=project)
-    return [_discovery(discovery, discovery.count) for discovery in discoveries]
+    places = places_of(discoveries)
+    return [_discovery(discovery, discovery.count, places) for discovery in discoveries]
 
 
 @router.post("/discoveries", response={201: DiscoveryOut, 422: Refusal}, auth=CHANGES)
@@ -146,6 +151,7 @@ def _discovery_to_set(request: HttpRequest, discovery_id: int) -> Discovery:
     discovery = access.get_discovery(user, discovery_id)
     if not access.may_set_targets(user, discovery.project):
         raise PermissionDenied("Only editors and owners of a project can change its discoveries.")
+    refuse_provisioned(discovery)
     return discovery
 
 
@@ -156,8 +162,9 @@ def _saved(form: DiscoveryForm, status: int) -> Any:
     return Status(status, _discovery(saved, saved.targets.count()))
 
 
-def _discovery(discovery: Discovery, targets: int) -> dict[str, Any]:
+def _discovery(discovery: Discovery, targets: int, places: Mapping[int, str] | None = None) -> dict[str, Any]:
     status = discovery_status(discovery)
+    known = places_of([discovery]) if places is None else places
     return {
         "id": discovery.pk,
         "project": discovery.project.slug,
@@ -178,4 +185,5 @@ def _discovery(discovery: Discovery, targets: int) -> dict[str, Any]:
         "answered": seconds(discovery.answered),
         "found": discovery.found,
         "targets": targets,
+        "provisioned": known.get(discovery.pk),
     }

@@ -54,6 +54,8 @@ class DiscoveryForm(UniqueInProject, DiscoveryFormBase, CredentialsForm):
         super().__init__(*args, **kwargs)
         self.show_stored(self.instance.secret)
         self.secret_before = self.instance.shared_secret
+        if "address" not in self.fields:  # who only reads it has no fields
+            return
         examples = (f"{kind.examples} ({name})" for name, kind in discovery_kinds().items())
         self.fields["address"].help_text = f"Where the list is: {'; '.join(examples)}."
         self.fields["name"].required = False

@@ -20,6 +20,7 @@ from observatory.clusters.accounts import invitations
 from observatory.clusters.accounts.invitation_form import InvitationForm
 from observatory.clusters.agents import live_agents
 from observatory.clusters.models import Invitation, Membership, Project
+from observatory.clusters.provisioning.marks import mark_of, refusal, refuse_provisioned
 from observatory.clusters.tokens import ingest_refusals
 from observatory.clusters.tokens.models import IngestToken
 from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
@@ -43,7 +44,9 @@ def project_page(request: HttpRequest, slug: str) -> HttpResponse:
     project = access.get_project(cast(User, request.user), slug)
     if request.method != "POST":
         return show_project(request, project)
-    form = ProjectForm(request.POST, instance=managed_project(request, slug))
+    managed = managed_project(request, slug)
+    refuse_provisioned(managed)
+    form = ProjectForm(request.POST, instance=managed)
     if not form.is_valid():
         return show_project(request, project, form=form)
     form.save()
@@ -116,10 +119,12 @@ def show_project(
     user = cast(User, request.user)
     may_manage = access.may_manage(user, project)
     stored = Project.objects.get(pk=project.pk)
+    mark = mark_of(project)
     context = {
         "project": stored,
         "current_project": project,
         "form": form or ProjectForm(instance=project),
+        "provisioned": mark and refusal(mark),
         "shorter": shorter_retention(stored),
         "quota": quota_sentence(stored),
         "member_form": member_form or MemberForm(project),

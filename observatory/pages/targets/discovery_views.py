@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from observatory.clusters import access
 from observatory.clusters.models import Discovery
+from observatory.clusters.provisioning.marks import refuse_provisioned
 from observatory.collect.discovery.form import discovery_form
 from observatory.collect.discovery.status import discovery_status
 from observatory.pages.targets.views import sent
@@ -72,4 +73,5 @@ def _discovery_to_set(request: HttpRequest, discovery_id: int) -> Discovery:
     discovery = access.get_discovery(user, discovery_id)
     if not access.may_set_targets(user, discovery.project):
         raise PermissionDenied(REFUSAL)
+    refuse_provisioned(discovery)
     return discovery

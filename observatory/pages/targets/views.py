@@ -16,6 +16,7 @@ from observatory.alerts.models import MaintenanceWindow, Rule
 from observatory.alerts.scope_changes import limited_to
 from observatory.clusters import access
 from observatory.clusters.models import Target
+from observatory.clusters.provisioning.marks import places_of, refuse_provisioned
 from observatory.clusters.status import target_status
 from observatory.collect.discovery.status import discovery_status
 from observatory.collect.forms import target_form
@@ -38,9 +39,16 @@ def target_list(request: HttpRequest) -> HttpResponse:
     if project := request.GET.get("project", ""):
         targets = targets.filter(project__slug=project)
         discoveries = discoveries.filter(project__slug=project)
+    place, place_of_list = places_of(targets), places_of(discoveries)
     context = {
-        "rows": [(target, target_status(target), target.project_id in settable) for target in targets],
-        "discoveries": [(one, discovery_status(one), one.project_id in settable) for one in discoveries],
+        "rows": [
+            (target, target_status(target), target.project_id in settable, place.get(target.pk))
+            for target in targets
+        ],
+        "discoveries": [
+            (one, discovery_status(one), one.project_id in settable, place_of_list.get(one.pk))
+            for one in discoveries
+        ],
         "form": form if settable else None,
     }
     return render(request, "pages/targets/targets.html", context, status=422 if form.errors else 200)
@@ -97,4 +105,5 @@ def _target_to_set(request: HttpRequest, target_id: int) -> Target:
     target = access.get_target(user, target_id)
     if not access.may_set_targets(user, target.project):
         raise PermissionDenied("Only editors and owners of a project can change its targets.")
+    refuse_provisioned(target)
     return target

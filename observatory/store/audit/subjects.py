@@ -19,7 +19,7 @@ PERSON = "auth.User"
 PSEUDONYM = "deleted person "
 """before the number of the account"""
 NOT_NOTED = {
-    *("clusters.AuditEntry", "clusters.IngestRefusal", "clusters.MetricHelp"),
+    *("clusters.AuditEntry", "clusters.IngestRefusal", "clusters.MetricHelp", "clusters.Provisioned"),
     *("runs.Usage", "runs.RunError", "runs.RunFindings", "runs.RunExplanation", "runs.RunDiscovery"),
     *("runs.SavedFilter", "alerts.RuleMade", "alerts.Progress", "alerts.Delivery"),
     *("auth.Permission",),

@@ -18,6 +18,7 @@ FINDINGS = 0x6669
 DELETIONS = 0x6465
 ARCHIVE = 0x6172
 ARCHIVED_ROWS = 0x6177
+CONFIGURATION = 0x636F
 """classes of advisory locks; with a key each names one lock"""
 
 

@@ -34,7 +34,9 @@ class DeletableProject(Deletable):
         return reverse("project", args=[subject.slug])
 
     def obstacle(self, subject: Project) -> str:
-        return "Observatory needs its own project and would create it again." if subject.is_own else ""
+        if subject.is_own:
+            return "Observatory needs its own project and would create it again."
+        return super().obstacle(subject)
 
     def notes(self, subject: Project) -> list[str]:
         live = Cluster.objects.filter(project=subject, ended=None).count()
