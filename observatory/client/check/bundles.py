@@ -12,10 +12,12 @@ from observatory.client.without_server import CommandFailed, run_command
 
 SUFFIX = ".observatory.zip"
 COMMAND = "check_bundles"
+MOST_BUNDLES = 1_000
 
 
 def is_bundle(run: str) -> bool:
-    return run.endswith(SUFFIX) or (run.endswith(".zip") and Path(run).is_file())
+    """Or a folder of bundles, whose name ends with a slash: a run may be called like one."""
+    return run.endswith((SUFFIX, "/")) or (run.endswith(".zip") and Path(run).is_file())
 
 
 def checks(runs: Sequence[str], against: Sequence[str], limits: Mapping[str, str]) -> list[Item]:
@@ -25,11 +27,9 @@ def checks(runs: Sequence[str], against: Sequence[str], limits: Mapping[str, str
     for path in (*runs, *against):
         if not is_bundle(path):
             raise CheckError(f"{path} is no bundle ({SUFFIX}): bundles are checked against bundles")
-    for path in (*runs, *against):
-        if not Path(path).is_file():
-            raise CheckError(f"{path} doesn't exist")
+    checked, earlier = _files(runs), _files(against)
     options = [f"--{name}={value}" for name, value in limits.items()]
-    paths = [*map(_path, runs), *(f"--against={_path(path)}" for path in against)]
+    paths = [*checked, *(f"--against={path}" for path in earlier)]
     try:
         found: list[Item] = json.loads(run_command(COMMAND, *options, *paths).splitlines()[-1])
     except CommandFailed as failure:
@@ -37,6 +37,22 @@ def checks(runs: Sequence[str], against: Sequence[str], limits: Mapping[str, str
     return found
 
 
-def _path(path: str) -> str:
-    """Never taken for an option."""
-    return str(Path(path).resolve())
+def _files(paths: Sequence[str]) -> list[str]:
+    """Absolute paths, which are never taken for options; folders have those of their bundles.
+
+    Raises CheckError.
+    """
+    found: dict[str, None] = {}
+    for path in paths:
+        if path.endswith("/"):
+            inside = sorted(Path(path).glob(f"*{SUFFIX}"))
+            if not inside:
+                raise CheckError(f"{path} has no bundles (*{SUFFIX})")
+            found |= dict.fromkeys(str(each.resolve()) for each in inside)
+        elif Path(path).is_file():
+            found[str(Path(path).resolve())] = None
+        else:
+            raise CheckError(f"{path} doesn't exist")
+    if len(found) > MOST_BUNDLES:
+        raise CheckError(f"{len(found):,} bundles are named: at most {MOST_BUNDLES:,} are checked at once")
+    return list(found)

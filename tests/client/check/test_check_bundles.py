@@ -28,10 +28,12 @@ def nothing_is_left(transactional_db: None, world: World) -> Iterator[None]:
     delete_cluster(world.ended.pk)
 
 
-def bundle(world: World, folder: Path, name: str, at: float, factor: float = 1.0) -> str:
-    run = make_run(world.ended, at, {prefix: each * factor for prefix, each in USUAL.items()}, tasks=30)
+def bundle(world: World, folder: Path, file: str, at: float, factor: float = 1.0, name: str = "etl") -> str:
+    durations = {prefix: each * factor for prefix, each in USUAL.items()}
+    run = make_run(world.ended, at, durations, tasks=30, name=name)
     refresh_figures(run)
-    return str(export(Run.objects.get(pk=run.pk), folder / f"{name}.observatory.zip"))
+    folder.mkdir(exist_ok=True)
+    return str(export(Run.objects.get(pk=run.pk), folder / f"{file}.observatory.zip"))
 
 
 def check(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -60,6 +62,31 @@ def test_a_run_is_checked_against_a_bundle_and_against_several(world: World, tmp
     assert "etl, against 4 earlier runs: worse" in several.stdout
     assert "### ❌ etl: worse than before" in markdown.read_text()
     assert installations() <= left
+
+
+def test_runs_of_a_folder_are_checked_against_those_of_their_name_in_another(
+    world: World, tmp_path: Path
+) -> None:
+    usual, new = tmp_path / "usual", tmp_path / "new of today"
+    for number in range(3):
+        bundle(world, usual, f"etl-{number}", 100 * number)
+        bundle(world, usual, f"train-{number}", 50 + 100 * number, factor=4, name="train")
+    bundle(world, new, "etl", 1000)
+    bundle(world, new, "train", 1100, factor=4, name="train")
+    bundle(world, new, "rare", 1200, factor=9, name="rare")
+    found = check(f"{new}/", "--against", f"{usual}/")
+    assert found.stderr == ""
+    assert "etl, against 3 earlier runs: fine" in found.stdout
+    assert "train, against 3 earlier runs: fine" in found.stdout
+    assert "rare, against " in found.stdout
+
+
+def test_a_folder_without_bundles_and_one_that_is_not_there_exit_with_2(tmp_path: Path) -> None:
+    for name in ("empty", "absent"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        found = check(f"{tmp_path}/{name}/", "--against", "usual.observatory.zip")
+        assert (found.returncode, found.stdout) == (2, "")
+        assert found.stderr == f"Error: {tmp_path}/{name}/ has no bundles (*.observatory.zip)\n"
 
 
 def test_one_bundle_does_not_say_how_much_runs_vary(world: World, tmp_path: Path) -> None:

@@ -62,9 +62,14 @@ def _checks(
     for path in runs:
         run = _imported(project, path)
         with read_connection() as connection:
-            others = [each for each in newest_first if each.pk != run.pk]
-            found.append(check(connection, run, others, limits))
+            found.append(check(connection, run, _earlier(run, newest_first), limits))
     return found
+
+
+def _earlier(run: Run, newest_first: Sequence[Run]) -> list[Run]:
+    """Those of its name; all others where none has its name."""
+    others = [each for each in newest_first if each.pk != run.pk]
+    return [each for each in others if each.name == run.name] or others
 
 
 def _imported(project: Project, path: Path) -> Run:
