@@ -177,18 +177,37 @@ def archive_removes_rows_after() -> timedelta | None:
 
 def project_quota_gib() -> float | None:
     """OBSERVATORY_PROJECT_QUOTA_GIB; None without one."""
-    written = text("OBSERVATORY_PROJECT_QUOTA_GIB", "")
+    return _limit("OBSERVATORY_PROJECT_QUOTA_GIB", text("OBSERVATORY_PROJECT_QUOTA_GIB", ""))
+
+
+def project_ingest_rate() -> float | None:
+    """MiB a minute; None: no limit."""
+    name = "OBSERVATORY_PROJECT_INGEST_MIB_PER_MINUTE"
+    return _limit(name, text("OBSERVATORY_PROJECT_INGEST_MIB_PER_MINUTE", ""))
+
+
+def project_link_rate() -> int | None:
+    """Requests a minute; None: no limit."""
+    is_set = text("OBSERVATORY_PROJECT_LINK_REQUESTS_PER_MINUTE", "")
+    return number("OBSERVATORY_PROJECT_LINK_REQUESTS_PER_MINUTE", 1) if is_set else None
+
+
+def project_export_rate() -> int | None:
+    """Exports an hour; None: no limit."""
+    is_set = text("OBSERVATORY_PROJECT_EXPORTS_PER_HOUR", "")
+    return number("OBSERVATORY_PROJECT_EXPORTS_PER_HOUR", 1) if is_set else None
+
+
+def _limit(name: str, written: str) -> float | None:
     if not written:
         return None
     try:
-        quota = float(written)
+        limit = float(written)
     except ValueError:
-        quota = math.nan
-    if not 0.001 <= quota <= 1_000_000:
-        raise ImproperlyConfigured(
-            f"OBSERVATORY_PROJECT_QUOTA_GIB is {written!r}: it must be a number from 0.001 to 1000000"
-        )
-    return quota
+        limit = math.nan
+    if not 0.001 <= limit <= 1_000_000:
+        raise ImproperlyConfigured(f"{name} is {written!r}: it must be a number from 0.001 to 1000000")
+    return limit
 
 
 def discovery_dir() -> Path | None:

@@ -18,6 +18,7 @@ from observatory.clusters.accounts import admin as accounts  # noqa: F401 - regi
 from observatory.clusters.deletion.admin import DeletableAdmin
 from observatory.clusters.models import Cluster, GroupRole, Membership, Project
 from observatory.clusters.provisioning.admin import ProvisionedAdmin, is_provisioned
+from observatory.clusters.rates import RATES
 from observatory.clusters.tokens import ingest_tokens
 from observatory.clusters.tokens.models import AccessToken, IngestToken
 
@@ -32,6 +33,8 @@ else:
     AccessTokenAdminBase = IngestTokenAdminBase = ProjectAdminBase = ClusterAdminBase = ModelAdmin
     GroupRoleAdminBase = ModelAdmin
     MembershipInlineBase = TabularInline
+
+RATE_FIELDS = tuple(rate.field for rate in RATES)
 
 admin.site.index_title = "Administration"
 
@@ -62,8 +65,8 @@ class ProjectAdmin(ProvisionedAdmin, DeletableAdmin, ProjectAdminBase):
         return super().get_queryset(request).filter(pk__in=access.visible_projects(cast(User, request.user)))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> tuple[str, ...]:
-        """A quota protects other projects: owners don't raise it themselves."""
-        return () if cast(User, request.user).is_superuser else ("quota_gib",)
+        """A quota and rates protect other projects: owners don't raise them themselves."""
+        return () if cast(User, request.user).is_superuser else ("quota_gib", *RATE_FIELDS)
 
     def has_change_permission(self, request: HttpRequest, obj: Project | None = None) -> bool:
         return super().has_change_permission(request, obj) and self._may_manage(request, obj)

@@ -11,5 +11,6 @@ class ClustersConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("observatory.clusters.removal")
+        import_module("observatory.clusters.accounts.departures")
         import_module("observatory.clusters.accounts.password_change")
         import_module("observatory.clusters.audit.sign_ins")

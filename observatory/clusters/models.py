@@ -53,6 +53,30 @@ class Project(models.Model):
     stored_bytes = models.BigIntegerField(
         null=True, editable=False, help_text="Stored of a project with a quota, counted each hour."
     )
+    ingest_rate = models.FloatField(
+        "Ingest (MiB a minute)",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0.001), MaxValueValidator(1_000_000)],
+        help_text="Most that agents and Prometheus send, compressed; they send the rest later. Empty: the "
+        "setting OBSERVATORY_PROJECT_INGEST_MIB_PER_MINUTE, or no limit.",
+    )
+    link_rate = models.PositiveIntegerField(
+        "Requests of links a minute",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
+        help_text="Of all links to runs of the project together. Empty: the setting "
+        "OBSERVATORY_PROJECT_LINK_REQUESTS_PER_MINUTE, or no limit.",
+    )
+    export_rate = models.PositiveIntegerField(
+        "Exports an hour",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
+        help_text="Of all people together. Empty: the setting OBSERVATORY_PROJECT_EXPORTS_PER_HOUR, or no "
+        "limit.",
+    )
     run_idle_seconds = models.PositiveIntegerField(
         "Idle time between runs (seconds)",
         default=60,

@@ -18,6 +18,7 @@ from observatory.clusters.accounts.invitations_api import router as invitations
 from observatory.clusters.api import router as clusters
 from observatory.clusters.audit.api import router as audit
 from observatory.clusters.deletion.api import router as deletions
+from observatory.clusters.rates import TooFast
 from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.collect.agents.ingest import router as ingest
 from observatory.collect.api import router as targets
@@ -102,6 +103,13 @@ api.add_router("/r/{token}", link_alerts)
 api.add_router("/clusters/{int:cluster_id}", why_clusters)
 api.add_router("/runs/{int:run_id}/timeline", why_runs)
 api.add_router("/r/{token}", why_links)
+
+
+@api.exception_handler(TooFast)
+def too_fast(request: HttpRequest, error: TooFast) -> HttpResponse:
+    response = api.create_response(request, {"detail": str(error)}, status=429)
+    response["Retry-After"] = str(error.seconds)
+    return response
 
 
 @api.exception_handler(Http404)

@@ -21,6 +21,9 @@ from observatory.base.environment import (
     networks,
     number,
     origins,
+    project_export_rate,
+    project_ingest_rate,
+    project_link_rate,
     project_quota_gib,
     public_url,
     run_dir,
@@ -120,6 +123,8 @@ if SINGLE_SIGN_ON:
     ACCOUNT_ADAPTER = "observatory.pages.accounts.single_sign_on.adapters.AccountAdapter"
     ACCOUNT_EMAIL_VERIFICATION = "none"
     ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+SINGLE_SIGN_ON_HOURS = number("OBSERVATORY_SINGLE_SIGN_ON_HOURS", 24)
+SINGLE_SIGN_ON_DAYS = number("OBSERVATORY_SINGLE_SIGN_ON_DAYS", 30)
 PASSWORD_SIGN_IN = boolean("OBSERVATORY_PASSWORD_SIGN_IN", True)
 # with a header, who made an account of somebody's name would share it with that person
 INVITED_MAKE_ACCOUNTS = PASSWORD_SIGN_IN and not SIGN_IN_HEADER
@@ -316,6 +321,9 @@ ADMIN_POLICY = {
 ARCHIVE = archive()
 ARCHIVE_REMOVES_ROWS_AFTER = archive_removes_rows_after()
 PROJECT_QUOTA_GIB = project_quota_gib()
+PROJECT_INGEST_RATE = project_ingest_rate()
+PROJECT_LINK_RATE = project_link_rate()
+PROJECT_EXPORT_RATE = project_export_rate()
 DISCOVERY_DIR = discovery_dir()
 AUDIT_DAYS = number("OBSERVATORY_AUDIT_RETENTION_DAYS", 365)
 IMPORT_LIMIT = number("OBSERVATORY_IMPORT_LIMIT_MIB", 2048) << 20

@@ -21,6 +21,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest
 
 from observatory.clusters.access import Person
+from observatory.clusters.accounts.departures import bound_session
 from observatory.clusters.accounts.groups import set_memberships
 
 SCOPE = "observatory.proxy_user"
@@ -76,6 +77,7 @@ def sign_in(sent: ProxyUser) -> User:
 def begin_session(request: HttpRequest, sent: ProxyUser) -> None:
     """Raises PermissionDenied as sign_in does."""
     login(request, sign_in(sent), backend=BACKEND)
+    bound_session(request)
     request.session[GROUPS] = None if sent.groups is None else list(sent.groups)
 
 

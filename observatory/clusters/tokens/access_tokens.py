@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 from django.http import Http404
 from django.utils.timezone import now
 
+from observatory.clusters.accounts.departures import is_vouched_for
 from observatory.clusters.room import require_room
 from observatory.clusters.tokens.ingest_tokens import LONGEST, SHOWN, USED, digest_of
 from observatory.clusters.tokens.models import AccessToken
@@ -42,7 +43,8 @@ def make(user: User, name: str, days: int | None, scopes: Iterable[str] = ()) ->
 
 
 def find(secret: str) -> AccessToken | None:
-    """A valid token with its user; None for unknown, revoked and expired ones and inactive users."""
+    """A valid token with its user; None for unknown, revoked and expired ones, inactive users and those for
+    whom no one vouches (accounts/departures.py)."""
     if not secret.startswith(START) or len(secret) > LONGEST:
         return None
     token = _valid().filter(digest=digest_of(secret)).select_related("user").first()
@@ -61,7 +63,9 @@ def is_valid(token: AccessToken) -> bool:
 
 def _valid() -> QuerySet[AccessToken]:
     is_current = Q(expires=None) | Q(expires__gt=now())
-    return AccessToken.objects.filter(is_current, revoked=None, user__is_active=True)
+    return AccessToken.objects.filter(
+        is_current, is_vouched_for("user__"), revoked=None, user__is_active=True
+    )
 
 
 def revoke(user: User, token_id: int) -> None:

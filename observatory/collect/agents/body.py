@@ -36,6 +36,12 @@ class Body:
     """bytes as they were received"""
 
 
+def length_of(request: HttpRequest) -> int:
+    """The bytes that are sent; without a length it counts as the longest."""
+    length = request.headers.get("Content-Length", "")
+    return int(length) if length.isdecimal() and len(length) < 19 else COMPRESSED
+
+
 def read_body(request: HttpRequest) -> Body:
     """Reads and unpacks the body. Raises BodyError."""
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()

@@ -20,11 +20,12 @@ from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
 from observatory.clusters.models import Cluster, Project
+from observatory.clusters.rates import INGEST, TooFast, take
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.clusters.tokens.models import IngestRefusal, IngestToken
 from observatory.collect.agents import metrics
 from observatory.collect.agents.batch import batch_of
-from observatory.collect.agents.body import Body, BodyError, read_body
+from observatory.collect.agents.body import Body, BodyError, length_of, read_body
 from observatory.collect.agents.writers import SHARES, writer
 from observatory.collect.collector import registry
 from observatory.collect.collector.series_limit import SeriesLimit
@@ -148,6 +149,11 @@ def same_project(
 def ingest(request: HttpRequest) -> HttpResponse:
     token: IngestToken = request.auth  # type: ignore[attr-defined]
     project = token.project_id
+    try:
+        take(INGEST, token.project, length_of(request))
+    except TooFast as error:
+        metrics.BATCHES.labels("busy").inc()
+        return _later(str(error), error.seconds)
     if not SHARES.is_free(project) and not connection.in_atomic_block:
         connection.close()  # those that wait would keep all of this process' connections from its pages
     try:

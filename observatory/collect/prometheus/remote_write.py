@@ -19,10 +19,11 @@ from ninja import Query, Router
 from redis.exceptions import RedisError
 
 from observatory.clusters.models import Cluster, Project
+from observatory.clusters.rates import INGEST, TooFast, take
 from observatory.clusters.tokens import ingest_refusals
 from observatory.clusters.tokens.models import IngestRefusal, IngestToken
 from observatory.collect.agents import metrics
-from observatory.collect.agents.body import BodyError
+from observatory.collect.agents.body import BodyError, length_of
 from observatory.collect.agents.ingest import DAY, Refusal, TokenAuth
 from observatory.collect.agents.writers import SHARES, writer
 from observatory.collect.collector import registry
@@ -86,6 +87,10 @@ class _Part:
 def write(request: HttpRequest, interval: Annotated[float, Query(ge=1, le=3600)] = 60.0) -> HttpResponse:
     """`interval`: seconds between two scrapes of the Prometheus."""
     token: IngestToken = request.auth  # type: ignore[attr-defined]
+    try:
+        take(INGEST, token.project, length_of(request))
+    except TooFast as error:
+        return _later(str(error))
     if not SHARES.is_free(token.project_id) and not connection.in_atomic_block:
         connection.close()  # those that wait would keep all of this process' connections from its pages
     try:

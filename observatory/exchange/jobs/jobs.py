@@ -15,6 +15,7 @@ from django.utils.timezone import now
 from observatory.clusters.access import visible_projects
 from observatory.clusters.background_work import OPEN
 from observatory.clusters.models import Project
+from observatory.clusters.rates import EXPORTS, take
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.jobs import folder
 from observatory.exchange.models import Job
@@ -47,16 +48,19 @@ def get_job(user: User, job_id: int) -> Job:
 
 
 def start_export(user: User, run: Run, format: str) -> Job:
-    """Raises TooMany, and KeyError for an unknown format."""
+    """Raises TooMany, TooFast, and KeyError for an unknown format."""
+    suffix, project = FORMATS[format].suffix, run.cluster.project
+    _refuse_too_many(user)
+    take(EXPORTS, project)
     name = UNSAFE.sub("-", run.name).strip("-.")[:100] or "run"
     return _start(
         Job(
             kind=Job.Kind.EXPORT,
             user=user,
             run=run,
-            project=run.cluster.project,
+            project=project,
             format=format,
-            file_name=name + FORMATS[format].suffix,
+            file_name=name + suffix,
         )
     )
 

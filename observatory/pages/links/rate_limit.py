@@ -12,6 +12,7 @@ from django.utils.deprecation import MiddlewareMixin
 from ninja.throttling import SimpleRateThrottle
 from redis.exceptions import RedisError
 
+from observatory.clusters.rates import TooFast
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.pages.site.errors import is_api
 
@@ -42,17 +43,24 @@ class LinkRateLimitMiddleware(MiddlewareMixin):
         except RedisError as error:
             log.warning("requests for links aren't limited, Redis is unavailable: %s", error)
             return None
-        response = _refusal(request)
-        response["Retry-After"] = str(max(1, round(throttle.wait() or 1)))
-        return response
+        text = "This link is requested too often from your address. Wait a minute."
+        return _refusal(request, text, max(1, round(throttle.wait() or 1)))
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Pages whose project reached a rate; the API answers by itself."""
+        if isinstance(exception, TooFast):
+            return _refusal(request, str(exception), exception.seconds)
+        return None
 
 
-def _refusal(request: HttpRequest) -> HttpResponse:
-    text = "This link is requested too often from your address. Wait a minute."
+def _refusal(request: HttpRequest, text: str, seconds: int) -> HttpResponse:
     if is_api(request):
-        return JsonResponse({"detail": text}, status=429)
-    context = {"title": "Too many requests", "text": text}
-    return render(request, "pages/site/error.html", context, status=429)
+        response: HttpResponse = JsonResponse({"detail": text}, status=429)
+    else:
+        context = {"title": "Too many requests", "text": text}
+        response = render(request, "pages/site/error.html", context, status=429)
+    response["Retry-After"] = str(seconds)
+    return response
 
 
 def _client(address: str) -> str:

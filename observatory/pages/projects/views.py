@@ -21,6 +21,7 @@ from observatory.clusters.accounts.invitation_form import InvitationForm
 from observatory.clusters.agents import live_agents
 from observatory.clusters.models import Invitation, Membership, Project
 from observatory.clusters.provisioning.marks import mark_of, refusal, refuse_provisioned
+from observatory.clusters.rates import statuses
 from observatory.clusters.tokens import ingest_refusals
 from observatory.clusters.tokens.models import IngestToken
 from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
@@ -127,6 +128,7 @@ def show_project(
         "provisioned": mark and refusal(mark),
         "shorter": shorter_retention(stored),
         "quota": quota_sentence(stored),
+        "rates": [status.sentence for status in statuses(stored)],
         "member_form": member_form or MemberForm(project),
         "members": project.memberships.select_related("user").order_by("user__username"),
         "roles": Membership.Role.choices,

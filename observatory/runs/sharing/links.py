@@ -7,6 +7,7 @@ from django.db.models import F
 from django.http import Http404
 from django.utils.timezone import now
 
+from observatory.clusters.rates import LINKS, take
 from observatory.clusters.room import require_room
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.runs.models import Permalink
@@ -28,7 +29,7 @@ def make_link(link: Permalink, author: AbstractBaseUser) -> Permalink:
 
 
 def find_link(token: str) -> Permalink:
-    """Raises Http404, the same for an unknown, revoked or expired token."""
+    """Raises Http404, the same for an unknown, revoked or expired token, and TooFast."""
     link = (
         Permalink.objects.filter(digest=digest_of(token))
         .select_related("run", "run__cluster", "run__cluster__project", "run__cluster__target")
@@ -37,6 +38,7 @@ def find_link(token: str) -> Permalink:
     if link is None or not link.is_valid:
         raise Http404("This link doesn't exist or is no longer valid. Ask its author for a new one.")
     asks_about(link.run.cluster.project_id)
+    take(LINKS, link.run.cluster.project)
     return link
 
 

@@ -22,6 +22,7 @@ from observatory import __version__
 from observatory.alerts.evaluation import health
 from observatory.base import redis_server
 from observatory.clusters.models import Project
+from observatory.clusters.rates import statuses
 from observatory.collect.agents.metrics import ingested_rows
 from observatory.runtime.health import archive
 from observatory.runtime.health import process_heartbeats as beats
@@ -64,6 +65,7 @@ class Observatory(Collector):
         yield from stored_metrics()
         yield from archive_metrics()
         yield from quota_metrics()
+        yield from rate_metrics()
         yield from alert_metrics()
         yield from agent_metrics()
 
@@ -167,6 +169,26 @@ def quota_metrics() -> Iterator[Metric]:
         return
     yield stored
     yield quota
+
+
+def rate_metrics() -> Iterator[Metric]:
+    """What projects with a rate took of it in this window, and how much was refused."""
+    labels = ["project", "rate"]
+    used = GaugeMetricFamily(
+        "observatory_project_rate_used", "Share of a rate, in its window.", labels=labels
+    )
+    refused = GaugeMetricFamily(
+        "observatory_project_rate_refused", "Refused in this window and the one before.", labels=labels
+    )
+    try:
+        for project in Project.objects.all():
+            for status in statuses(project):
+                used.add_metric([project.slug, status.rate.name], status.used / status.limit)
+                refused.add_metric([project.slug, status.rate.name], status.refused)
+    except DatabaseError:
+        return
+    yield used
+    yield refused
 
 
 def alert_metrics() -> Iterator[Metric]:

@@ -86,6 +86,7 @@ def test_pages_of_lists_and_forms(page: Page, world: World, observed: Observed) 
         f"/join/{invitations.make(Invitation(), world.alpha, world.people['owner'], days=7)}/",
         "/account/password/",
         "/account/tokens/",
+        "/audit/",
         "/import/",
         "/alerts/",
         f"/alerts/{alert.pk}/",

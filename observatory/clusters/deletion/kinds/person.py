@@ -7,13 +7,13 @@ from typing import Any
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
+from observatory.clusters.accounts.departures import sessions_of
 from observatory.clusters.deletion.amounts import Amount
 from observatory.clusters.deletion.kind import (
     Belongings,
@@ -77,7 +77,7 @@ class DeletablePerson(Deletable):
             AccessFailureLog: Q(username=name),
             AccessLog: Q(username=name),
             LogEntry: Q(**about),
-            Session: Q(pk__in=_sessions(subject)),
+            Session: Q(pk__in=sessions_of(subject)),
         }
 
 
@@ -102,12 +102,6 @@ def _records(count: int) -> Amount:
 
 def _known() -> set[str]:
     return {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
-
-
-def _sessions(person: User) -> list[str]:
-    """Their keys. A session's content says whose it is."""
-    sessions = Session.objects.iterator(chunk_size=500)
-    return [each.pk for each in sessions if each.get_decoded().get(SESSION_KEY) == str(person.pk)]
 
 
 register(DeletablePerson())

@@ -17,6 +17,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 
+from observatory.clusters.accounts.departures import bound_session
 from observatory.clusters.accounts.groups import set_memberships
 from observatory.pages.accounts.single_sign_on.identity import Identity
 from observatory.pages.accounts.single_sign_on.oidc import claims
@@ -33,6 +34,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def login(self, request: HttpRequest, user: User) -> None:
         login(request, user, backend=BACKEND)
+        bound_session(request)
 
     def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
         raise PermissionDenied("Your account is deactivated. Ask an administrator.")
