@@ -12,22 +12,22 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from observatory.wire.runs import TRACE
+from observatory.wire.runs import TRACE, TRACE_SPAN
 
 RUN_URL = "observatory.run.url"
 """attribute of the span in which the run is opened"""
-TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
-NONE = "0" * 32
+TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
+NONE = {"0" * 32, "0" * 16}
 
 
 def trace_tags(environ: Mapping[str, str]) -> dict[str, str]:
-    """The trace's id as a tag; {} outside of a trace."""
+    """The ids of the trace and the span as tags; {} outside of a trace."""
     with suppress(Exception):  # another version of the library
         context = _current_span().get_span_context()
         if context.is_valid:
-            return {TRACE: f"{context.trace_id:032x}"}
+            return {TRACE: f"{context.trace_id:032x}", TRACE_SPAN: f"{context.span_id:016x}"}
     found = TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
-    return {TRACE: found[1]} if found and found[1] != NONE else {}
+    return {} if found is None or NONE & {found[1], found[2]} else {TRACE: found[1], TRACE_SPAN: found[2]}
 
 
 def link_trace(url: str) -> None:

@@ -11,7 +11,7 @@ from observatory.comparison.change_points import ChangePoint, find_change_points
 from observatory.runs.models import Run
 from observatory.wire.ci import JOB
 from observatory.wire.records import Action
-from observatory.wire.runs import FLOW_RUN, TRACE
+from observatory.wire.runs import FLOW_RUN, TRACE, TRACE_SPAN
 
 MOST_RUNS = 500
 """shown, the newest"""
@@ -108,6 +108,6 @@ def changed_tags(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tupl
 
     Without the job of CI, the run of a workflow and the trace, which are others for each run.
     """
-    names = sorted({*before, *now} - {JOB, FLOW_RUN, TRACE})
+    names = sorted({*before, *now} - {JOB, FLOW_RUN, TRACE, TRACE_SPAN})
     pairs = [(name, str(before.get(name, "")), str(now.get(name, ""))) for name in names]
     return [(name, was, value) for name, was, value in pairs if was != value]

@@ -25,6 +25,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "alerts.Silence": ("Silences", "notifications_paused"),
         "alerts.MaintenanceWindow": ("Maintenance", "construction"),
     },
+    "Sending runs": {
+        "exchange.Receiver": ("Receivers", "outbound"),
+        "exchange.RunDelivery": ("Sent runs", "outbox_alt"),
+    },
     "Access": {
         "auth.User": ("People", "person"),
         "auth.Group": ("Groups of people", "group"),

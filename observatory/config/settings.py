@@ -239,6 +239,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 30,
         "options": {"expires": 30},
     },
+    "send-runs": {
+        "task": "observatory.exchange.tasks.send_runs",
+        "schedule": 30,
+        "options": {"expires": 30},
+    },
     "enforce-retention": {"task": "observatory.runs.tasks.enforce_retention", "schedule": 3600},
 }
 

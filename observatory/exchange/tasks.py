@@ -1,4 +1,4 @@
-"""Celery tasks of exports, imports and attachments."""
+"""Celery tasks of exports, imports, attachments, and of sending runs to receivers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from observatory.exchange.imports.refusal import AlreadyHere, Refused
 from observatory.exchange.jobs import folder
 from observatory.exchange.jobs.progress import progress_of
 from observatory.exchange.models import Job
+from observatory.exchange.receivers import delivery
 from observatory.replay.tasks import build_if_unlocked
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import connect
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 KEPT = timedelta(days=1)
 """files and jobs"""
 LONGEST_WAIT = timedelta(hours=2)
+EXPIRES = 30
+"""seconds; the next round creates the tasks again that waited for longer"""
 
 
 @shared_task  # type: ignore[untyped-decorator]
@@ -79,6 +82,18 @@ def sweep_jobs() -> None:
         folder.remove(job.pk)
         job.delete()
     folder.remove_older(2 * KEPT.total_seconds())
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def send_runs() -> None:
+    """Starts a task for each receiver to which runs are to be sent, so that a slow one delays no other."""
+    for receiver in delivery.due_receivers(now()):
+        send_runs_to.apply_async((receiver,), expires=EXPIRES)
+
+
+@shared_task  # type: ignore[untyped-decorator]
+def send_runs_to(receiver: int) -> None:
+    delivery.deliver_to(receiver, now())
 
 
 def _export(job: Job) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def test_nested_runs_are_each_reported(observed: Client, received: FakeServer) -
 def test_a_run_and_the_span_around_it_know_each_other(observed: Client, received: FakeServer) -> None:
     with span() as made, observatory.run("nightly etl") as opened:
         observed.submit(abs, -1).result()
-    assert run_rows(received, 2)[1]["tags"] == {"trace": ID}
+    assert run_rows(received, 2)[1]["tags"] == {"trace": ID, "trace_span": "00f067aa0ba902b7"}
     assert made.attributes == {"observatory.run.url": f"{received.url}/runs/code/{UUID(opened.id)}/"}
 
 

@@ -11,30 +11,33 @@ import pytest
 from observatory.agent.trace_context import link_trace, trace_tags
 from tests.support.traces import ID, RecordedSpan, span
 
-TRACEPARENT = f"00-{ID}-00f067aa0ba902b7-01"
+SPAN = "00f067aa0ba902b7"
+TRACEPARENT = f"00-{ID}-{SPAN}-01"
+TAGS = {"trace": ID, "trace_span": SPAN}
 OTHER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
-def test_a_run_in_a_span_has_the_traces_id() -> None:
+def test_a_run_in_a_span_has_the_ids_of_trace_and_span() -> None:
     with span():
-        assert trace_tags({}) == {"trace": ID}
-        assert trace_tags({"TRACEPARENT": OTHER}) == {"trace": ID}, "the span's own comes first"
+        assert trace_tags({}) == TAGS
+        assert trace_tags({"TRACEPARENT": OTHER}) == TAGS, "the span's own comes first"
     assert trace_tags({}) == {}
 
 
 @pytest.mark.parametrize(
     ("variable", "tags"),
     [
-        (TRACEPARENT, {"trace": ID}),
-        (TRACEPARENT.replace("00-", "01-", 1) + "-of a later version", {"trace": ID}),
-        (f"00-{'0' * 32}-00f067aa0ba902b7-01", {}),
+        (TRACEPARENT, TAGS),
+        (TRACEPARENT.replace("00-", "01-", 1) + "-of a later version", TAGS),
+        (f"00-{'0' * 32}-{SPAN}-01", {}),
+        (f"00-{ID}-{'0' * 16}-01", {}),
         (TRACEPARENT.upper(), {}),
         (f"00-{ID[1:]}-00f067aa0ba902b7-01", {}),
         ("<img onerror=…>", {}),
         ("", {}),
     ],
 )
-def test_a_program_that_was_started_in_a_trace_has_its_id(variable: str, tags: dict[str, str]) -> None:
+def test_a_program_that_was_started_in_a_trace_has_its_ids(variable: str, tags: dict[str, str]) -> None:
     assert trace_tags({"TRACEPARENT": variable}) == tags
 
 
@@ -59,7 +62,7 @@ def test_a_span_that_raises_does_not_disturb_the_run(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(RecordedSpan, "set_attribute", fail)
     monkeypatch.setattr(RecordedSpan, "get_span_context", fail)
     with span():
-        assert trace_tags({"TRACEPARENT": TRACEPARENT}) == {"trace": ID}
+        assert trace_tags({"TRACEPARENT": TRACEPARENT}) == TAGS
         link_trace("https://o.example.org/runs/code/1/")
 
 

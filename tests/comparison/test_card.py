@@ -200,7 +200,7 @@ def test_the_tag_of_a_trace_is_a_link_to_it_where_a_setting_says_where(
     world: World, run: Run, settings: Any
 ) -> None:
     def page(trace: str) -> str:
-        run.tags = {"trace": trace}
+        run.tags = {"trace": trace, "trace_span": "00f067aa0ba902b7"}
         run.save()
         return str(world.client("viewer").get(f"/runs/{run.pk}/").content.decode())
 
@@ -208,6 +208,7 @@ def test_the_tag_of_a_trace_is_a_link_to_it_where_a_setting_says_where(
     assert url not in page(ID)
     settings.TRACE_URL = url + "{trace}"
     assert f'href="{url}{ID}"' in page(ID)
+    assert "trace_span" not in page(ID)
     for other in ("", "../../admin", ID.upper(), HOSTILE):
         assert url not in page(other), "a tag can be anything"
 

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import Group
+from django.db.models import Model
 
 from observatory.clusters.deletion.models import Deletion
 from observatory.clusters.models import Discovery, GroupRole
 from observatory.clusters.tokens.models import AccessToken, IngestToken
+from observatory.exchange.models import Receiver, RunDelivery
 from tests.alerts.setup import Setup, Setups, set_up_alerts
 from tests.pages.site.test_who_may_open_what import every_route
 from tests.support.projects import World, world
@@ -42,6 +44,7 @@ ALERTS = {
     "silence": USUAL,
     "maintenancewindow": USUAL,
 }
+RECEIVERS = {"receiver": USUAL, "rundelivery": READ_ONLY}
 """by model and page: what owners of the project and superusers get"""
 OTHERS = {
     "user": DELETED_ELSEWHERE | {"password/": 200},
@@ -59,7 +62,8 @@ OTHERS = {
     "discovery": USUAL,
 }
 """by model and page of what owners have no part in: what superusers get"""
-APPS = ("auth", "axes", "clusters", "alerts")
+APPS = ("auth", "axes", "clusters", "alerts", "exchange")
+OF_OWNERS = ("", "alerts", "exchange")
 MODEL_PAGE = rf"admin/({'|'.join(APPS)})/(\w+)/(<[^>]*>/)?([\w-]*/?)"
 OF_OBJECT = {"change/", "delete/", "history/", "reset/", "password/"}
 
@@ -89,8 +93,15 @@ def ids(world: World, setups: Setups) -> dict[str, int]:
         "deletion": Deletion.objects.create(kind="rule", subject=99_999),
         "discovery": Discovery.objects.create(project=world.alpha, name="d", kind="http_sd"),
         **of(setups.alpha),
+        **receiver_of(world),
     }
     return {model: item.pk for model, item in made.items()}
+
+
+def receiver_of(world: World) -> dict[str, Model]:
+    receiver = Receiver.objects.create(name="receiver of Alpha", secret="no secret")
+    receiver.projects.set([world.alpha])
+    return {"receiver": receiver, "rundelivery": RunDelivery.objects.create(receiver=receiver, run=world.run)}
 
 
 def of(setup: Setup) -> dict[str, object]:
@@ -122,13 +133,13 @@ def admin_urls(ids: dict[str, int]) -> Iterator[tuple[str, str, str, str]]:
 def of_superuser(app: str, model: str, page: str) -> int:
     if not model:
         return SITE[page]
-    return 302 if page == "<id>/" else (ALERTS | OTHERS)[model][page]
+    return 302 if page == "<id>/" else (ALERTS | RECEIVERS | OTHERS)[model][page]
 
 
 def of_owner(app: str, model: str, page: str) -> int:
     if page == "password/":
         return 403
-    return of_superuser(app, model, page) if app in ("", "alerts") else 404 if not model else 302
+    return of_superuser(app, model, page) if app in OF_OWNERS else 404 if not model else 302
 
 
 def of_other_owner(app: str, model: str, page: str) -> int:
@@ -150,7 +161,7 @@ def of_member(app: str, model: str, page: str) -> int:
     return 200 if page == "password_change/" else 302
 
 
-SCOPED = {*ALERTS, "project", "grouprole", "ingesttoken", "cluster", "target", "discovery"}
+SCOPED = {*ALERTS, *RECEIVERS, "project", "grouprole", "ingesttoken", "cluster", "target", "discovery"}
 """models that one sees by one's role in projects"""
 EXPECTED = {
     "superuser": of_superuser,
@@ -197,10 +208,10 @@ def test_no_page_of_an_owner_has_anything_of_other_projects(
                 assert f"rule of {'alpha' if role == 'owner' else 'beta'}" in shown
 
 
-def test_an_owner_sees_no_list_but_those_of_alerts(world: World, setups: Setups) -> None:
+def test_an_owner_sees_no_list_but_those_of_alerts_and_receivers(world: World, setups: Setups) -> None:
     index = world.client("owner").get("/admin/")
     links = set(re.findall(r'href="/admin/(\w+/\w+)/', index.content.decode()))
-    assert links == {f"alerts/{model}" for model in ALERTS}
+    assert links == {f"alerts/{model}" for model in ALERTS} | {f"exchange/{model}" for model in RECEIVERS}
     found = world.client("owner").get("/admin/search/?s=e&extended=1").content.decode()
     assert set(re.findall(r'href="/admin/(\w+/\w+)/', found)) <= links
 

@@ -38,6 +38,7 @@ EXTRA_OF = {
     "client/": "client",
     "client/check/junit.py": "ci",
     "config/logging/error_reports.py": "sentry",
+    "exchange/receivers/sentry/envelopes.py": "sentry",
     "pages/accounts/single_sign_on/saml/": "saml",
     "runtime/demo/": "demo",
 }
@@ -67,7 +68,8 @@ EXTRAS = {
 def distribution_of() -> dict[str, str]:
     """The distribution of each importable module."""
     found = {module: normalized(names[0]) for module, names in packages_distributions().items()}
-    return found | {"psycopg_pool": "psycopg"}  # psycopg[pool]
+    # psycopg[pool]; opentelemetry is a namespace of many
+    return found | {"psycopg_pool": "psycopg", "opentelemetry": "opentelemetry-proto"}
 
 
 def group_of(path: Path) -> str:

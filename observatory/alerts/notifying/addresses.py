@@ -10,6 +10,7 @@ from observatory.alerts.notifying.receiver_addresses import check_host
 from observatory.clusters.addresses import split_address
 
 MAX_LENGTH = 2000
+APPRISE = " For other services choose Apprise."
 
 
 def clean_address(kind: str, text: str) -> str:
@@ -32,13 +33,13 @@ def clean_address(kind: str, text: str) -> str:
     return cleaned
 
 
-def check_http_address(text: str) -> None:
+def check_http_address(text: str, example: str = "https://host:9093", advice: str = APPRISE) -> None:
     """Raises ValidationError for anything but the address of an HTTP server."""
-    parts = split_address(text, "https://host:9093")
+    parts = split_address(text, example)
     if parts.scheme not in {"http", "https"}:
-        raise ValidationError("Only http:// and https:// are supported. For other services choose Apprise.")
+        raise ValidationError(f"Only http:// and https:// are supported.{advice}")
     if not parts.hostname or parts.port == 0 or any(character.isspace() for character in text):
-        raise ValidationError("The address has no host. It looks like https://host:9093.")
+        raise ValidationError(f"The address has no host. It looks like {example}.")
 
 
 def mask_address(address: str) -> str:

@@ -1,9 +1,11 @@
-"""Posts JSON to an HTTP address, with a time limit and without following redirects."""
+"""Posts to an HTTP address, with a time limit and without following redirects."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -15,35 +17,66 @@ from observatory.alerts.notifying.receiver_addresses import guarded_socket
 
 TIMEOUT = 10.0
 """seconds, including the look-up of the host name"""
+LONGEST_ANSWER = 64 * 2**10
+"""bytes of an answer that are read"""
+AGENT = {"User-Agent": "dask-observatory"}
+
+
+class RefusedError(SendError):
+    """The receiver answered with an error."""
+
+    def __init__(self, status: int, retry_after: float | None) -> None:
+        """`retry_after`: the seconds in which the receiver wants no request; None: it doesn't say."""
+        super().__init__(f"It answered {status} {_phrase(status)}.")
+        self.status = status
+        self.retry_after = retry_after
 
 
 def post(address: str, body: Any, message_id: UUID) -> None:
-    """Raises SendError unless the response is a success."""
-    headers = {"Idempotency-Key": str(message_id), "User-Agent": "dask-observatory"}
-    asyncio.run(_post(address, body, headers))
+    """Posts JSON. Raises SendError unless the response is a success."""
+    headers = {"Idempotency-Key": str(message_id), "Content-Type": "application/json"}
+    post_bytes(address, json.dumps(body).encode(), headers)
 
 
-async def _post(address: str, body: Any, headers: dict[str, str]) -> None:
+def post_bytes(address: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    """Returns the beginning of the answer. Raises SendError unless it is a success."""
+    return asyncio.run(_post(address, body, {**AGENT, **headers}))
+
+
+async def _post(address: str, body: bytes, headers: dict[str, str]) -> bytes:
     timeout = aiohttp.ClientTimeout(total=TIMEOUT)
     try:
         async with (
             aiohttp.ClientSession(
                 timeout=timeout, connector=aiohttp.TCPConnector(socket_factory=guarded_socket)
             ) as session,
-            session.post(address, json=body, headers=headers, allow_redirects=False) as response,
+            session.post(address, data=body, headers=headers, allow_redirects=False) as response,
         ):
             if 300 <= response.status < 400:
                 raise SendError(
                     f"It answered {response.status}, a redirect. Redirects aren't followed: enter the target."
                 )
             if not response.ok:
-                raise SendError(f"It answered {response.status} {_phrase(response.status)}.")
+                raise RefusedError(response.status, _seconds(response.headers.get("Retry-After", "")))
+            return await _beginning(response.content)
     except TimeoutError:
         raise SendError(f"It didn't answer within {TIMEOUT:.0f} s.") from None
     except aiohttp.ClientConnectorError as error:
         raise SendError(scrub(f"It can't be reached: {_reason(error)}.", address)) from None
     except (aiohttp.ClientError, ValueError, OSError) as error:
         raise SendError(scrub(f"The connection failed: {type(error).__name__} {error}", address)) from None
+
+
+async def _beginning(content: aiohttp.StreamReader) -> bytes:
+    found = b""
+    while len(found) < LONGEST_ANSWER and (more := await content.read(LONGEST_ANSWER - len(found))):
+        found += more
+    return found
+
+
+def _seconds(retry_after: str) -> float | None:
+    """The number of seconds of a header Retry-After; None for a date, which needs equal clocks."""
+    return float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else None
 
 
 def _phrase(status: int) -> str:

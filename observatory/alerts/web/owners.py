@@ -1,4 +1,5 @@
-"""What owners of projects may do in the admin, by their role: the permissions on what alerts are set up with.
+"""What owners of projects may do in the admin, by their role: the permissions on what alerts and the
+sending of runs are set up with.
 
 The admin limits them to their projects (access.managed).
 """
@@ -11,9 +12,15 @@ from django.contrib.auth.backends import BaseBackend
 
 from observatory.clusters.access import Person, projects_to_manage
 
+MODELS = {
+    "alerts": ("rule", "condition", "channel", "delivery", "silence", "maintenancewindow"),
+    "exchange": ("receiver", "rundelivery"),
+}
+"""by application"""
 PERMISSIONS = frozenset(
-    f"alerts.{action}_{model}"
-    for model in ("rule", "condition", "channel", "delivery", "silence", "maintenancewindow")
+    f"{application}.{action}_{model}"
+    for application, models in MODELS.items()
+    for model in models
     for action in ("view", "add", "change", "delete")
 )
 
@@ -25,7 +32,7 @@ class OwnersBackend(BaseBackend):
         return set(PERMISSIONS) if owns_a_project(user_obj) else set()
 
     def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
-        return app_label == "alerts" and owns_a_project(user_obj)
+        return app_label in MODELS and owns_a_project(user_obj)
 
 
 def owns_a_project(user: Person) -> bool:

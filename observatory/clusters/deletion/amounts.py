@@ -33,6 +33,8 @@ NOUNS = {
     "clusters.project": ("project", "projects"),
     "clusters.target": ("target", "targets"),
     "exchange.job": ("export or import", "exports and imports"),
+    "exchange.receiver": ("receiver of runs", "receivers of runs"),
+    "exchange.rundelivery": ("record of sent runs", "records of sent runs"),
     "runs.note": ("note", "notes"),
     "runs.permalink": ("link", "links"),
     "runs.run": ("run", "runs"),

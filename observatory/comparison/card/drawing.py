@@ -16,7 +16,7 @@ from observatory.comparison.card.sparkline import sparkline
 from observatory.replay.answers.shared_fields import shown
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run, RunFindings
-from observatory.wire.runs import TRACE
+from observatory.wire.runs import TRACE, TRACE_SPAN
 from observatory.wire.submitted_code import Frame, around_calls, frames_of_code
 
 BAR = 100.0
@@ -44,6 +44,7 @@ def drawn_card(run: Run, scope: Scope) -> Item:
         **card,
         "task_count": sum(card["progress"].values()) if card["progress"] else None,
         "trace_url": _trace_url(card["tags"]),
+        "tags": {name: tag for name, tag in card["tags"].items() if name != TRACE_SPAN},
         "counted_until": None if card["counted"] is None else datetime.fromtimestamp(card["counted"], UTC),
         "workers_changed": _workers_changed(card),
         "outcome_text": run.get_outcome_display(),

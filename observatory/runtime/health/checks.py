@@ -27,6 +27,7 @@ from observatory.clusters.models import Target
 from observatory.clusters.status import TAKEN_STREAMS
 from observatory.clusters.tokens import ingest_refusals
 from observatory.collect.quarantine.folder import files, folder
+from observatory.exchange.receivers.health import failing_receivers
 from observatory.runs.quotas import full_projects
 from observatory.runtime.health import archive
 from observatory.runtime.health import process_heartbeats as beats
@@ -214,6 +215,16 @@ def alerts() -> Iterator[CheckResult]:
         yield CheckResult("alerts", False, str(error).split("\n")[0], "see the database")
 
 
+def receivers() -> Iterator[CheckResult]:
+    """One result for each receiver of runs that fails."""
+    try:
+        for receiver, error in failing_receivers():
+            remedy = "correct its address in the admin and send a test, or disable it"
+            yield CheckResult(f"receiver {receiver.name}", False, error or "runs cannot be sent", remedy)
+    except DatabaseError as error:
+        yield CheckResult("receivers", False, str(error).split("\n")[0], "see the database")
+
+
 def disk() -> CheckResult:
     try:
         free = shutil.disk_usage(settings.DATA_DIR).free
@@ -315,5 +326,6 @@ def run_checks() -> Iterator[CheckResult]:
     yield from targets()
     yield from agents()
     yield from alerts()
+    yield from receivers()
     yield archived()
     yield quotas()

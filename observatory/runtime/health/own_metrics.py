@@ -24,6 +24,7 @@ from observatory.base import redis_server
 from observatory.clusters.models import Project
 from observatory.clusters.rates import statuses
 from observatory.collect.agents.metrics import ingested_rows
+from observatory.exchange.receivers.health import sent_run_counts
 from observatory.runtime.health import archive
 from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health.agent_metrics import agent_metrics
@@ -67,6 +68,7 @@ class Observatory(Collector):
         yield from quota_metrics()
         yield from rate_metrics()
         yield from alert_metrics()
+        yield from receiver_metrics()
         yield from agent_metrics()
 
 
@@ -209,6 +211,17 @@ def alert_metrics() -> Iterator[Metric]:
     yield lag
     yield alerts
     yield deliveries
+
+
+def receiver_metrics() -> Iterator[Metric]:
+    """Runs that are sent to receivers."""
+    runs = GaugeMetricFamily("observatory_sent_runs", "Runs for receivers, by state.", labels=["state"])
+    try:
+        for state, count in sent_run_counts().items():
+            runs.add_metric([state], count)
+    except DatabaseError:
+        return
+    yield runs
 
 
 registry = CollectorRegistry()

@@ -22,6 +22,7 @@ NOT_NOTED = {
     *("clusters.AuditEntry", "clusters.IngestRefusal", "clusters.MetricHelp", "clusters.Provisioned"),
     *("runs.Usage", "runs.RunError", "runs.RunFindings", "runs.RunExplanation", "runs.RunDiscovery"),
     *("runs.SavedFilter", "alerts.RuleMade", "alerts.Progress", "alerts.Delivery"),
+    "exchange.RunDelivery",
     *("auth.Permission",),
 }
 """what records, counts and searches write, and what only its owner sees"""

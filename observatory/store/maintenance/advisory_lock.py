@@ -19,6 +19,7 @@ DELETIONS = 0x6465
 ARCHIVE = 0x6172
 ARCHIVED_ROWS = 0x6177
 CONFIGURATION = 0x636F
+RECEIVERS = 0x7265
 """classes of advisory locks; with a key each names one lock"""
 
 

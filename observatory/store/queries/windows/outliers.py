@@ -71,7 +71,7 @@ STRAGGLERS: LiteralString = f"""
         SELECT prefix_id, array_agg(seconds ORDER BY seconds) AS durations, count(*) AS tasks,
             percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)::float8 AS seconds
         FROM computed GROUP BY prefix_id),
-    usual AS (
+    usual AS MATERIALIZED (  -- else PostgreSQL reads the durations of all tasks for each task
         SELECT prefix_id, tasks, seconds, greatest(%(shortest)s, durations[(tasks - 1) / 4 + 1]) AS lower,
             greatest(%(shortest)s, durations[(tasks - 1) * 3 / 4 + 1]) AS upper
         FROM by_prefix)

@@ -1,0 +1,1 @@
+"""A run in OpenTelemetry's protocol (OTLP): its trace, logs and metrics."""

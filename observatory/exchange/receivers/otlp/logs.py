@@ -1,0 +1,169 @@
+"""The failed tasks and log lines of a run as log records, the former with the span that failed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import psycopg
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs, SeverityNumber
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+from observatory.exchange.receivers.otlp.attributes import (
+    SCOPE,
+    Resources,
+    Value,
+    attributes,
+    long_text,
+    text,
+)
+from observatory.exchange.receivers.otlp.identity import Identity
+from observatory.replay.scope import Scope
+from observatory.store.queries.named_records import page, record_kinds
+from observatory.store.queries.tasks.errors import ErrorFilter, TaskError, task_errors
+from observatory.store.queries.timeline import snapshot
+from observatory.store.queries.windows.sampled_tasks import FailedAttempt
+from observatory.store.times import to_microseconds
+
+RECORDS_AT_ONCE = 500
+MOST_ERRORS = 10_000
+MOST_LINES = 50_000
+CLOCKS = timedelta(milliseconds=50)
+"""by which the scheduler's clock may be behind a worker's"""
+LINE_COLUMNS = ("role", "worker", "level", "logger", "message", "traceback", "pid")
+SEVERITIES = {
+    logging.DEBUG: SeverityNumber.SEVERITY_NUMBER_DEBUG,
+    logging.INFO: SeverityNumber.SEVERITY_NUMBER_INFO,
+    logging.WARNING: SeverityNumber.SEVERITY_NUMBER_WARN,
+    logging.ERROR: SeverityNumber.SEVERITY_NUMBER_ERROR,
+    logging.CRITICAL: SeverityNumber.SEVERITY_NUMBER_FATAL,
+}
+
+
+class _Attempts:
+    """Finds the span of a failed attempt: of those of its task the last that had ended."""
+
+    def __init__(self, identity: Identity, attempts: Sequence[FailedAttempt]) -> None:
+        self._identity = identity
+        self._of: dict[str, list[FailedAttempt]] = {}
+        for attempt in attempts:
+            self._of.setdefault(attempt.key, []).append(attempt)
+
+    def of(self, error: TaskError) -> bytes | None:
+        known = self._of.get(error.key, [])
+        ended = [attempt for attempt in known if attempt.stop <= error.time + CLOCKS] or known[:1]
+        if not ended:
+            return None
+        last = ended[-1]
+        return self._identity.span(last.task, last.worker, to_microseconds(last.start), last.action)
+
+
+@dataclass
+class LogsOfRun:
+    """Makes requests of log records, RECORDS_AT_ONCE in each."""
+
+    identity: Identity
+    resources: Resources
+    errors: int = 0
+    lines: int = 0
+
+    def of_errors(
+        self,
+        connection: psycopg.Connection,
+        cluster: int,
+        filters: ErrorFilter,
+        attempts: Sequence[FailedAttempt],
+        with_arguments: bool,
+    ) -> Iterator[ExportLogsServiceRequest]:
+        """The newest MOST_ERRORS. `attempts`: those whose spans are sent."""
+        spans = _Attempts(self.identity, attempts)
+        before: tuple[datetime, UUID] | None = None
+        while self.errors < MOST_ERRORS:
+            found = task_errors(connection, cluster, filters, RECORDS_AT_ONCE, before, with_tracebacks=True)
+            if not found:
+                return
+            records = [self._of_error(error, spans, with_arguments) for error in found]
+            self.errors += len(records)
+            before = found[-1].time, found[-1].id
+            yield _request([(self.resources.scheduler, records)])
+
+    def of_lines(self, connection: psycopg.Connection, scope: Scope) -> Iterator[ExportLogsServiceRequest]:
+        """The first MOST_LINES."""
+        kind, mark = record_kinds()["log"], None
+        window = (scope.cluster.pk, *scope.window)
+        with snapshot(connection):
+            while self.lines < MOST_LINES:
+                rows, mark = page(connection, kind, *window, LINE_COLUMNS, RECORDS_AT_ONCE, mark)
+                by_worker: dict[str, list[LogRecord]] = {}
+                for time, role, address, *line in rows:
+                    by_worker.setdefault(address, []).append(self._of_line(time, role, *line))
+                self.lines += len(rows)
+                if rows:
+                    at, resources = rows[0][0], self.resources
+                    yield _request([(resources.at(address, at), of) for address, of in by_worker.items()])
+                if mark is None:
+                    return
+
+    def _of_error(self, error: TaskError, spans: _Attempts, with_arguments: bool) -> LogRecord:
+        time = to_microseconds(error.time) * 1000
+        values: dict[str, Value] = {
+            "exception.type": error.exception_type,
+            "exception.message": error.message,
+            "code.function.name": error.function,
+            "dask.task.key": error.key,
+            "dask.task.prefix": error.prefix,
+            "dask.outcome": error.outcome,
+            "dask.worker.name": error.worker,
+            "dask.dependents": error.dependents,
+            "dask.retries": error.retries,
+        }
+        if with_arguments:
+            values["dask.arguments"] = error.arguments
+        return LogRecord(
+            time_unix_nano=time,
+            observed_time_unix_nano=time,
+            severity_number=SeverityNumber.SEVERITY_NUMBER_ERROR,
+            severity_text="ERROR",
+            event_name="exception",
+            body=text(f"{error.exception_type or 'Error'}: {error.message}"),
+            attributes=[*attributes(values), *long_text("exception.stacktrace", error.traceback)],
+            trace_id=self.identity.trace,
+            span_id=spans.of(error) or self.identity.root,
+            flags=1,
+        )
+
+    def _of_line(
+        self, time: datetime, role: str, level: int, logger: str, message: str, traceback: str, pid: int
+    ) -> LogRecord:
+        nanoseconds = to_microseconds(time) * 1000
+        values: dict[str, Value] = {"dask.role": role, "logger.name": logger, "process.pid": pid}
+        return LogRecord(
+            time_unix_nano=nanoseconds,
+            observed_time_unix_nano=nanoseconds,
+            severity_number=severity(level),
+            severity_text=logging.getLevelName(level),
+            body=text(message),
+            attributes=[*attributes(values), *long_text("exception.stacktrace", traceback)],
+            trace_id=self.identity.trace,
+            span_id=self.identity.root,
+            flags=1,
+        )
+
+
+def severity(level: int) -> SeverityNumber.ValueType:
+    """Of a level of Python's logging: that of the next lower one that has a name."""
+    known = [value for of, value in SEVERITIES.items() if of <= level]
+    return known[-1] if known else SeverityNumber.SEVERITY_NUMBER_TRACE
+
+
+def _request(found: list[tuple[Resource, list[LogRecord]]]) -> ExportLogsServiceRequest:
+    return ExportLogsServiceRequest(
+        resource_logs=[
+            ResourceLogs(resource=resource, scope_logs=[ScopeLogs(scope=SCOPE, log_records=records)])
+            for resource, records in found
+        ]
+    )

@@ -1,0 +1,85 @@
+"""Posts messages of OpenTelemetry's protocol over HTTP: binary protobuf, gzip.
+
+Source: https://opentelemetry.io/docs/specs/otlp/#otlphttp.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from typing import Literal
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+
+from observatory.alerts.notifying.errors import MAX_LENGTH, scrub
+from observatory.alerts.notifying.http_post import post_bytes
+from observatory.exchange.receivers.receiver_kind import Address
+
+Request = ExportTraceServiceRequest | ExportLogsServiceRequest | ExportMetricsServiceRequest
+Signal = Literal["traces", "logs", "metrics"]
+HEADERS = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
+SHOWN = 200
+"""characters of a receiver's message"""
+
+
+class Posting:
+    """Posts to a receiver, and counts what it rejected of what it accepted."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self.rejected: Counter[Signal] = Counter()
+        self.message = ""
+        """the receiver's last, of a partial success"""
+
+    def post(self, signal: Signal, request: Request) -> None:
+        """Raises SendError."""
+        url = f"{self._address.url}/v1/{signal}"
+        body = gzip.compress(request.SerializeToString(), 5, mtime=0)
+        answer = post_bytes(url, body, {**self._address.headers, **HEADERS})
+        rejected, message = _partial_success(signal, answer)
+        if rejected > 0:
+            self.rejected[signal] += rejected
+        if message:
+            self.message = _without_secrets(message, self._address)
+
+    @property
+    def remark(self) -> str:
+        """What the receiver rejected and said, as a sentence; "" for nothing."""
+        counts = [f"{count:,} of {signal}" for signal, count in self.rejected.items()]
+        rejected = f"It rejected {', '.join(counts)}." if counts else ""
+        said = f"It said: {self.message[:SHOWN]}" if self.message else ""
+        return " ".join(part for part in (rejected, said) if part)
+
+
+def _partial_success(signal: Signal, answer: bytes) -> tuple[int, str]:
+    """How many records the receiver rejected, and what it said. What isn't protobuf is an acceptance."""
+    try:
+        if signal == "traces":
+            trace = ExportTraceServiceResponse.FromString(answer).partial_success
+            return trace.rejected_spans, trace.error_message
+        if signal == "logs":
+            logs = ExportLogsServiceResponse.FromString(answer).partial_success
+            return logs.rejected_log_records, logs.error_message
+        metrics = ExportMetricsServiceResponse.FromString(answer).partial_success
+        return metrics.rejected_data_points, metrics.error_message
+    except DecodeError:
+        return 0, ""
+
+
+def _without_secrets(message: str, address: Address) -> str:
+    words = [word for value in address.headers.values() for word in value.split()]
+    for secret in (address.url, *words):
+        message = scrub(message, secret)
+    return message[:MAX_LENGTH]

@@ -1,0 +1,1 @@
+"""The errors of a run as events of Sentry."""
