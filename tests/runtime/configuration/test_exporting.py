@@ -31,7 +31,9 @@ def by_hand(installation: None) -> None:
     etl = Project.objects.create(
         name=ODD, slug="etl", retention_days=400, thread_hour_price="0.012345", currency="€"
     )
-    Project.objects.create(name="null", slug="1e3", quota_gib=0.5, run_idle_seconds=1)
+    Project.objects.create(
+        name="null", slug="1e3", quota_gib=0.5, ingest_rate=2.5, link_rate=9, run_idle_seconds=1
+    )
     GroupRole.objects.create(group="true", project=etl, role="owner")
     GroupRole.objects.create(group=ODD, project=etl, role="viewer")
     secret = seal(Credentials(username="me", password="P4SSW0RD", headers="X-Key: H34DER"))

@@ -17,12 +17,14 @@ from observatory.runtime.configuration.kind import ACTOR, Item, Kind
 from observatory.runtime.configuration.nodes import Mapping as Node
 from observatory.runtime.configuration.nodes import Problems
 
+RATES = ("ingest_rate", "link_rate", "export_rate")
+
 
 class WholeProjectForm(ProjectForm):
     """With what superusers set in the admin."""
 
     class Meta(ProjectForm.Meta):
-        fields = ("slug", "quota_gib", *ProjectForm.Meta.fields)  # type: ignore[assignment]
+        fields = ("slug", "quota_gib", *RATES, *ProjectForm.Meta.fields)  # type: ignore[assignment]
 
 
 class ProjectKind(Kind):
@@ -32,6 +34,7 @@ class ProjectKind(Kind):
         Field("name"),
         Field("retention_days", is_always_written=True),
         Field("quota_gib"),
+        *map(Field, RATES),
         Field("run_idle_seconds"),
         Field("thread_hour_price"),
         Field("gib_hour_price"),
