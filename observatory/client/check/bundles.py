@@ -17,7 +17,8 @@ MOST_BUNDLES = 1_000
 
 def is_bundle(run: str) -> bool:
     """Or a folder of bundles, whose name ends with a slash: a run may be called like one."""
-    return run.endswith((SUFFIX, "/")) or (run.endswith(".zip") and Path(run).is_file())
+    is_folder = run.endswith("/") and "://" not in run
+    return is_folder or run.endswith(SUFFIX) or (run.endswith(".zip") and Path(run).is_file())
 
 
 def checks(runs: Sequence[str], against: Sequence[str], limits: Mapping[str, str]) -> list[Item]:

@@ -65,11 +65,11 @@ def acting(find: FindActor) -> Iterator[None]:
 
 def watch(connection: DatabaseWrapper, **_: Any) -> None:
     """Receives Django's signal connection_created."""
-    if tell_database not in connection.execute_wrappers:
-        connection.execute_wrappers.append(tell_database)
+    if set_actor not in connection.execute_wrappers:
+        connection.execute_wrappers.append(set_actor)
 
 
-def tell_database(
+def set_actor(
     execute: Callable[..., Any], statement: Any, parameters: Any, many: bool, context: dict[str, Any]
 ) -> Any:
     """A wrapper of Django's `execute`: before a statement that writes, the transaction learns who acts."""

@@ -32,6 +32,7 @@ from observatory.store.queries.tasks.lineage import ClusterWindow, Direction, ne
 from observatory.store.queries.tasks.search import Stretch, Where, tasks_with_key
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.other_work import NONE
+from observatory.store.queries.windows.sampled_tasks import sampled_tasks
 from observatory.store.queries.windows.transfers import largest_transfers
 from observatory.store.reading import UnknownCluster, clusters_of, kinds_of
 from observatory.store.times import from_seconds
@@ -70,6 +71,8 @@ NOT_OF_RECORDS = {
     "extents.row_estimates",
 }
 """no records, what their caller asks for, or an estimate of the whole database"""
+IN_PARTS = {"named_records.read", "windows.sampled_tasks.spans_of_tasks"}
+"""those that need a transaction, for their rows come some at a time"""
 FUNCTIONS = {name: found for name, found in _read_functions().items() if name not in NOT_OF_RECORDS}
 
 
@@ -160,6 +163,8 @@ class Arguments:
             "usual": 0.5,
         }
         matched = tasks_with_key(self.connection, self.cluster, KEY)
+        sampled = sampled_tasks(self.connection, self.cluster, window.start, window.stop, [KEY], most=500)
+        of_sample = {"tasks": sampled["task"].tolist()}
         self.of_function: dict[str, dict[str, Any]] = {
             "alerts.series.samples_before": {"starts": dict.fromkeys(series, int(LAST_TIME * SECOND))},
             "alerts.series.samples_since": {"starts": dict.fromkeys(series, int(FIRST_TIME * SECOND))},
@@ -187,6 +192,11 @@ class Arguments:
             },
             "windows.thread_time.keys_of_computations": {"lanes": [span[0]], "starts": [span[1]]},
             "windows.findings.known_tasks": {"lanes": [span[0]], "starts": [span[1]]},
+            "windows.sampled_tasks.sampled_tasks": {"keys": [KEY]},
+            "windows.sampled_tasks.spans_of_tasks": of_sample,
+            "windows.sampled_tasks.edges_between": of_sample,
+            "windows.sampled_tasks.failed_attempts": of_sample,
+            "windows.sampled_tasks.messages_of_tasks": of_sample,
         }
 
     def of(self, name: str, function: Function) -> dict[str, Any]:
@@ -257,7 +267,7 @@ def answers(
     with connect() as connection:
         for name, function in FUNCTIONS.items():
             prepare()
-            needs_transaction = in_snapshot or name == "named_records.read"
+            needs_transaction = in_snapshot or name in IN_PARTS
             with snapshot(connection) if needs_transaction else nullcontext():
                 found[name] = _plain(function(connection, **arguments.of(name, function)))
         for name, layer in SUM_LAYERS.items():
