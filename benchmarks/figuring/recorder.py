@@ -1,8 +1,9 @@
 """A recorder of its own: plugins of plain distributed that write what they see, without Observatory's code.
 
 `ScheduledTasks` writes each transition, worker and worker's removal of the scheduler; `WorkerSide` writes the
-transfers that a worker received, the shards of P2P shuffles, the memory of its process, each sample of its
-monitor, how often Dask's profiler looked at tasks, and what functions a profiler of its own saw.
+transfers that a worker received, the shards of P2P shuffles, the memory of its process at each time that Dask
+reads it, each sample of its monitor and what its heartbeats say, how often Dask's profiler looked at tasks,
+and what functions a profiler of its own saw.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ class WorkerSide(WorkerPlugin):  # type: ignore[misc]
         self._stopped = threading.Event()
         for watch in (self._watch, self._sample_stacks):
             threading.Thread(target=watch, daemon=True).start()
+        self._note_metrics()
         self._count_shards()
 
     def transition(self, key: Any, start: str, finish: str, **details: Any) -> None:
@@ -125,6 +127,30 @@ class WorkerSide(WorkerPlugin):  # type: ignore[misc]
                 spilled=getattr(self._worker.data, "spilled_total", (0, 0))[1],
             )
             self._worker.loop.add_callback(self._read_logs)
+
+    def _note_metrics(self) -> None:
+        """Write what Dask reads of memory, at each reading, and what its heartbeats say.
+
+        Memory can rise and fall by hundreds of MiB within SAMPLING, or within the monitor's interval.
+        """
+        worker, address, lines = self._worker, self._worker.address, self._lines
+        read, get_metrics = worker.monitor.get_process_memory, worker.get_metrics
+
+        def noted_memory() -> int:
+            process: int = read()
+            spilled = getattr(worker.data, "spilled_total", (0, 0))[1]
+            lines.write("memory", address=address, process=process, spilled=spilled)
+            return process
+
+        async def noted_metrics() -> Any:
+            metrics = await get_metrics()
+            spilled = metrics["spilled_bytes"]["disk"]
+            lines.write("memory", address=address, process=metrics["memory"], spilled=spilled)
+            values = {name: metrics.get(name) for name in ("memory", "cpu", "gil_contention")}
+            lines.write("monitor", address=address, at=time.time(), **values)
+            return metrics
+
+        worker.monitor.get_process_memory, worker.get_metrics = noted_memory, noted_metrics
 
     def _read_logs(self) -> None:
         """Read what Dask itself keeps, in its event loop's thread."""

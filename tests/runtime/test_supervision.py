@@ -66,7 +66,8 @@ def fork(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: s
 @pytest.fixture(autouse=True, scope="module")
 def no_connections() -> None:
     """`up` forks before it has any. Those that other tests left would be closed in forks, which waits."""
-    kombu.pools.reset()
+    for pool in (*kombu.pools.producers.values(), *kombu.pools.connections.values()):
+        pool.force_close_all(close_pool=False)
 
 
 @pytest.fixture
