@@ -67,7 +67,7 @@ def fork(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: s
 def no_connections() -> None:
     """`up` forks before it has any. Those that other tests left would be closed in forks, which waits."""
     for pool in (*kombu.pools.producers.values(), *kombu.pools.connections.values()):
-        pool.force_close_all(close_pool=False)
+        pool.resize(pool.limit, reset=True)
 
 
 @pytest.fixture
