@@ -281,30 +281,26 @@ class Simulation:
 
     def _steal(self, time: float) -> None:
         """WorkStealing.balance: workers with little to do take tasks that would begin earlier there."""
-        thieves = [one for one in self._joined if self._is_unoccupied(one)]
-        victims = [
-            one
-            for one in self._joined
-            if one.ready and one not in thieves and one.occupancy > LEAST_STOLEN_FROM
-        ]
+        threads = sum(one.threads for one in self._joined)
+        usual = sum(one.occupancy for one in self._joined) / max(threads, 1)  # what moves stays in the sum
+        thieves, victims = list[SimulatedWorker](), list[SimulatedWorker]()
+        for one in self._joined:
+            if _is_unoccupied(one, usual):
+                thieves.append(one)
+            elif one.ready and one.occupancy > LEAST_STOLEN_FROM:
+                victims.append(one)
         for thief in sorted(thieves, key=lambda one: one.occupancy):
-            self._steal_for(time, thief, victims)
+            self._steal_for(time, thief, victims, usual)
         self._is_stealing_due = any(one.ready for one in self._workers)
         if self._is_stealing_due:
             self._at(_next_balance(time), self._steal)
 
-    def _is_unoccupied(self, worker: SimulatedWorker) -> bool:
-        """SchedulerState.is_unoccupied: it has a free thread, or less than half of what others have."""
-        if worker.processing < worker.threads:
-            return True
-        threads = sum(one.threads for one in self._joined)
-        usual = sum(one.occupancy for one in self._joined) / threads * worker.threads
-        return worker.occupancy < usual / 2
-
-    def _steal_for(self, time: float, thief: SimulatedWorker, victims: Sequence[SimulatedWorker]) -> None:
+    def _steal_for(
+        self, time: float, thief: SimulatedWorker, victims: Sequence[SimulatedWorker], usual: float
+    ) -> None:
         for victim in sorted(victims, key=lambda one: -one.occupancy):
             for place in sorted(victim.ready, reverse=True):
-                if not self._is_unoccupied(thief):
+                if not _is_unoccupied(thief, usual):
                     return
                 if self._is_worth(place, thief, victim):
                     self._move(time, place, victim, thief)
@@ -323,6 +319,14 @@ class Simulation:
             return False
         takes = expected + self._fetch_seconds(place, thief)
         return thief.occupancy + takes <= victim.occupancy - expected / 2
+
+
+def _is_unoccupied(worker: SimulatedWorker, usual: float) -> bool:
+    """SchedulerState.is_unoccupied: it has a free thread, or less than half of what others have.
+
+    `usual`: seconds of tasks for each thread of all workers.
+    """
+    return worker.processing < worker.threads or worker.occupancy < usual * worker.threads / 2
 
 
 def _next_balance(time: float) -> float:
