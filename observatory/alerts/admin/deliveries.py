@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import now
-from unfold.admin import ModelAdmin
-from unfold.decorators import display
 
+from observatory.alerts.admin.delivery_log import DeliveryLogAdmin
 from observatory.alerts.models import Channel, Delivery
 from observatory.alerts.notifying.waiting import Waiting
 from observatory.alerts.web.access import managed
 from observatory.clusters import access
 
-if TYPE_CHECKING:
-    DeliveryAdminBase = admin.ModelAdmin[Delivery]
-else:
-    DeliveryAdminBase = ModelAdmin
-
 State = Delivery.State
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(DeliveryAdminBase):
+class DeliveryAdmin(DeliveryLogAdmin):
     """Deliveries can't be edited. Failed and waiting ones can be retried."""
 
     list_filter = ("state", "change", ("channel", admin.RelatedOnlyFieldListFilter), "created")
     search_fields = ("alert__message", "alert__rule__name", "alert__cluster__name", "last_error")
     list_select_related = ("alert__rule", "alert__cluster__project", "alert__cluster__target", "channel")
-    date_hierarchy = "created"
-    show_full_result_count = False
     actions = ["retry"]
 
     def get_list_display(self, request: HttpRequest) -> tuple[str | Callable[[Delivery], str | bool], ...]:
@@ -51,14 +43,6 @@ class DeliveryAdmin(DeliveryAdminBase):
     def cluster(self, delivery: Delivery) -> str:
         return delivery.alert.cluster.name
 
-    @display(
-        description="state",
-        ordering="state",
-        label={State.DUE: "info", State.SENDING: "info", State.SENT: "success", State.FAILED: "danger"},
-    )
-    def state_label(self, delivery: Delivery) -> tuple[str, str]:
-        return delivery.state, State(delivery.state).label
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
         user = cast(User, request.user)
         channels, clusters = managed(Channel.objects.all(), user), access.alerted_clusters(user)
@@ -67,15 +51,6 @@ class DeliveryAdmin(DeliveryAdminBase):
             .get_queryset(request)
             .filter(channel__in=channels.values("pk"), alert__cluster__in=clusters.values("pk"))
         )
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return cast(User, request.user).has_perm("alerts.change_delivery")

@@ -1,10 +1,11 @@
-"""The addresses of channels."""
+"""The addresses of channels and of receivers of runs."""
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from django.core.exceptions import ValidationError
 
-from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.receiver_addresses import check_host
 from observatory.clusters.addresses import split_address
@@ -13,8 +14,15 @@ MAX_LENGTH = 2000
 APPRISE = " For other services choose Apprise."
 
 
-def clean_address(kind: str, text: str) -> str:
-    """Normalizes the address of a channel of a kind, whose host may be sent to. Looks the host up.
+class AddressKind(Protocol):
+    """What checks the addresses of a kind of channel or receiver."""
+
+    def clean_address(self, text: str) -> str: ...
+    def host_of(self, address: str, /) -> str | None: ...
+
+
+def clean_address(kind: AddressKind, text: str) -> str:
+    """Normalizes an address of a kind, whose host may be sent to. Looks the host up.
 
     Raises ValidationError, which says what is wrong.
     """
@@ -23,9 +31,8 @@ def clean_address(kind: str, text: str) -> str:
         raise ValidationError(f"An address has at most {MAX_LENGTH:,} characters.")
     if not text.isprintable():
         raise ValidationError("An address must be a single line.")
-    channel_kind = channel_kinds()[kind]
-    cleaned = channel_kind.clean_address(text)
-    if host := channel_kind.host_of(cleaned):
+    cleaned = kind.clean_address(text)
+    if host := kind.host_of(cleaned):
         try:
             check_host(host)
         except SendError as error:

@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import now
-from unfold.admin import ModelAdmin
-from unfold.decorators import display
 
+from observatory.alerts.admin.delivery_log import DeliveryLogAdmin
 from observatory.alerts.web.access import managed
 from observatory.clusters import access
 from observatory.exchange.models import Receiver, RunDelivery
-
-if TYPE_CHECKING:
-    RunDeliveryAdminBase = admin.ModelAdmin[RunDelivery]
-else:
-    RunDeliveryAdminBase = ModelAdmin
 
 State = RunDelivery.State
 
 
 @admin.register(RunDelivery)
-class RunDeliveryAdmin(RunDeliveryAdminBase):
+class RunDeliveryAdmin(DeliveryLogAdmin):
     """Deliveries can't be edited. Each can be sent again."""
 
     list_display = ("created", "run", "project", "receiver", "state_label", "attempts", "sent", "outcome")
     list_filter = ("state", ("receiver", admin.RelatedOnlyFieldListFilter), "created")
     search_fields = ("run__name", "last_error")
     list_select_related = ("run__cluster__project", "receiver")
-    date_hierarchy = "created"
-    show_full_result_count = False
     actions = ["send_again"]
 
     @admin.display(description="project", ordering="run__cluster__project__name")
     def project(self, delivery: RunDelivery) -> str:
         return str(delivery.run.cluster.project)
-
-    @display(
-        description="state",
-        ordering="state",
-        label={State.DUE: "info", State.SENT: "success", State.FAILED: "danger"},
-    )
-    def state_label(self, delivery: RunDelivery) -> tuple[str, str]:
-        return delivery.state, State(delivery.state).label
 
     @admin.display(description="outcome")
     def outcome(self, delivery: RunDelivery) -> str:
@@ -61,15 +45,6 @@ class RunDeliveryAdmin(RunDeliveryAdminBase):
             .get_queryset(request)
             .filter(receiver__in=receivers.values("pk"), run__cluster__in=clusters.values("pk"))
         )
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def has_again_permission(self, request: HttpRequest) -> bool:
         return cast(User, request.user).has_perm("exchange.change_rundelivery")

@@ -18,12 +18,13 @@ from observatory.store.queries.timeline import snapshot
 from observatory.store.times import from_microseconds
 from observatory.store.transfer.extracts import Extract
 from observatory.wire.kinds import stored_kinds
+from observatory.wire.runs import BUNDLE_SUFFIX
 
 
 class BundleFormat:
     name = "bundle"
     label = "Bundle: everything, for import into another Observatory"
-    suffix = ".observatory.zip"
+    suffix = BUNDLE_SUFFIX
     content_type = "application/zip"
 
     def write(self, scope: Scope, title: str, file: IO[bytes], progress: Progress) -> None:

@@ -16,9 +16,10 @@ from django.db.models import F, QuerySet
 from observatory.alerts.notifying.delivery import MAX_ATTEMPTS, pause
 from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.http_post import RefusedError
+from observatory.alerts.secrets import SecretLost
 from observatory.exchange.models import Receiver, RunDelivery
 from observatory.exchange.receivers.kinds import receiver_kind
-from observatory.exchange.receivers.receiver_kind import NotYet, Options
+from observatory.exchange.receivers.receiver_kind import Address, NotYet, Options
 from observatory.exchange.receivers.secrets import decrypt
 from observatory.runs.models import Run
 from observatory.store.connection import connect, connect_reader, is_unavailable
@@ -28,8 +29,8 @@ from observatory.store.maintenance.advisory_lock import RECEIVERS, try_lock
 log = logging.getLogger(__name__)
 
 State = RunDelivery.State
-SENT = (Run.Origin.FOUND, Run.Origin.CODE)
-"""origins of runs that are sent: the others are of the past"""
+SENT_ORIGINS = (Run.Origin.FOUND, Run.Origin.CODE)
+"""of runs that are sent: the others are of the past"""
 RECENT = timedelta(days=1)
 """runs that ended before are not sent to a receiver that was off"""
 LATE = timedelta(seconds=COUNTING)
@@ -64,7 +65,7 @@ def due_receivers(at: datetime) -> list[int]:
 def _new_runs(receiver: Receiver, at: datetime) -> list[Run]:
     """The runs that ended since the receiver was made, are counted, and aren't noted yet."""
     since = max(receiver.created, at - RECENT)
-    runs = Run.objects.filter(origin__in=SENT, stop__gte=since, counted__gte=F("stop") + LATE)
+    runs = Run.objects.filter(origin__in=SENT_ORIGINS, stop__gte=since, counted__gte=F("stop") + LATE)
     runs = runs.exclude(deliveries__receiver=receiver).exclude(cluster__project__is_own=True)
     if projects := list(receiver.projects.values_list("pk", flat=True)):
         runs = runs.filter(cluster__project__in=projects)
@@ -126,12 +127,25 @@ def _attempt(receiver: Receiver, delivery: RunDelivery, at: datetime) -> bool:
 
 def _send(receiver: Receiver, run: Run) -> str:
     """Returns what was sent. Raises as ReceiverKind.send."""
-    address = decrypt(receiver.secret)
+    address = _address(receiver)
     options = Options(
         receiver.most_tasks, receiver.sends_logs, receiver.sends_metrics, receiver.sends_arguments
     )
     with connect_reader() as connection:  # none of a pool: the receiver may be slow
         return receiver_kind(receiver.kind).send(connection, run, address, options)
+
+
+def send_test(receiver: Receiver) -> None:
+    """Raises SendError."""
+    receiver_kind(receiver.kind).send_test(_address(receiver))
+
+
+def _address(receiver: Receiver) -> Address:
+    """Raises SendError."""
+    try:
+        return decrypt(receiver.secret)
+    except SecretLost as error:
+        raise SendError(str(error)) from None
 
 
 def _is_final(error: Exception) -> bool:

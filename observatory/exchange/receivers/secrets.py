@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 
-from observatory.alerts.notifying.errors import SendError
+from observatory.alerts.secrets import SecretLost
 from observatory.clusters.encryption import Cipher, KeyLostError
 from observatory.exchange.receivers.receiver_kind import Address
 
-LOST = (
-    "The address can't be decrypted, because the secret key (OBSERVATORY_SECRET_KEY) was changed. Enter the "
-    "address again."
-)
 _cipher = Cipher(b"observatory: addresses of receivers of runs")
 
 
@@ -20,9 +16,9 @@ def encrypt(address: Address) -> str:
 
 
 def decrypt(secret: str) -> Address:
-    """Raises SendError if the key that encrypted it is no longer known."""
+    """Raises SecretLost."""
     try:
         found = json.loads(_cipher.decrypt(secret))
     except KeyLostError:
-        raise SendError(LOST) from None
+        raise SecretLost from None
     return Address(found["url"], found["headers"])

@@ -42,7 +42,7 @@ def _value(value: Value) -> AnyValue:
         return AnyValue(int_value=value)
     if isinstance(value, float):
         return AnyValue(double_value=value)
-    return AnyValue(string_value=value[:LONGEST_TEXT])
+    return text(value)
 
 
 def text(value: str) -> AnyValue:
