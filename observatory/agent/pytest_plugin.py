@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
+from observatory.wire.runs import BUNDLE_SUFFIX
+
 MARK = "observe"
-SUFFIX = ".observatory.zip"
 PLAIN_ID = r"[\w./]+(?:::\w+)*"
 LONGEST_STEM = 150
 """characters of a bundle's name, which file systems limit to 255 bytes"""
@@ -122,7 +123,7 @@ def _bundle(folder: Path, test: str) -> Path:
     stem = re.sub(r"[^\w.]+", "-", test, flags=re.ASCII).strip("-.")
     if len(stem) > LONGEST_STEM or not re.fullmatch(PLAIN_ID, test, re.ASCII):
         stem = f"{stem[:LONGEST_STEM]}-{sha256(test.encode()).hexdigest()[:8]}"
-    return folder / f"{stem}{SUFFIX}"
+    return folder / f"{stem}{BUNDLE_SUFFIX}"
 
 
 def _list(config: pytest.Config, run: str) -> None:

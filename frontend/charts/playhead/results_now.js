@@ -174,7 +174,7 @@ class ResultsNow {
         name: "spilled",
         title: "on disk",
         unit: "bytes",
-        value: (row) => (row.spilled.length ? onDisk(row) : this.#isUntold(row) ? null : 0),
+        value: (row) => (row.spilled.length ? onDisk(row) : this.#isSpillingUnknown(row) ? null : 0),
         cell: (row) => this.#spilledCell(row),
         help: "Its size on the disk of the worker that spilled it, once a second; “–” is in memory alone",
       },
@@ -189,7 +189,7 @@ class ResultsNow {
   }
 
   /** Whether it may be on disk without anybody saying so. @param {Result} result */
-  #isUntold({ worker }) {
+  #isSpillingUnknown({ worker }) {
     const spilling_unknown = this.#data.answer?.spilling_unknown ?? [];
     return worker === null ? spilling_unknown.length > 0 : spilling_unknown.includes(worker);
   }
@@ -197,7 +197,7 @@ class ResultsNow {
   /** @param {Result} result */
   #spilledCell(result) {
     const { spilled, worker } = result;
-    if (!spilled.length) return this.#isUntold(result) ? "unknown" : "–";
+    if (!spilled.length) return this.#isSpillingUnknown(result) ? "unknown" : "–";
     const others = spilled
       .filter((place) => place.worker !== worker)
       .map((place) => this.#nameOf(place.worker));

@@ -9,8 +9,8 @@ from pathlib import Path
 from observatory.client.check.answers import CheckError
 from observatory.client.check.texts import Item
 from observatory.client.without_server import CommandFailed, run_command
+from observatory.wire.runs import BUNDLE_SUFFIX
 
-SUFFIX = ".observatory.zip"
 COMMAND = "check_bundles"
 MOST_BUNDLES = 1_000
 
@@ -18,7 +18,7 @@ MOST_BUNDLES = 1_000
 def is_bundle(run: str) -> bool:
     """Or a folder of bundles, whose name ends with a slash: a run may be called like one."""
     is_folder = run.endswith("/") and "://" not in run
-    return is_folder or run.endswith(SUFFIX) or (run.endswith(".zip") and Path(run).is_file())
+    return is_folder or run.endswith(BUNDLE_SUFFIX) or (run.endswith(".zip") and Path(run).is_file())
 
 
 def checks(runs: Sequence[str], against: Sequence[str], limits: Mapping[str, str]) -> list[Item]:
@@ -27,7 +27,7 @@ def checks(runs: Sequence[str], against: Sequence[str], limits: Mapping[str, str
         raise CheckError("name the bundles to compare with: --against usual.observatory.zip")
     for path in (*runs, *against):
         if not is_bundle(path):
-            raise CheckError(f"{path} is no bundle ({SUFFIX}): bundles are checked against bundles")
+            raise CheckError(f"{path} is no bundle ({BUNDLE_SUFFIX}): bundles are checked against bundles")
     checked, earlier = _files(runs), _files(against)
     options = [f"--{name}={value}" for name, value in limits.items()]
     paths = [*checked, *(f"--against={path}" for path in earlier)]
@@ -46,9 +46,9 @@ def _files(paths: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     for path in paths:
         if path.endswith("/"):
-            inside = sorted(Path(path).glob(f"*{SUFFIX}"))
+            inside = sorted(Path(path).glob(f"*{BUNDLE_SUFFIX}"))
             if not inside:
-                raise CheckError(f"{path} has no bundles (*{SUFFIX})")
+                raise CheckError(f"{path} has no bundles (*{BUNDLE_SUFFIX})")
             found |= dict.fromkeys(str(each.resolve()) for each in inside)
         elif Path(path).is_file():
             found[str(Path(path).resolve())] = None

@@ -8,21 +8,26 @@ from observatory.collect.credentials.credentials import PARTS
 from observatory.collect.credentials.form import FIELDS, CredentialsForm
 from observatory.collect.credentials.storage import CredentialsLost, stored_parts, unseal
 from observatory.runtime.configuration.fields import refuse_unknown_keys
-from observatory.runtime.configuration.kind import Context, Item, Kind
+from observatory.runtime.configuration.kind import Context, Item, Kind, project_of
 from observatory.runtime.configuration.nodes import Mapping, Scalar
 
 KEY = "credentials"
 
 
 class OfServers(Kind):
-    """What is requested with credentials. Files say all: stored ones that they don't name are removed."""
+    """What a project requests with credentials.
+
+    Files say all: stored ones that they don't name are removed.
+    """
 
     further_keys = (KEY,)
 
     def data(self, item: Item, context: Context) -> dict[str, Any]:
         self._read(item, context)
         texts = {name: secret.text for name, secret in item.secrets.items()}
-        return {**super().data(item, context), **texts, "forget": _forgotten(item, texts)}
+        project = project_of(item)
+        own = {"project": project and project.pk, "forget": _forgotten(item, texts)}
+        return {**super().data(item, context), **texts, **own}
 
     def errors(self, form: Any) -> list[tuple[str, list[str]]]:
         found = super().errors(form)

@@ -12,7 +12,7 @@ from observatory.clusters.models import Discovery
 from observatory.collect.discovery.form import discovery_form
 from observatory.runtime.configuration.credentials import OfServers
 from observatory.runtime.configuration.fields import Field, Shape
-from observatory.runtime.configuration.kind import ACTOR, Context, Item, project_of
+from observatory.runtime.configuration.kind import ACTOR, Item, project_of
 
 
 class DiscoveryKind(OfServers):
@@ -36,10 +36,6 @@ class DiscoveryKind(OfServers):
     def find(self, item: Item) -> list[Discovery]:
         name = item.key.removeprefix(f"{item.project}/")
         return list(Discovery.objects.filter(project=project_of(item), name=name))
-
-    def data(self, item: Item, context: Context) -> dict[str, Any]:
-        project = project_of(item)
-        return {**super().data(item, context), "project": project and project.pk}
 
     def form(self, data: dict[str, Any], item: Item) -> forms.BaseModelForm[Any]:
         return discovery_form(ACTOR, data, item.existing)

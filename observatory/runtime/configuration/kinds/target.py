@@ -14,7 +14,7 @@ from observatory.clusters.models import Target
 from observatory.collect.forms import target_form
 from observatory.runtime.configuration.credentials import OfServers
 from observatory.runtime.configuration.fields import Field, Shape
-from observatory.runtime.configuration.kind import ACTOR, Context, Item, project_of
+from observatory.runtime.configuration.kind import ACTOR, Item, project_of
 from observatory.runtime.configuration.nodes import Scalar
 from observatory.runtime.configuration.scopes import target_name
 
@@ -39,10 +39,6 @@ class TargetKind(OfServers):
         found = Target.objects.filter(project=project_of(item), discovery=None)
         name = item.key.removeprefix(f"{item.project}/")
         return list(found.filter(name=name)) or list(found.filter(url=_url(item)))
-
-    def data(self, item: Item, context: Context) -> dict[str, Any]:
-        project = project_of(item)
-        return {**super().data(item, context), "project": project and project.pk}
 
     def form(self, data: dict[str, Any], item: Item) -> forms.BaseModelForm[Any]:
         """Without a request: a scheduler that is down now does not keep all other changes out."""
