@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 LONGEST_KEY = 400
+DEFAULT_SOURCE = "default"
 
 
 class Provisioned(models.Model):
@@ -37,4 +38,4 @@ class Provisioned(models.Model):
     @property
     def place(self) -> str:
         """Where it is changed."""
-        return self.file if self.source == "default" else f"{self.file} of {self.source}"
+        return self.file if self.source == DEFAULT_SOURCE else f"{self.file} of {self.source}"

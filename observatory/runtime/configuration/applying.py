@@ -30,8 +30,6 @@ from observatory.runtime.configuration.secrets import Reference, SecretReader
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import CONFIGURATION, try_lock
 
-DEFAULT_SOURCE = "default"
-
 
 class Wrong(ValueError):
     """The files are refused whole: each line is a place and what is wrong there."""

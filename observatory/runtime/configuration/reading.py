@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from observatory.clusters.provisioning.models import LONGEST_KEY
 from observatory.runtime.configuration.fields import refuse_unknown_keys, text_of
 from observatory.runtime.configuration.kind import Item, Kind
 from observatory.runtime.configuration.kinds import GROUP_ROLE, KINDS, OF_ALL, OF_PROJECTS, PROJECT
@@ -11,7 +12,6 @@ from observatory.runtime.configuration.nodes import Mapping, Node, Place, Proble
 
 DELETED = "deleted_ready_made_rules"
 SECTIONS = (PROJECT.section, *(kind.section for kind in OF_ALL), DELETED)
-LONGEST_KEY = 400
 
 
 def read_items(files: list[Mapping], problems: Problems) -> list[Item]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from observatory.runtime.configuration.applying import DEFAULT_SOURCE, Busy, Changed, Wrong, apply, release
+from observatory.clusters.provisioning.models import DEFAULT_SOURCE
+from observatory.runtime.configuration.applying import Busy, Changed, Wrong, apply, release
 from observatory.runtime.configuration.changes import Act, Plan
 from observatory.runtime.configuration.documents import NoFolder
 from observatory.runtime.configuration.secrets import SecretReader
