@@ -63,6 +63,10 @@ class Process:
             self._process.kill()
             self._process.wait()
 
+    def signal(self, number: int) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def restart(self) -> None:
         """Kills it, and starts it as what supervises it does."""
         self.kill()

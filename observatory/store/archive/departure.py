@@ -89,6 +89,7 @@ def _gives_back_its_rows(connection: psycopg.Connection, place: Place, piece: Pi
             catalogue.look_again(connection, piece.cluster)
         return False
     except (ArchiveError, psycopg.errors.DataError, psycopg.errors.IntegrityError) as error:
+        place.check(is_used=True)  # if the archive is away, so are all other files
         log.warning("rows of %s stay in their table: %s", piece.path, error)
         return False
     finally:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ UNFINISHED = ".part"
 """the end of the name of a file that is being written; readers of *.parquet don't see it"""
 CHUNK = 4 << 20
 """bytes that are read at once"""
+CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 5.0, 10.0, 3
+"""of object stores that speak S3: seconds, the second without any byte. Pages wait for them"""
 REMEDIES = {
     errno.ENOSPC: "its disk is full: free disk space, or shorten the projects' retention",
     errno.EDQUOT: "its quota is used up: raise it, or shorten the projects' retention",
@@ -33,6 +36,17 @@ REMEDIES = {
     errno.EROFS: "it is read-only: mount it writable",
     errno.ENOTDIR: "it is not a folder: correct OBSERVATORY_ARCHIVE",
 }
+_CREDENTIALS = "the object store refuses Observatory's credentials: correct them, for all processes"
+OBJECT_STORE_REMEDIES = {
+    "ACCESS_DENIED": f"{_CREDENTIALS}, and let them list, read, write and delete there",
+    "EXPIRED_TOKEN": _CREDENTIALS,
+    "INVALID_ACCESS_KEY_ID": _CREDENTIALS,
+    "SIGNATURE_DOES_NOT_MATCH": _CREDENTIALS,
+    "NO_SUCH_BUCKET": "the bucket does not exist: make it, or correct OBSERVATORY_ARCHIVE",
+    "NETWORK_CONNECTION": "the object store does not answer: see that it is reachable, and that "
+    "OBSERVATORY_ARCHIVE is right",
+}
+"""by the names of errors in pyarrow's messages"""
 
 
 class _Hashing:
@@ -168,7 +182,24 @@ def place() -> Place | None:
     except (OSError, ValueError, pa.ArrowException) as error:
         first = str(error).splitlines()[0]
         raise ArchiveError(f"OBSERVATORY_ARCHIVE, {name}, can't be used: {first}. Correct it.") from error
-    return Place(name, filesystem, root.rstrip("/"))
+    return Place(name, _giving_up_soon(filesystem), root.rstrip("/"))
+
+
+def _giving_up_soon(filesystem: fs.FileSystem) -> fs.FileSystem:
+    """The same place, tried ATTEMPTS times: by its URL, pyarrow tries one that speaks S3 30 times."""
+    if filesystem.type_name != "s3":
+        return filesystem
+    [options] = filesystem.__reduce__()[1]  # those of the URL, as pickle gets them
+    if not options["proxy_options"]["host"]:
+        options["proxy_options"] = None
+    return fs.S3FileSystem(
+        **{
+            **options,
+            "request_timeout": REQUEST_TIMEOUT,
+            "connect_timeout": CONNECT_TIMEOUT,
+            "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+        }
+    )
 
 
 def required_place() -> Place:
@@ -188,7 +219,11 @@ def _reason(error: Exception) -> str:
         return REMEDIES[number]
     if isinstance(error, FileNotFoundError):
         return f"a file or folder is missing ({' '.join(str(error).split())})"
-    return f"{' '.join(str(error).split())}; see that it is reachable and OBSERVATORY_ARCHIVE is right"
+    text = " ".join(str(error).split()).rstrip(".")
+    name = re.search(r"AWS Error (\w+)", text)
+    if name and name[1] in OBJECT_STORE_REMEDIES:
+        return f"{OBJECT_STORE_REMEDIES[name[1]]} ({text})"
+    return f"{text}; see that it is reachable and OBSERVATORY_ARCHIVE is right"
 
 
 def _synchronize(path: str) -> None:

@@ -99,17 +99,33 @@ class Archive:
         return {(piece.kind, piece.start): piece.rows for piece in pieces}
 
     def faults_of_pieces(self) -> list[Any]:
-        """Of files that the catalogue lists."""
-        known = {piece.path for piece in catalogue.pieces(self._connection)}
-        found = verify_files(self._connection, required_place())
-        return [each for each in found if isinstance(each, Fault) and each.where in known]
+        return faults_of_files(self._connection)
 
     def faults(self, cluster: int) -> list[Any]:
-        of_files = verify_files(self._connection, required_place())
-        return [
-            *(each for each in of_files if isinstance(each, Fault)),
-            *verify_rows(self._connection, cluster),
-        ]
+        return faults(self._connection, cluster)
+
+
+def faults(connection: psycopg.Connection, cluster: int) -> list[Any]:
+    of_files = verify_files(connection, required_place())
+    return [*(each for each in of_files if isinstance(each, Fault)), *verify_rows(connection, cluster)]
+
+
+def faults_of_files(connection: psycopg.Connection) -> list[Any]:
+    """Of files that the catalogue lists."""
+    known = {piece.path for piece in catalogue.pieces(connection)}
+    found = verify_files(connection, required_place())
+    return [each for each in found if isinstance(each, Fault) and each.where in known]
+
+
+def rows_of(connection: psycopg.Connection, cluster: int) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of each kind as their tables have them."""
+    kinds = [kind.name for kind in stored_kinds()]
+    return {
+        kind: sorted(
+            connection.execute(f"SELECT {kind}::text FROM {kind} WHERE cluster_id = %s", [cluster]).fetchall()
+        )
+        for kind in kinds
+    }
 
 
 @pytest.fixture

@@ -168,7 +168,7 @@ def _archived(table: str, row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in (*NOT_ARCHIVED, *own)}
 
 
-def _lose(connection: psycopg.Connection) -> None:
+def lose(connection: psycopg.Connection) -> None:
     """Empty the database, as one that was just migrated."""
     connection.execute(f"TRUNCATE {', '.join(LOST)} RESTART IDENTITY CASCADE")
     needed.forget()
@@ -182,7 +182,7 @@ def lost(
     archive_round()
     stored = _stored(connection, cluster.pk)
     assert all(stored.values()), "the tests below could not fail"
-    _lose(connection)
+    lose(connection)
     yield stored
     Project.objects.filter(slug__in=("alpha", "lab")).delete()
 
@@ -218,7 +218,7 @@ def test_every_read_function_answers_as_before(
     arguments = Arguments(connection, cluster.pk)
     expected = answers(arguments, connect_reader, False, lambda: None)
     archive_round()
-    _lose(connection)
+    lose(connection)
     call_command("archive", "adopt", cluster.project.slug)
     found = answers(arguments, connect_reader, False, needed.forget)
     different = {name: (found[name], expected[name]) for name in found if found[name] != expected[name]}
@@ -276,7 +276,7 @@ def test_a_damaged_file_is_named_and_nothing_is_adopted_unless_one_goes_on(
 ) -> None:
     archive_round()
     paths = {kind: paths[0] for kind, paths in archive.paths(cluster.pk).items()}
-    _lose(connection)
+    lose(connection)
     (folder / paths["log"]).write_bytes(b"PAR1 no more PAR1")
     (folder / paths["event"]).unlink()
     for projects in (["alpha"], ["alpha=lab"]):
@@ -306,7 +306,7 @@ def test_without_what_records_refer_to_a_cluster_is_left_out(
     archive_round()
     [path] = archive.paths(cluster.pk)["worker"]
     [catalogue_path] = archive.paths(cluster.pk)["catalogue"]
-    _lose(connection)
+    lose(connection)
     (folder / path).unlink()
     with pytest.raises(CommandError, match="left out"):
         call_command("archive", "adopt", "alpha", "--keep-going")
@@ -373,7 +373,7 @@ def test_files_that_a_crash_left_behind_do_not_count(
         assert before <= files, "what the last list names is there until the next one"
         if len(files) > len(before) + 5:
             break
-    _lose(connection)
+    lose(connection)
     call_command("archive", "adopt", "alpha")
     bring_back(cluster.pk, KINDS)
     found = _stored(connection, cluster.pk)
@@ -396,7 +396,7 @@ def test_what_people_change_about_archived_runs_is_archived_within_an_hour(
     assert after["span"] == before["span"]
     assert archive.table("run", cluster.pk).column("name").to_pylist() == ["renamed"]
     assert archive.faults(cluster.pk) == []
-    _lose(connection)
+    lose(connection)
     call_command("archive", "adopt", "alpha")
     assert Run.objects.get().name == "renamed"
 

@@ -36,22 +36,12 @@ from observatory.wire.head import Head
 from observatory.wire.kinds import stored_kinds
 from observatory.wire.records import Event, Sample, Series
 from tests.exchange.everything import START, STOP
-from tests.store.archive.conftest import Archive, compress, next_head, remove_unused
+from tests.store.archive.conftest import Archive, compress, next_head, remove_unused, rows_of
 from tests.store.archive.killing import killed
 
 KINDS = [kind.name for kind in stored_kinds()]
 DAY = 86_400
 ALL_TIME = int((START - 10 * DAY) * 1e6), int((STOP + 10 * DAY) * 1e6)
-
-
-def _rows(connection: psycopg.Connection, cluster: int) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of each kind as their tables have them."""
-    return {
-        kind: sorted(
-            connection.execute(f"SELECT {kind}::text FROM {kind} WHERE cluster_id = %s", [cluster]).fetchall()
-        )
-        for kind in KINDS
-    }
 
 
 def _read_events(cluster: int) -> list[str]:
@@ -64,7 +54,7 @@ def removed(
     connection: psycopg.Connection, cluster: Cluster, place: Place
 ) -> dict[str, list[tuple[object, ...]]]:
     """The rows of the cluster, which are in the archive alone."""
-    before = _rows(connection, cluster.pk)
+    before = rows_of(connection, cluster.pk)
     archive_round()
     assert remove_unused(connection, cluster.pk) == sum(map(len, before.values()))
     return before
@@ -74,19 +64,19 @@ def removed(
 def test_rows_come_back_as_they_left(
     is_compressed: bool, connection: psycopg.Connection, cluster: Cluster, folder: Path
 ) -> None:
-    before = _rows(connection, cluster.pk)
+    before = rows_of(connection, cluster.pk)
     assert all(before.values())
     archive_round()
     if is_compressed:
         compress(connection)
     assert remove_unused(connection, cluster.pk) == sum(map(len, before.values()))
-    assert not any(_rows(connection, cluster.pk).values())
+    assert not any(rows_of(connection, cluster.pk).values())
     assert presence.removed_kinds(connection, cluster.pk) == sorted(KINDS)
     bring_back(cluster.pk, KINDS)
     assert presence.removed_kinds(connection, cluster.pk) == []
-    assert _rows(connection, cluster.pk) == before
+    assert rows_of(connection, cluster.pk) == before
     bring_back(cluster.pk, KINDS)
-    assert _rows(connection, cluster.pk) == before
+    assert rows_of(connection, cluster.pk) == before
     if is_compressed:
         compress(connection)
         assert remove_unused(connection, cluster.pk) == sum(map(len, before.values()))
@@ -96,7 +86,7 @@ def test_only_the_kinds_that_a_read_needs_come_back(
     connection: psycopg.Connection, cluster: Cluster, removed: dict[str, list[tuple[object, ...]]]
 ) -> None:
     assert len(_read_events(cluster.pk)) == len(removed["event"])
-    found = _rows(connection, cluster.pk)
+    found = rows_of(connection, cluster.pk)
     assert {kind for kind in KINDS if found[kind]} == {"event"}
     assert found["event"] == removed["event"]
 
@@ -133,7 +123,7 @@ def test_two_readers_bring_rows_back_once(
     assert copies.count("event") == len(
         [piece for piece in catalogue.pieces(connection, cluster.pk) if piece.kind == "event"]
     )
-    assert _rows(connection, cluster.pk)["event"] == removed["event"]
+    assert rows_of(connection, cluster.pk)["event"] == removed["event"]
 
 
 def test_rows_that_somebody_needed_lately_stay(
@@ -145,7 +135,7 @@ def test_rows_that_somebody_needed_lately_stay(
     _read_events(cluster.pk)
     needed.forget()
     assert remove_rows(cluster.pk, place, Pace()) == 0
-    assert _rows(connection, cluster.pk)["event"] == removed["event"]
+    assert rows_of(connection, cluster.pk)["event"] == removed["event"]
     connection.execute("UPDATE archived_rows SET used = now() - interval '59 minutes'")
     assert remove_rows(cluster.pk, place, Pace()) == 0
     connection.execute("UPDATE archived_rows SET used = now() - interval '61 minutes'")
@@ -169,13 +159,13 @@ def test_rows_leave_sooner_where_too_many_are_in_the_tables(
     assert archive_round().removed == 0
     monkeypatch.setattr(presence, "MOST_ROWS", 1)
     assert archive_round().removed == sum(map(len, removed.values()))
-    assert not any(_rows(connection, cluster.pk).values())
+    assert not any(rows_of(connection, cluster.pk).values())
 
 
 def test_rows_leave_only_where_a_setting_says_when(
     connection: psycopg.Connection, cluster: Cluster, settings: LazySettings, folder: Path
 ) -> None:
-    before = _rows(connection, cluster.pk)
+    before = rows_of(connection, cluster.pk)
     archive_round()
     assert archive_round().removed == 0
     assert not presence.is_any_listed(connection)
@@ -193,12 +183,12 @@ def test_rows_that_the_files_do_not_give_back_stay(
     connection: psycopg.Connection, cluster: Cluster, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     archive_round()
-    before = _rows(connection, cluster.pk)
+    before = rows_of(connection, cluster.pk)
     connection.execute("UPDATE log SET message = 'other' WHERE cluster_id = %s", [cluster.pk])
     [event] = [piece for piece in catalogue.pieces(connection, cluster.pk) if piece.kind == "event"]
     (folder / event.path).write_bytes((folder / event.path).read_bytes()[:-1] + b"!")
     remove_unused(connection, cluster.pk)
-    found = _rows(connection, cluster.pk)
+    found = rows_of(connection, cluster.pk)
     assert {kind for kind in KINDS if found[kind]} == {"event", "log"}
     assert found["event"] == before["event"]
     assert "the file has others" in caplog.text
@@ -275,7 +265,7 @@ def test_late_records_of_archived_kinds_are_shown_and_folded_in(
     assert archive.table("event", cluster.pk).num_rows == len(removed["event"]) + 1
     assert archive.faults(cluster.pk) == []
     remove_unused(connection, cluster.pk)
-    assert not any(_rows(connection, cluster.pk).values())
+    assert not any(rows_of(connection, cluster.pk).values())
     assert sorted(_read_events(cluster.pk)).count("client-added") == 1
     assert len(_read_events(cluster.pk)) == len(removed["event"]) + 1
 
@@ -290,7 +280,7 @@ def test_an_agent_that_reports_late_replaces_archived_records_that_were_scraped(
     with Writer() as writer:
         writer.write(Batch.of(cluster.pk, events=[Event(START + 5, "restarted")], head=head))
     assert {"span", "event", "sample"}.isdisjoint(presence.removed_kinds(connection, cluster.pk))
-    found = _rows(connection, cluster.pk)
+    found = rows_of(connection, cluster.pk)
     assert found["span"] == []
     assert "restarted" in _read_events(cluster.pk)
     archive_round()
@@ -313,7 +303,7 @@ def test_writing_all_files_again_keeps_those_of_removed_rows(
     assert {kind for kind in KINDS if before[kind] == after[kind]} == set(KINDS) - {"event"}
     assert archive.faults(cluster.pk) == []
     bring_back(cluster.pk, KINDS)
-    assert _rows(connection, cluster.pk) == removed
+    assert rows_of(connection, cluster.pk) == removed
 
 
 def test_a_deleted_clusters_removed_rows_go_with_their_files(
@@ -327,7 +317,7 @@ def test_a_deleted_clusters_removed_rows_go_with_their_files(
     assert archive.files() == []
     assert not presence.is_any_listed(connection)
     bring_back(cluster.pk, KINDS)
-    assert not any(_rows(connection, cluster.pk).values())
+    assert not any(rows_of(connection, cluster.pk).values())
 
 
 def _two_more_days(cluster: int) -> None:
@@ -404,14 +394,14 @@ def _is_everything_there_once(
     connection: psycopg.Connection, cluster: int, rows: dict[str, list[tuple[object, ...]]]
 ) -> bool:
     """Whether each kind is wholly in its table, or in the archive alone."""
-    removed, found = presence.removed_kinds(connection, cluster), _rows(connection, cluster)
+    removed, found = presence.removed_kinds(connection, cluster), rows_of(connection, cluster)
     return all(found[kind] == ([] if kind in removed else rows[kind]) for kind in KINDS)
 
 
 def test_a_process_that_is_killed_while_rows_leave_or_come_back_loses_and_doubles_nothing(
     connection: psycopg.Connection, cluster: Cluster, place: Place, archive: Archive
 ) -> None:
-    before = _rows(connection, cluster.pk)
+    before = rows_of(connection, cluster.pk)
     archive_round()
     kills = {"leaving": 0, "coming back": 0}
     operations = 0
@@ -425,7 +415,7 @@ def test_a_process_that_is_killed_while_rows_leave_or_come_back_loses_and_double
         operations += 9
         assert _is_everything_there_once(connection, cluster.pk, before)
     assert min(kills.values()) > 5
-    assert _rows(connection, cluster.pk) == before
+    assert rows_of(connection, cluster.pk) == before
     assert archive.faults(cluster.pk) == []
 
 
