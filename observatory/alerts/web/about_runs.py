@@ -46,15 +46,21 @@ ON_FAILURES = {TASK_ERRED.name, KILLED_WORKER.name}
 def alerts_of_scope(alerts: QuerySet[Alert], scope: Scope) -> QuerySet[Alert]:
     """Return those of the alerts of a scope's cluster that it shows: of a run those about the run.
 
-    A public link shows those that began within the run, as far as what they are about happened in it.
+    A public link shows those that began within the run, as far as what they are about happened in it, and those
+    about its end.
     """
+    start, stop = map(from_microseconds, scope.window)
     if scope.run is None:
-        return alerts
+        return alerts.filter(pending__lt=stop)
     shown = alerts_of_run(alerts, Run.objects.get(pk=scope.run))
     if not scope.is_public:
         return shown
-    start, stop = map(from_microseconds, scope.window)
-    return shown.exclude(_has_condition(COUNTED), pending__lt=start).filter(pending__lt=stop)
+    return shown.exclude(_has_condition(COUNTED), pending__lt=start).filter(Q(pending__lt=stop) | Q(is_about_end()))
+
+
+def is_about_end() -> Exists:
+    """Whether alerts are about the end of a run: these begin when it has ended."""
+    return _has_condition(AT_END | OF_CLUSTER)
 
 
 def alerts_of_run(

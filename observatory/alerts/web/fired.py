@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from observatory.alerts.models import Alert
-from observatory.alerts.web.about_runs import alerts_of_run, alerts_of_scope, run_of
+from observatory.alerts.web.about_runs import alerts_of_run, alerts_of_scope, is_about_end, run_of
 from observatory.alerts.web.flags import Flag, flags_of_alerts
 from observatory.alerts.web.links import timeline_path
 from observatory.replay.scope import Scope
@@ -50,12 +50,13 @@ def fired_of(run: Run, scope: Scope) -> list[FiredRule]:
 
 def _fired_in_link(run: Run, scope: Scope) -> list[FiredRule]:
     """A public link shows names, numbers and times within the run, as its timeline does."""
-    alerts = alerts_of_scope(Alert.objects.filter(cluster=run.cluster_id, fired__lt=end_of(run)), scope)
+    fired = Q(fired__lt=end_of(run)) | Q(is_about_end(), fired__isnull=False)
+    alerts = alerts_of_scope(Alert.objects.filter(fired, cluster=run.cluster_id), scope)
     by_name = _firsts(alerts)
     return [
         FiredRule(
             replace(flag, name=scope.text(flag.name)),
-            _fired_at(by_name[flag.name], run),
+            min(_fired_at(by_name[flag.name], run), end_of(run)),
         )
         for flag in flags_of_alerts(alerts, with_state=False)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Literal
 
 from django.db.models import Q
@@ -13,7 +14,7 @@ from ninja.decorators import decorate_view
 
 from observatory.alerts.evaluation.messages import advice_of, description_of
 from observatory.alerts.models import Alert, Rule
-from observatory.alerts.web.about_runs import alerts_of_scope
+from observatory.alerts.web.about_runs import alerts_of_scope, is_about_end
 from observatory.clusters.api import seconds
 from observatory.replay.answers.router import AnswerRouter
 from observatory.replay.answers.shared_fields import shared
@@ -64,16 +65,13 @@ def alerts_of(scope: Scope) -> dict[str, Any]:
 
     Those of a run are about it; a public link shows them with the times within the window.
     """
-    start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
+    start = from_microseconds(scope.start)
     found = Alert.objects.filter(Q(resolved=None) | Q(resolved__gte=start), cluster=scope.cluster)
-    newest = (
-        alerts_of_scope(found, scope)
-        .filter(pending__lt=stop)
-        .select_related("rule", "acknowledged_by")[:MAX_ALERTS]
-    )
+    shown = alerts_of_scope(found, scope).annotate(is_about_end=is_about_end())
+    newest = shown.select_related("rule", "acknowledged_by")[:MAX_ALERTS]
     alerts = list(reversed(newest))
     return {
-        "alerts": [{**_alert(alert), **_shared(alert, scope)} for alert in alerts]
+        "alerts": [{**_alert(alert), **_shared(alert, scope, alert.is_about_end)} for alert in alerts]
         if scope.is_public
         else [_alert(alert) for alert in alerts],
         "rules": {alert.rule.name: _rule(alert.rule) for alert in alerts},
@@ -126,13 +124,17 @@ def _rule(rule: Rule) -> dict[str, Any]:
     return {"description": rule.description, "advice": rule.advice}
 
 
-def _shared(alert: Alert, scope: Scope) -> dict[str, Any]:
-    """Clips times to the window. An alert that fires after the window is shown as pending."""
+def _shared(alert: Alert, scope: Scope, is_about_end: bool) -> dict[str, Any]:
+    """Clips times to the window. An alert that fires after the window is shown as pending, but for one about its end."""
     start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
     goes_on = alert.resolved is None and scope.stop == MAXIMUM_TIME
+
+    def clip(time: datetime) -> float:
+        return min(max(time, start), stop).timestamp()
+
     return {
         "rule": scope.text(alert.rule.name),
-        "pending": max(alert.pending, start).timestamp(),
-        "fired": max(alert.fired, start).timestamp() if alert.fired and alert.fired < stop else None,
-        "resolved": None if goes_on else min(alert.resolved or stop, stop).timestamp(),
+        "pending": clip(alert.pending),
+        "fired": clip(alert.fired) if alert.fired and (alert.fired < stop or is_about_end) else None,
+        "resolved": None if goes_on else clip(alert.resolved or stop),
     }

@@ -72,6 +72,34 @@ def test_the_page_of_a_run_lists_rules_with_links_and_escapes_messages(world: Wo
     assert "too early" not in page
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        RunCondition(Measure.DURATION),
+        EventCondition(RUN_SLOWER.name, By.CLUSTER),
+        EventCondition(ENDED_WITH_ERRORS.name, By.CLUSTER),
+    ],
+)
+def test_an_alert_about_the_end_of_a_run_is_on_its_timeline_and_on_a_public_link_at_its_end(
+    world: World, run: Run, condition: RunCondition | EventCondition
+) -> None:
+    make_alert(world.ended, "about the end", 1200, 1200, labels={"run": "nightly"}, message="secret")
+    make_alert(world.ended, "another at that time", 1200, 1200)
+    [row] = rows_of([condition])
+    row.rule = Rule.objects.get(name="about the end")
+    row.save()
+    link = make_link(Permalink(run=run, audience=Permalink.Audience.ANYONE), world.people["owner"])
+    own = world.client("viewer").get(f"/api/v1/runs/{run.pk}/timeline/alerts").json()["alerts"]
+    shared = world.client("anonymous").get(f"/api/v1/r/{link.token}/alerts").json()["alerts"]
+    assert run.stop is not None
+    end = run.stop.timestamp()
+    assert [alert["rule"] for alert in own] == ["about the end"]
+    at_end = {"severity": "warning", "pending": end, "fired": end, "resolved": end}
+    assert shared == [{"rule": "about the end", **at_end}]
+    [fired] = fired_of(run, scope_of_link(link))
+    assert (fired.flag.name, fired.first) == ("about the end", run.stop)
+
+
 def test_many_rules_are_shortened(world: World, run: Run) -> None:
     for number in range(12):
         make_alert(world.ended, f"rule {number:02}", 700, 700, 710)
