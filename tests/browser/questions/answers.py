@@ -267,6 +267,18 @@ def submitted(visitor: Visitor, known: Known) -> None:
     visitor.found()
 
 
+@answers("How many workers and threads did it have?")
+def size(visitor: Visitor, known: Known) -> None:
+    slots = len(set(known.lifetimes.names.values()))
+    shown = visitor.pointed("cluster-size", known.middle("straggler"))
+    assert (shown["workers"], shown["threads"]) == (str(slots), str(recording.THREADS * slots))
+    visitor.found()
+    visitor.open_card()
+    lifetimes = slots + len(known.died)
+    expect(visitor.page.locator("#run-card")).to_contain_text(f"{slots} ({lifetimes} lifetimes)")
+    visitor.found()
+
+
 @answers("Why did a worker die?")
 def death(visitor: Visitor, known: Known) -> None:
     [(address, time)] = known.died

@@ -179,6 +179,14 @@ def submitted(assistant: Assistant, known: Known, run: int) -> None:
     assert "client.map(workload.nap" in assistant.data("run_card", run=run)["code"]
 
 
+@answers("How many workers and threads did it have?")
+def size(assistant: Assistant, known: Known, run: int) -> None:
+    card = assistant.data("run_card", run=run)
+    slots = len(set(known.lifetimes.names.values()))
+    assert (card["workers"], card["threads"]) == (slots, recording.THREADS * slots)
+    assert card["worker_lifetimes"] == slots + len(known.died)
+
+
 @answers("Why did a worker die?")
 def death(assistant: Assistant, known: Known, run: int) -> None:
     [(address, _)] = known.died
