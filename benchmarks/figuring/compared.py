@@ -88,14 +88,16 @@ def _card(answers: Answer, recorded: Recorded) -> Iterator[Row]:
         yield _close(
             place, "seconds of an action", name, shown, recorded.seconds(*actions), PRECISION * (count + 10)
         )
+    seconds = recorded.computing()
     for prefix in card["prefixes"]:
-        yield from _durations(place, prefix, computed.get(prefix["name"], []))
+        name = prefix["name"]
+        yield from _durations(place, prefix, computed.get(name, []), seconds[name])
 
 
-def _durations(place: str, shown: Answer, durations: list[float]) -> Iterator[Row]:
+def _durations(place: str, shown: Answer, durations: list[float], seconds: float) -> Iterator[Row]:
     name, count = shown["name"], len(durations)
     yield _equal(place, "tasks of a prefix", name, shown["tasks"], count)
-    yield _close(place, "time of a prefix", name, shown["seconds"], sum(durations), PRECISION * (count + 1))
+    yield _close(place, "time of a prefix", name, shown["seconds"], seconds, PRECISION * (count + 1))
     if durations:
         expected = {
             "shortest": min(durations),
@@ -109,10 +111,11 @@ def _durations(place: str, shown: Answer, durations: list[float]) -> Iterator[Ro
 
 def _tasks(answers: Answer, recorded: Recorded) -> Iterator[Row]:
     computed, nbytes = recorded.computations(), recorded.nbytes()
+    seconds = recorded.computing()
     shown = {prefix["name"]: prefix for prefix in answers["prefixes"]["prefixes"] if prefix["tasks"]}
     yield _equal("Tasks", "prefixes", "", sorted(shown), sorted(computed))
     for name in sorted(shown.keys() & computed.keys()):
-        yield from _durations("Tasks", shown[name], computed[name])
+        yield from _durations("Tasks", shown[name], computed[name], seconds[name])
         yield _equal("Tasks", "bytes of a prefix", name, shown[name]["nbytes"], nbytes[name])
 
 

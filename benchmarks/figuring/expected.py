@@ -50,13 +50,22 @@ class Recorded:
                 found[prefix].append(ended - begun)
         return dict(found)
 
+    def computing(self) -> Counter[str]:
+        """The seconds of those in the run, by prefix: one can begin before it by the error of a clock."""
+        found: Counter[str] = Counter()
+        for prefix, action, begun, ended, _ in self._spans():
+            if action == "compute":
+                found[prefix] += self._within(begun, ended)  # type: ignore[assignment]
+        return found
+
     def seconds(self, *actions: str) -> float:
         """Spent on actions in the run, summed over threads."""
         return sum(
-            max(0.0, min(ended, self.stop) - max(begun, self.start))
-            for _, action, begun, ended, _ in self._spans()
-            if action in actions
+            self._within(begun, ended) for _, action, begun, ended, _ in self._spans() if action in actions
         )
+
+    def _within(self, begun: float, ended: float) -> float:
+        return max(0.0, min(ended, self.stop) - max(begun, self.start))
 
     def nbytes(self) -> dict[str, int]:
         """The sizes of the results, by prefix."""
@@ -169,8 +178,14 @@ class Recorded:
         return dict(found)
 
     def memory(self, address: str, at: float, field: str) -> tuple[float, float] | None:
-        """The least and most that a worker had around an instant; None: not sampled."""
-        near = [value for time, value in self._samples(address, field) if abs(time - at) <= AROUND]
+        """The least and most that a worker had around an instant; None: not sampled.
+
+        A worker registers before the recorder's plugin begins: what it said then is unknown here.
+        """
+        samples = self._samples(address, field)
+        if not samples or samples[0][0] > at - AROUND:
+            return None
+        near = [value for time, value in samples if abs(time - at) <= AROUND]
         return (min(near), max(near)) if near else None
 
     def peak(self, field: str) -> tuple[float, float]:

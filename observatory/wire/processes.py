@@ -18,6 +18,24 @@ OF_SCHEDULER = "scheduler"
 OWN_MEMORY = ("managed", "spilled")
 """types of memory that belong to a worker, also where it shares its process"""
 
+CPU = "observatory_worker_cpu_percent"
+MONITORED = {
+    CPU,
+    "observatory_worker_gil_contention_ratio",
+    "observatory_worker_host_network_bytes_per_second",
+    "observatory_worker_host_disk_bytes_per_second",
+}
+"""what a worker measures between two samples of its SystemMonitor"""
+
+
+def has_measured(cpu: float | None, is_first: bool) -> bool:
+    """Whether a heartbeat has values of MONITORED. `is_first`: it is the first that was seen of its worker.
+
+    With that a worker registers, and its monitor may have one sample, of when it was made: psutil says 0 % at
+    first, and the others are of no time.
+    """
+    return not is_first or cpu != 0
+
 
 def process_of_address(address: str) -> str:
     """The process of a worker with this address: its host and pid; "" if the address doesn't tell.

@@ -30,7 +30,7 @@ from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.event_kinds import METRICS_IGNORED, PREFIXES_SUMMED
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
 from observatory.wire.prefixes import NamedPrefixes
-from observatory.wire.processes import WorkerMemory, process_of_address
+from observatory.wire.processes import MONITORED, WorkerMemory, has_measured, process_of_address
 from observatory.wire.records import TASK_STATES, MetricType
 
 GAUGE, COUNTER = int(MetricType.GAUGE), int(MetricType.COUNTER)
@@ -230,6 +230,7 @@ class Sampler:
         self._add(now, "observatory_worker_occupancy_seconds", worker.occupancy, worker=address)
         if worker.last_seen == self._heartbeats.get(address):
             return
+        measured = has_measured(worker.metrics.get("cpu"), is_first=address not in self._heartbeats)
         self._heartbeats[address] = worker.last_seen
         self._clocks.look(address, worker)
         process = process_of(address, worker.metrics)
@@ -237,7 +238,8 @@ class Sampler:
         self._executing[address] = (worker.metrics.get("task_counts") or {}).get("executing", 0)
         self._bandwidth.add_heartbeat(worker.metrics)
         for metric, labels, value in heartbeat(worker, nbytes):
-            self._add(worker.last_seen or now, metric, value, labels, address)
+            if measured or metric not in MONITORED:
+                self._add(worker.last_seen or now, metric, value, labels, address)
         for name, value in self._custom.read(address, worker.metrics).items():
             self._add(worker.last_seen or now, CUSTOM, value, {LABEL: name}, address)
 

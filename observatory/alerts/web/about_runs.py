@@ -46,8 +46,8 @@ ON_FAILURES = {TASK_ERRED.name, KILLED_WORKER.name}
 def alerts_of_scope(alerts: QuerySet[Alert], scope: Scope) -> QuerySet[Alert]:
     """Return those of the alerts of a scope's cluster that it shows: of a run those about the run.
 
-    A public link shows those that began within the run, as far as what they are about happened in it, and those
-    about its end.
+    A public link shows those that began within the run, as far as what they are about happened in it, and
+    those about its end.
     """
     start, stop = map(from_microseconds, scope.window)
     if scope.run is None:
@@ -55,7 +55,9 @@ def alerts_of_scope(alerts: QuerySet[Alert], scope: Scope) -> QuerySet[Alert]:
     shown = alerts_of_run(alerts, Run.objects.get(pk=scope.run))
     if not scope.is_public:
         return shown
-    return shown.exclude(_has_condition(COUNTED), pending__lt=start).filter(Q(pending__lt=stop) | Q(is_about_end()))
+    return shown.exclude(_has_condition(COUNTED), pending__lt=start).filter(
+        Q(pending__lt=stop) | Q(is_about_end())
+    )
 
 
 def is_about_end() -> Exists:

@@ -125,7 +125,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _shared(alert: Alert, scope: Scope, is_about_end: bool) -> dict[str, Any]:
-    """Clips times to the window. An alert that fires after the window is shown as pending, but for one about its end."""
+    """Clips times to the window. One that fires after it is shown as pending, but for one about its end."""
     start, stop = from_microseconds(scope.start), from_microseconds(scope.stop)
     goes_on = alert.resolved is None and scope.stop == MAXIMUM_TIME
 

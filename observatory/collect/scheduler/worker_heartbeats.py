@@ -19,7 +19,7 @@ from observatory.wire.clocks import HEARTBEAT_LATENCY
 from observatory.wire.custom_metrics import LABEL, CustomMetrics
 from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
-from observatory.wire.processes import WorkerMemory, process_of_address
+from observatory.wire.processes import CPU, MONITORED, WorkerMemory, has_measured, process_of_address
 from observatory.wire.records import MetricType, Series
 
 Emit = Callable[[Series, float, float], None]
@@ -148,6 +148,7 @@ class Heartbeats:
         state = self.states.setdefault(worker.address, HeartbeatState())
         if heartbeat is None:
             return
+        is_first = not state.measured
         if is_complete:
             state.complete_at = time.monotonic()
             if heartbeat.time == state.measured:
@@ -161,9 +162,12 @@ class Heartbeats:
             if abs(measured - state.measured) < SAME:
                 return
             state.measured = measured
-        reported = {name[2]: value for name, value in heartbeat.values.items() if name[0] == MEMORY}
+        values = heartbeat.values
+        if not has_measured(values.get((CPU, "", "")), is_first):
+            values = {name: value for name, value in values.items() if name[0] not in MONITORED}
+        reported = {name[2]: value for name, value in values.items() if name[0] == MEMORY}
         memory = self.memory.update(worker.address, self.process_of(worker.address), reported)
-        for name, value in heartbeat.values.items():
+        for name, value in values.items():
             value = memory[name[2]] if name[0] == MEMORY else value
             self._emit(worker.address, name, measured, value)
         for text, value in self.custom.read(worker.address, heartbeat.metrics).items():

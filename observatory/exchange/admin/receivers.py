@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.contrib import admin
 
 from observatory.alerts.admin.sending_admin import SendingAdmin
+from observatory.clusters.provisioning.admin import ProvisionedAdmin
 from observatory.exchange.admin.receiver_form import ReceiverForm
 from observatory.exchange.models import Receiver
 from observatory.exchange.receivers.delivery import send_test
 
 
 @admin.register(Receiver)
-class ReceiverAdmin(SendingAdmin):
+class ReceiverAdmin(ProvisionedAdmin, SendingAdmin):
     form = ReceiverForm
     fieldsets = (
         (None, {"fields": ("name", "kind", "address", "headers", "enabled")}),

@@ -97,6 +97,27 @@ def test_a_stall_of_a_worker_is_sampled_whenever_it_begins(client: Client, recei
         eventually(lambda known=known: max(intervals()[known:], default=0) > 0.05)
 
 
+def test_a_worker_that_registers_has_no_load_before_its_monitor_has_measured_some(
+    client: Client, received: FakeServer
+) -> None:
+    known = set(client.scheduler_info(n_workers=-1)["workers"])
+    client.restart_workers(sorted(known)[:1], timeout=180)
+    client.wait_for_workers(2, timeout=180)
+    [new] = set(client.scheduler_info(n_workers=-1)["workers"]) - known
+
+    def sampled(metric: str) -> list[dict[str, Any]]:
+        return [
+            row
+            for row in received.rows["sample"]
+            if (series := json.loads(row["series"]))[0] == metric and series[2] == new
+        ]
+
+    load = ("observatory_worker_cpu_percent", "observatory_worker_host_network_bytes_per_second")
+    eventually(lambda: all(map(sampled, load)))
+    first = sampled("observatory_worker_memory_bytes")[0]
+    assert all(sampled(metric)[0]["time"] > first["time"] for metric in load)
+
+
 def test_many_types_of_data_share_one_series() -> None:
     samples: dict[str, float] = {}
     bandwidth = Bandwidth(lambda now, metric, value, labels: samples.update({labels["type"]: value}))

@@ -65,6 +65,22 @@ def test_a_restarted_process_gives_no_value_for_one_interval(
     assert samples == [("observatory_worker_cpu_percent", 110, 20)]
 
 
+@pytest.mark.parametrize(("first", "seen"), [(0.0, [30.0, 0.0]), (20.0, [20.0, 30.0, 0.0])])
+def test_a_worker_that_registers_has_no_load_before_its_monitor_has_measured_some(
+    heartbeats: Heartbeats, samples: list[tuple[str, float, float]], first: float, seen: list[float]
+) -> None:
+    for time, cpu in ((100.0, first), (101.0, 30.0), (102.0, 0.0)):
+        values = {
+            ("observatory_worker_cpu_percent", "", ""): cpu,
+            ("observatory_worker_file_descriptors", "", ""): 9.0,
+        }
+        beat = Heartbeat(time, values, {})
+        worker = WorkerIdentity(ADDRESS, "w0", "h", 2, 0, "", "", "", 1, time, heartbeat=beat)
+        heartbeats.add_identity(Identity("Scheduler-1", "", 0.0, 2, {ADDRESS: worker}))
+    assert [value for metric, _, value in samples if metric == "observatory_worker_cpu_percent"] == seen
+    assert sum(metric == "observatory_worker_file_descriptors" for metric, _, _ in samples) == 3
+
+
 def test_a_complete_heartbeat_takes_precedence(
     heartbeats: Heartbeats, samples: list[tuple[str, float, float]]
 ) -> None:

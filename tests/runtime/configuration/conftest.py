@@ -12,6 +12,8 @@ from observatory.alerts.rules.ready_made import make
 SECRETS = {
     "OBSERVATORY_VAR_INTERACTIVE_TOKEN": "S3CR3T",
     "OBSERVATORY_VAR_ETL_WEBHOOK": "https://alerts.example.org/T0K3N",
+    "OBSERVATORY_VAR_COLLECTOR": "https://collector.example.org/4DDR3SS",
+    "OBSERVATORY_VAR_COLLECTOR_HEADERS": "Authorization: Bearer H34D\nX-Team: etl",
 }
 EXAMPLE = Path(__file__).parent.parent.parent.parent / "deploy/configuration"
 

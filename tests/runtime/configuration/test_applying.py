@@ -14,6 +14,10 @@ from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
 from observatory.alerts.secrets import decrypt
 from observatory.clusters.models import Cluster, Discovery, GroupRole, Project, Provisioned, Target
 from observatory.collect.credentials.storage import unseal
+from observatory.exchange.models import Receiver, RunDelivery
+from observatory.exchange.receivers.receiver_kind import Address
+from observatory.exchange.receivers.secrets import decrypt as decrypt_receiver
+from observatory.runs.models import Run
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import CONFIGURATION, try_lock
 from tests.runtime.configuration.conftest import EXAMPLE, Write, apply, plan, refusal
@@ -26,7 +30,18 @@ rules:
     projects: [etl]
     conditions: [{quantity: worker-memory, threshold: 80 %}]
 """
-MODELS = (Project, GroupRole, Target, Discovery, Rule, Channel, Silence, MaintenanceWindow, Provisioned)
+MODELS = (
+    Project,
+    GroupRole,
+    Target,
+    Discovery,
+    Rule,
+    Channel,
+    Receiver,
+    Silence,
+    MaintenanceWindow,
+    Provisioned,
+)
 
 
 def stored() -> dict[str, list[dict[str, Any]]]:
@@ -49,13 +64,13 @@ def test_the_example_is_planned_applied_and_then_there_is_nothing_to_do(installa
     before = stored()
     code, said = plan(EXAMPLE)
     assert code == 2
-    assert "12 to add, 1 to change, 1 to remove, 0 to let go of, 0 unchanged." in said
+    assert "13 to add, 1 to change, 1 to remove, 0 to let go of, 0 unchanged." in said
     assert stored() == before
     apply(EXAMPLE)
     after = stored()
-    assert apply(EXAMPLE) == "No changes: all 13 are as the files say.\n"
+    assert apply(EXAMPLE) == "No changes: all 14 are as the files say.\n"
     assert stored() == after
-    assert plan(EXAMPLE) == (0, "No changes: all 13 are as the files say.\n")
+    assert plan(EXAMPLE) == (0, "No changes: all 14 are as the files say.\n")
 
 
 def test_what_the_example_says_is_stored(installation: None) -> None:
@@ -224,6 +239,40 @@ def test_credentials_that_leave_the_files_are_removed(installation: None, write:
     said = apply(write(text.replace(", %s", "")))
     assert "token: {env: OBSERVATORY_VAR_INTERACTIVE_TOKEN} → nothing" in said
     assert Target.objects.get().secret == ""
+
+
+def test_headers_of_a_receiver_that_leave_the_files_are_removed(
+    installation: None, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = "address: {env: OBSERVATORY_VAR_COLLECTOR}"
+    headers = ", headers: {env: OBSERVATORY_VAR_COLLECTOR_HEADERS}"
+    text = f"receivers: [{{name: Traces, kind: otlp, {address}%s}}]"
+    apply(write(text % headers))
+    assert receiver_address().headers == {"Authorization": "Bearer H34D", "X-Team": "etl"}
+    monkeypatch.setenv("OBSERVATORY_VAR_COLLECTOR_HEADERS", "X-Team: bi")
+    said = apply(write(text % headers))
+    assert "headers: {env: OBSERVATORY_VAR_COLLECTOR_HEADERS} → " in said
+    assert receiver_address().headers == {"X-Team": "bi"}
+    said = apply(write(text % ""))
+    assert "headers: {env: OBSERVATORY_VAR_COLLECTOR_HEADERS} → nothing" in said
+    assert receiver_address() == Address("https://collector.example.org/4DDR3SS", {})
+    assert plan(write(text % ""))[0] == 0
+
+
+def test_a_receiver_that_sent_runs_is_disabled_when_it_leaves_the_files(
+    installation: None, write: Write
+) -> None:
+    apply(write("receivers: [{name: Traces, kind: otlp, address: {env: OBSERVATORY_VAR_COLLECTOR}}]"))
+    cluster = cluster_of(Project.objects.create(name="ETL", slug="etl"))
+    run = Run.objects.create(cluster=cluster, name="nightly", start=now())
+    RunDelivery.objects.create(receiver=Receiver.objects.get(), run=run)
+    said = apply(write("rules: []"))
+    assert "It is disabled, as 1 sent runs are its record. The admin deletes it." in said
+    assert not Receiver.objects.get().enabled
+
+
+def receiver_address() -> Address:
+    return decrypt_receiver(Receiver.objects.get().secret)
 
 
 def test_secrets_are_read_from_files_of_their_folder(

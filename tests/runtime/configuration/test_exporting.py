@@ -19,9 +19,18 @@ from observatory.alerts.secrets import decrypt, encrypt
 from observatory.clusters.models import Discovery, GroupRole, Project, Provisioned, Target
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.credentials.storage import seal, unseal
+from observatory.exchange.models import Receiver
+from observatory.exchange.receivers.receiver_kind import Address
+from observatory.exchange.receivers.secrets import decrypt as decrypt_receiver
+from observatory.exchange.receivers.secrets import encrypt as encrypt_receiver
 from tests.runtime.configuration.conftest import EXAMPLE, apply, export, plan
 
 ODD = "no: \"1\" 'x' <b>\U0001f600</b> # {a}"
+SECRETS_OF_RECEIVERS = {
+    "OBSERVATORY_VAR_RECEIVER_ERRORS_ADDRESS": "https://K3Y@sentry.example.org/1",
+    "OBSERVATORY_VAR_RECEIVER_NO_1_X_B_B_A_ADDRESS": "https://otel.example.org",
+    "OBSERVATORY_VAR_RECEIVER_NO_1_X_B_B_A_HEADERS": "X-Key: H34D\nX-Team: T34M",
+}
 LINES = "first\n\n  second: *x\nlast"
 
 
@@ -64,6 +73,17 @@ def by_hand(installation: None) -> None:
     for name, address in (("Hook", "https://h.example.org/0NE"), ("Hook!", "https://h.example.org/TW0")):
         channel = Channel.objects.create(name=name, kind="webhook", secret=encrypt(address))
         channel.rules.set([limited])
+    receiver = Receiver.objects.create(
+        name=ODD,
+        kind="otlp",
+        secret=encrypt_receiver(Address("https://otel.example.org", {"X-Key": "H34D", "X-Team": "T34M"})),
+        run_names="nightly-*\n*etl*",
+        most_tasks=500,
+        sends_logs=False,
+    )
+    receiver.projects.set([etl])
+    sentry = Address("https://K3Y@sentry.example.org/1", {})
+    Receiver.objects.create(name="Errors", kind="sentry", secret=encrypt_receiver(sentry), enabled=False)
     silence = Silence.objects.create(
         matchers='rule="a"',
         comment=LINES,
@@ -86,6 +106,7 @@ def empty_installation() -> None:
         Silence,
         MaintenanceWindow,
         Channel,
+        Receiver,
         Rule,
         RuleMade,
         Target,
@@ -108,7 +129,7 @@ def test_an_export_applied_to_an_empty_installation_and_exported_again_is_the_sa
     assert f"Left out: rule 3 {ODD}. It is limited to etl/found, a target that a discovery found." in said
     before = specs()
     del before[f"3 {ODD}"]
-    for secret in ("P4SSW0RD", "H34DER", "0NE", "TW0"):
+    for secret in ("P4SSW0RD", "H34DER", "0NE", "TW0", "H34D", "T34M", "K3Y"):
         assert secret not in "".join(first.values())
     wanted = {
         "OBSERVATORY_VAR_TARGET_ETL_PROD_1_USERNAME": "me",
@@ -116,6 +137,7 @@ def test_an_export_applied_to_an_empty_installation_and_exported_again_is_the_sa
         "OBSERVATORY_VAR_TARGET_ETL_PROD_1_HEADERS": "X-Key: H34DER",
         "OBSERVATORY_VAR_CHANNEL_HOOK_ADDRESS": "https://h.example.org/0NE",
         "OBSERVATORY_VAR_CHANNEL_HOOK_ADDRESS_2": "https://h.example.org/TW0",
+        **SECRETS_OF_RECEIVERS,
     }
     assert set(re.findall(r"OBSERVATORY_VAR_\w+", said)) == set(wanted)
     for name, text in wanted.items():
@@ -130,6 +152,10 @@ def test_an_export_applied_to_an_empty_installation_and_exported_again_is_the_sa
     assert Project.objects.get(slug="etl").name == ODD
     assert unseal(Target.objects.get(name="prod / 1").secret).headers == "X-Key: H34DER"
     assert decrypt(Channel.objects.get(name="Hook!").secret) == "https://h.example.org/TW0"
+    odd = Receiver.objects.get(name=ODD)
+    assert decrypt_receiver(odd.secret).headers == {"X-Key": "H34D", "X-Team": "T34M"}
+    assert (odd.run_names, odd.most_tasks, odd.sends_logs) == ("nightly-*\n*etl*", 500, False)
+    assert not Receiver.objects.get(name="Errors").enabled
     assert Silence.objects.get().comment == LINES
     gone = Rule.objects.get(key="worker-lost")
     assert (gone.name, gone.description, gone.enabled) == ("Gone", "", False)
@@ -143,7 +169,8 @@ def test_an_export_applied_where_it_was_made_changes_nothing_but_whose_things_ar
     for name in re.findall(r"OBSERVATORY_VAR_\w+", said):
         ending = name.rpartition("ADDRESS")[2]
         text = "https://h.example.org/" + ("TW0" if ending == "_2" else "0NE")
-        monkeypatch.setenv(name, {"E": "me", "D": "P4SSW0RD", "S": "X-Key: H34DER"}.get(name[-1], text))
+        known = {"E": "me", "D": "P4SSW0RD", "S": "X-Key: H34DER", **SECRETS_OF_RECEIVERS}
+        monkeypatch.setenv(name, known.get(name) or known.get(name[-1], text))
     monkeypatch.setenv("OBSERVATORY_VAR_CHANNEL_HOOK_ADDRESS", "https://h.example.org/0NE")
     before = specs()
     said = apply(tmp_path / "first")
@@ -159,7 +186,8 @@ def test_the_example_is_exported_as_it_says(installation: None, tmp_path: Path) 
     [project] = yaml.safe_load(files["projects/etl.yaml"])["projects"]
     [written] = yaml.safe_load((EXAMPLE / "projects/etl.yaml").read_text())["projects"]
     assert {**project, "targets": project["targets"][::-1]} == written
-    assert yaml.safe_load(files["channels.yaml"]) == yaml.safe_load((EXAMPLE / "channels.yaml").read_text())
+    for name in ("channels.yaml", "receivers.yaml"):
+        assert yaml.safe_load(files[name]) == yaml.safe_load((EXAMPLE / name).read_text())
     for name in ("ready_made: slower-run\n", "ready_made: worker-memory\n", "- idle-cluster\n"):
         assert name in files["rules.yaml"], "what is as it was made is a line"
 

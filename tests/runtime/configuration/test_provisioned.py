@@ -12,6 +12,7 @@ from django.test import Client
 
 from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
 from observatory.clusters.models import Discovery, GroupRole, Membership, Project, Target
+from observatory.exchange.models import Receiver
 from tests.runtime.configuration.conftest import EXAMPLE, apply, plan
 from tests.support.projects import World, signed_in, world
 
@@ -24,6 +25,7 @@ OF_ADMIN: list[tuple[type[Model], str, str]] = [
     (Discovery, "clusters/discovery", "projects/etl.yaml"),
     (Rule, "alerts/rule", "rules.yaml"),
     (Channel, "alerts/channel", "channels.yaml"),
+    (Receiver, "exchange/receiver", "receivers.yaml"),
     (Silence, "alerts/silence", "silences.yaml"),
     (MaintenanceWindow, "alerts/maintenancewindow", "silences.yaml"),
 ]
