@@ -26,6 +26,7 @@ from benchmarks.explaining.verdicts import Verdict, results_of, verdict  # noqa:
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.measuring.server import new_observatory  # noqa: E402
 from benchmarks.unprepared.halves import half  # noqa: E402
+from benchmarks.unprepared.issues import ISSUES  # noqa: E402
 from benchmarks.unprepared.judging import judge  # noqa: E402
 from benchmarks.unprepared.later import LATER  # noqa: E402
 from benchmarks.unprepared.workload import Workload  # noqa: E402
@@ -42,7 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--unprepared",
-        choices=("1", "2", "later"),
+        choices=("1", "2", "later", "issues"),
         help="judge this half of benchmarks/unprepared, or those that were written after it",
     )
     parser.add_argument(
@@ -59,6 +60,8 @@ def _unprepared(which: str) -> tuple[list[Workload], str]:
     """The workloads, and what they are."""
     if which == "later":
         return LATER, "work that was written later"
+    if which == "issues":
+        return ISSUES, "work that people ask about"
     return half(int(which)), f"half {which} of unprepared work"
 
 
