@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from time import monotonic, time
+from time import time
 from typing import Any
 
 from distributed import Scheduler
@@ -22,6 +22,8 @@ from observatory.agent.scheduler.semaphores import Semaphores
 from observatory.agent.scheduler.shuffles import Shuffles
 from observatory.agent.scheduler.unrunnable import UnrunnableTasks
 from observatory.agent.worker.event_loop import METRIC as EVENT_LOOP_INTERVAL
+from observatory.agent.worker.event_loop import OWN_METRIC as OWN_INTERVAL
+from observatory.agent.worker.event_loop import Ticks
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
@@ -76,8 +78,7 @@ class Sampler:
         """Tasks that each worker computed at its last heartbeat."""
         self._counters: dict[str, float] = {}
         self._ticks = 0
-        self._event_loop = monotonic(), getattr(scheduler, "_tick_counter", 0)
-        """When the event loop's ticks were last read, and their number."""
+        self._event_loop = Ticks(scheduler)
         self._results: dict[Any, tuple[str, int]] = {}
         self._memory: dict[str, int] = {}
         """Bytes of results in memory by prefix, as NamedPrefixes has it. One that has none is sampled once
@@ -210,20 +211,17 @@ class Sampler:
         self._add(now, "observatory_scheduler_cpu_percent", recent.get("cpu"))
         self._add(now, "observatory_scheduler_memory_bytes", recent.get("memory"))
         self._add(now, "observatory_scheduler_gil_contention_ratio", recent.get("gil_contention"))
-        self._add(now, "observatory_scheduler_event_loop_interval_seconds", self._event_loop_interval())
+        self._sample_event_loop(now)
         self._add(now, "observatory_scheduler_queued_tasks", len(getattr(self.scheduler, "queued", ())))
         transitions = getattr(self.scheduler, "transition_counter", None)
         self._add(now, "observatory_scheduler_transitions_total", transitions, type=COUNTER)
 
-    def _event_loop_interval(self) -> float | None:
-        """The mean seconds between two ticks since the last sample, from Server._tick_counter.
-
-        Server._tick_interval_observed is of one second each, of which samples may miss that of a stall.
-        """
-        last, last_count = self._event_loop
-        self._event_loop = monotonic(), getattr(self.scheduler, "_tick_counter", 0)
-        seconds, count = self._event_loop[0] - last, self._event_loop[1] - last_count
-        return seconds / max(count, 1) if self._event_loop[1] else None
+    def _sample_event_loop(self, now: float) -> None:
+        """Server._tick_interval_observed is of one second each, of which samples may miss that of a stall."""
+        interval, own = self._event_loop.means()
+        if getattr(self.scheduler, "_tick_counter", 0):
+            self._add(now, "observatory_scheduler_event_loop_interval_seconds", interval)
+            self._add(now, "observatory_scheduler_event_loop_own_interval_seconds", own)
 
     def _sample_worker(self, now: float, address: str, worker: Any) -> None:
         self._add(now, "observatory_worker_processing_tasks", len(worker.processing), worker=address)
@@ -325,6 +323,7 @@ def heartbeat(worker: Any, memory: Mapping[str, float]) -> Iterator[tuple[str, d
     yield "observatory_worker_gil_contention_ratio", {}, metrics.get("gil_contention")
     interval = metrics.get(EVENT_LOOP_INTERVAL, metrics.get("event_loop_interval"))
     yield "observatory_worker_event_loop_interval_seconds", {}, interval
+    yield "observatory_worker_event_loop_own_interval_seconds", {}, metrics.get(OWN_INTERVAL)
     yield "observatory_worker_file_descriptors", {}, metrics.get("num_fds")
     for medium, name in (("net", "network"), ("disk", "disk")):
         rates = metrics.get(f"host_{medium}_io") or {}

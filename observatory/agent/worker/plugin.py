@@ -16,7 +16,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from observatory.agent.environment import describe, process_age
 from observatory.agent.logs import Listener, handler
 from observatory.agent.worker.disk import Disk
-from observatory.agent.worker.event_loop import METRIC, EventLoopInterval
+from observatory.agent.worker.event_loop import METRIC, OWN_METRIC, EventLoopInterval
 from observatory.agent.worker.failures import Failures
 from observatory.agent.worker.message_sender import MessageSender
 from observatory.agent.worker.native_profiles import NativeProfiles
@@ -73,7 +73,8 @@ class WorkerAgent(WorkerPlugin):
         handler.listen(self.listener)
         worker.handlers[FLUSH] = self.message_sender.flush
         if hasattr(worker, "_tick_counter"):
-            worker.metrics[METRIC] = EventLoopInterval(worker)
+            interval = EventLoopInterval(worker)
+            worker.metrics.update({METRIC: interval, OWN_METRIC: interval.own})
         worker.metrics[TASK_THREADS] = TaskThreads(worker)
         worker.metrics[PROCESS_NAME] = name_of_process
         digest = self.settings.get("retire_digest")

@@ -196,6 +196,14 @@ def test_a_blocked_event_loop_delays_the_tasks_of_its_worker() -> None:
     assert {"label": "between two ticks, up to", "value": "1.90 s"} in finding["facts"]
 
 
+def test_an_event_loop_without_a_core_is_not_blocked() -> None:
+    """Its ticks are as late as those of one that is: the machine has too few cores."""
+    seeded = Simulated(futures(160, 0.5), late={1: 2.0})
+    seeded.sample("observatory_worker_event_loop_interval_seconds", 1.9, 0, seeded.makespan, worker=1)
+    seeded.sample("observatory_worker_event_loop_own_interval_seconds", 0.02, 0, seeded.makespan, worker=1)
+    assert "event-loops" not in kinds_of(seeded.findings())
+
+
 def test_an_event_loop_that_spills_is_blocked_because_memory_is_full() -> None:
     """Dask reads and writes spilled results on the event loop."""
     tasks = futures(160, 0.5)

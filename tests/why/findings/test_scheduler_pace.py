@@ -10,6 +10,7 @@ from tests.why.findings.simulated import Simulated, futures
 from tests.why.findings.test_kinds import first
 
 TICKS = "observatory_scheduler_event_loop_interval_seconds"
+OWN = "observatory_scheduler_event_loop_own_interval_seconds"
 OF_WORKERS = "observatory_worker_event_loop_interval_seconds"
 
 
@@ -56,5 +57,18 @@ def test_a_scheduler_is_not_busy_where_all_processes_wait_for_the_machine(
     seeded.sample(TICKS, 0.4, 0, seeded.makespan)
     for worker in range(4):
         seeded.sample(OF_WORKERS, of_workers, 0, seeded.makespan, worker=worker)
+    found = [one["kind"] for one in seeded.findings()]
+    assert [kind for kind in found if kind == "scheduler-busy"] == kinds
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("own", "kinds"), [(0.3, ["scheduler-busy"]), (0.02, [])])
+def test_a_scheduler_without_a_core_is_not_busy(own: float, kinds: list[str]) -> None:
+    """Its ticks come as late in both cases; whether the workers' do doesn't matter where this is known."""
+    seeded = Simulated(futures(160, 0.5), overhead=0.15)
+    seeded.sample(TICKS, 0.4, 0, seeded.makespan)
+    seeded.sample(OWN, own, 0, seeded.makespan)
+    for worker in range(4):
+        seeded.sample(OF_WORKERS, 0.3 if kinds else 0.02, 0, seeded.makespan, worker=worker)
     found = [one["kind"] for one in seeded.findings()]
     assert [kind for kind in found if kind == "scheduler-busy"] == kinds

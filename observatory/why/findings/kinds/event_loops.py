@@ -9,27 +9,21 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.samples import Samples, blocked_seconds
-from observatory.why.intervals import Intervals
+from observatory.why.findings.loops import LoopTicks, worker_ticks
 from observatory.why.thread_times.kinds import ThreadKind
 
-INTERVAL = "observatory_worker_event_loop_interval_seconds"
-BLOCKED = 0.06
-"""mean seconds between two ticks of a sample, usually 0.02: the loop was blocked for two thirds of the time.
-
-Samples of a loop that is blocked again and again have free times as well."""
 WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all workers whose event loop was blocked while tasks waited there."""
-    samples = evidence.samples(INTERVAL, function="max")
-    blocked = blocked_times(samples)
+    ticks = worker_ticks(evidence)
+    samples = ticks.samples
     waited = {
-        id: sum(evidence.waits.of_kind_during(kind, {id: times}) for kind in WAITING)
-        for id, times in blocked.items()
+        id: sum(evidence.waits.of_kind_during(kind, {id: times}) for kind in WAITING) * ticks.own_share(id)
+        for id, times in ticks.by_worker().items()
     }
-    unreported = _unreported(evidence, samples)
+    unreported = _unreported(evidence, ticks)
     workers = sorted((id for id in waited if waited[id] > 0 or unreported), key=lambda id: -waited[id])
     cost = evidence.cost(sum(waited.values()) + unreported)
     is_much = cost.thread_seconds >= LEAST_OF_OVERHEAD * evidence.waits.active
@@ -60,21 +54,10 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def blocked_times(samples: Samples) -> dict[int, Intervals]:
-    """When the event loop of each worker was blocked."""
-    is_blocked = samples.value >= BLOCKED
-    return {
-        id: samples.times.where(np.flatnonzero(is_blocked & (samples.worker == id))).union()
-        for id in np.unique(samples.worker[is_blocked]).tolist()
-    }
-
-
-def _unreported(evidence: Evidence, samples: Samples) -> float:
+def _unreported(evidence: Evidence, ticks: LoopTicks) -> float:
     """How long threads waited while none computed: results were not reported to the scheduler yet."""
-    is_blocked = samples.value >= BLOCKED
-    times = samples.times.where(np.flatnonzero(is_blocked)).union()
-    waited = evidence.waits.while_none_computes(ThreadKind.SCHEDULER, times)
-    return min(waited, evidence.waits.most_threads * blocked_seconds(samples, is_blocked))
+    waited = evidence.waits.while_none_computes(ThreadKind.SCHEDULER, ticks.blocked)
+    return min(waited, evidence.waits.most_threads * ticks.blocked_seconds)
 
 
 KIND = FindingKind(

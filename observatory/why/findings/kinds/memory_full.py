@@ -9,7 +9,8 @@ import numpy as np
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.kinds.event_loops import INTERVAL, WAITING, blocked_times
+from observatory.why.findings.kinds.event_loops import WAITING
+from observatory.why.findings.loops import worker_ticks
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 from observatory.why.what_if.workers import AbsenceKind
@@ -76,7 +77,7 @@ def _blocked_seconds(evidence: Evidence, grown: Container[int]) -> float:
     spans = evidence.records.spans
     stored = spans.where(np.isin(spans.action, (Action.DISK_READ, Action.DISK_WRITE)))
     found = 0.0
-    blocked = blocked_times(evidence.samples(INTERVAL, function="max"))
+    blocked = worker_ticks(evidence).by_worker()
     for id, times in ((id, blocked[id]) for id in blocked if id not in grown):
         using = stored.times.where(stored.worker == id).joined(SPILLING)
         both = times.without(times.without(using))

@@ -9,31 +9,25 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, facts
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.samples import Samples, blocked_seconds
+from observatory.why.findings.loops import LoopTicks, scheduler_ticks
 from observatory.why.findings.scheduler_pace import seconds_of_change
-from observatory.why.intervals import Flags, Intervals
+from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import ThreadKind
 
-CPU, INTERVAL = "observatory_scheduler_cpu_percent", "observatory_scheduler_event_loop_interval_seconds"
-OF_WORKERS = "observatory_worker_event_loop_interval_seconds"
-TIMES_THE_WORKERS = 2.0
-"""between two ticks of the scheduler's event loop, times that of the median worker at the same time"""
+CPU = "observatory_scheduler_cpu_percent"
 BUSY = 90.0
 """percent of one core"""
-BLOCKED = 0.05
-"""mean seconds between two ticks of its event loop, usually 0.02: blocked for three fifths of the time"""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for the times at which the scheduler was busy and tasks waited for it."""
-    cpu, interval = evidence.samples(CPU), evidence.samples(INTERVAL, function="max")
-    is_blocked = _is_blocked(interval, evidence.samples(OF_WORKERS))
-    parts = [cpu.times.where(cpu.value >= BUSY), interval.times.where(is_blocked)]
+    cpu, ticks = evidence.samples(CPU), scheduler_ticks(evidence)
+    interval = ticks.samples
+    parts = [cpu.times.where(cpu.value >= BUSY), ticks.blocked]
     busy = Intervals(
         np.concatenate([part.start for part in parts]), np.concatenate([part.stop for part in parts])
     ).union()
-    waited = evidence.waits.during(ThreadKind.SCHEDULER, busy) + evidence.waits.during(ThreadKind.READY, busy)
-    waited += _not_received(evidence, interval, is_blocked)
+    waited = _waited(evidence, cpu.times.where(cpu.value >= BUSY), ticks) + _not_received(evidence, ticks)
     cost = evidence.cost(waited)
     if not len(busy) or waited < LEAST_OF_OVERHEAD * evidence.waits.active or not evidence.is_worth(cost):
         return
@@ -58,26 +52,21 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _is_blocked(interval: Samples, of_workers: Samples) -> Flags:
-    """Whether each sample is of a time in which the scheduler's event loop was blocked.
-
-    Not where the workers' ticks came as late: then all processes wait for the machine.
-    """
-    middle = (interval.times.start + interval.times.stop) // 2
-    usual = np.zeros(len(middle))
-    for place, time in enumerate(middle.tolist()):
-        is_then = (of_workers.times.start <= time) & (time < of_workers.times.stop)
-        usual[place] = float(np.median(of_workers.value[is_then])) if is_then.any() else 0.0
-    return np.asarray(interval.value >= np.maximum(BLOCKED, TIMES_THE_WORKERS * usual))
+def _waited(evidence: Evidence, busy: Intervals, ticks: LoopTicks) -> float:
+    """How long threads waited while it used a core, or was blocked by something else than the machine."""
+    blocked, found = ticks.blocked.without(busy.union()), 0.0
+    for kind in (ThreadKind.SCHEDULER, ThreadKind.READY):
+        found += evidence.waits.during(kind, busy.union())
+        found += evidence.waits.during(kind, blocked) * ticks.own_share()
+    return found
 
 
-def _not_received(evidence: Evidence, interval: Samples, is_blocked: Flags) -> float:
+def _not_received(evidence: Evidence, ticks: LoopTicks) -> float:
     """How long threads of a run had nothing to do while the scheduler couldn't receive tasks."""
     if not evidence.scope.run:
         return 0.0
-    times = interval.times.where(np.flatnonzero(is_blocked)).union()
-    most = evidence.waits.most_threads * blocked_seconds(interval, is_blocked)
-    return min(evidence.waits.during(ThreadKind.NOTHING, times), most)
+    most = evidence.waits.most_threads * ticks.blocked_seconds
+    return min(evidence.waits.during(ThreadKind.NOTHING, ticks.blocked), most)
 
 
 KIND = FindingKind(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.kinds.scheduler_busy import BLOCKED, INTERVAL
-from observatory.why.findings.samples import blocked_seconds
+from observatory.why.findings.loops import scheduler_ticks
 from observatory.why.findings.scheduler_pace import seconds_of_change
 from observatory.why.intervals import Intervals, Steps
 from observatory.why.thread_times.kinds import ThreadKind
@@ -78,11 +78,12 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _blocked(evidence: Evidence, during: Intervals) -> float:
     """For how many seconds the event loop of the scheduler was blocked."""
-    samples = evidence.samples(INTERVAL, function="max")
+    ticks = scheduler_ticks(evidence)
+    samples = ticks.samples
     middle = (samples.times.start + samples.times.stop) // 2
     place = np.searchsorted(during.start, middle, side="right") - 1
     is_in = (place >= 0) & (middle < during.stop[np.maximum(place, 0)])
-    return blocked_seconds(samples, is_in & (samples.value >= BLOCKED))
+    return replace(ticks, is_blocked=ticks.is_blocked & is_in).blocked_seconds
 
 
 def _waited(evidence: Evidence, during: Intervals, longer: Intervals) -> float:

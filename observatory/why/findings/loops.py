@@ -1,0 +1,102 @@
+"""When event loops were blocked: by what keeps them, and not by a machine with too few cores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from observatory.why.findings.evidence import Evidence
+from observatory.why.findings.samples import Samples, blocked_seconds
+from observatory.why.intervals import Flags, Integers, Intervals, Numbers
+
+SCHEDULER_OWN, WORKER_OWN = (
+    "observatory_scheduler_event_loop_own_interval_seconds",
+    "observatory_worker_event_loop_own_interval_seconds",
+)
+"""mean seconds between two ticks, without the time in which the loop had no core: where agents tell it"""
+SCHEDULER, WORKER = (
+    "observatory_scheduler_event_loop_interval_seconds",
+    "observatory_worker_event_loop_interval_seconds",
+)
+BLOCKED, WORKER_BLOCKED = 0.05, 0.06
+"""seconds between two ticks, usually 0.02: the loop was blocked for three fifths, or two thirds, of the time.
+
+Samples of a loop that is blocked again and again have free times as well."""
+TIMES_THE_WORKERS = 2.0
+"""between two ticks of the scheduler's event loop, times that of the median worker at the same time"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopTicks:
+    """Samples of event loops."""
+
+    samples: Samples
+    """seconds between two ticks"""
+    is_blocked: Flags
+    share: Numbers
+    """of the time of each sample, in which the loop had a core or waited for something else than one"""
+
+    @property
+    def blocked(self) -> Intervals:
+        """When any of them was blocked."""
+        return self.samples.times.where(np.flatnonzero(self.is_blocked)).union()
+
+    @property
+    def blocked_seconds(self) -> float:
+        """For how long they were blocked by something else than the machine, all together."""
+        return blocked_seconds(self.samples, self.is_blocked) * self.own_share()
+
+    def own_share(self, worker: int | None = None) -> float:
+        """Of the time in which a worker's loop, or any, was blocked, what isn't due to the machine."""
+        wanted = self.is_blocked & (True if worker is None else self.samples.worker == worker)
+        lengths = self.samples.times.lengths[wanted]
+        return float(np.average(self.share[wanted], weights=lengths)) if lengths.sum() else 1.0
+
+    def by_worker(self) -> dict[int, Intervals]:
+        """When the event loop of each worker was blocked."""
+        return {
+            id: self.samples.times.where(
+                np.flatnonzero(self.is_blocked & (self.samples.worker == id))
+            ).union()
+            for id in np.unique(self.samples.worker[self.is_blocked]).tolist()
+        }
+
+
+def scheduler_ticks(evidence: Evidence) -> LoopTicks:
+    """Without samples of its own time it isn't blocked while the workers' ticks come as late."""
+    own, ticks = (evidence.samples(one, function="max") for one in (SCHEDULER_OWN, SCHEDULER))
+    if len(own.value):
+        return LoopTicks(own, own.value >= BLOCKED, _share(own, ticks))
+    usual = _usual(evidence.samples(WORKER), (ticks.times.start + ticks.times.stop) // 2)
+    is_blocked = ticks.value >= np.maximum(BLOCKED, TIMES_THE_WORKERS * usual)
+    return LoopTicks(ticks, is_blocked, np.ones(len(ticks.value)))
+
+
+def worker_ticks(evidence: Evidence) -> LoopTicks:
+    own, ticks = (evidence.samples(one, function="max") for one in (WORKER_OWN, WORKER))
+    if len(own.value):
+        return LoopTicks(own, own.value >= WORKER_BLOCKED, _share(own, ticks))
+    return LoopTicks(ticks, ticks.value >= WORKER_BLOCKED, np.ones(len(ticks.value)))
+
+
+def _share(own: Samples, ticks: Samples) -> Numbers:
+    """Of each sample of `own`: what it is of that of `ticks` of the same worker and time."""
+    known = {
+        (worker, stop): value
+        for worker, stop, value in zip(
+            ticks.worker.tolist(), ticks.times.stop.tolist(), ticks.value.tolist(), strict=True
+        )
+    }
+    places = zip(own.worker.tolist(), own.times.stop.tolist(), own.value.tolist(), strict=True)
+    found = [value / max(known.get((worker, stop), value), value, 1e-9) for worker, stop, value in places]
+    return np.array(found, np.float64)
+
+
+def _usual(of_workers: Samples, times: Integers) -> Numbers:
+    """The median value of all workers at each time; 0: it isn't known."""
+    usual = np.zeros(len(times))
+    for place, time in enumerate(times.tolist()):
+        is_then = (of_workers.times.start <= time) & (time < of_workers.times.stop)
+        usual[place] = float(np.median(of_workers.value[is_then])) if is_then.any() else 0.0
+    return usual
