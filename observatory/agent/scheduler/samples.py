@@ -24,6 +24,7 @@ from observatory.agent.scheduler.unrunnable import UnrunnableTasks
 from observatory.agent.worker.event_loop import METRIC as EVENT_LOOP_INTERVAL
 from observatory.agent.worker.event_loop import OWN_METRIC as OWN_INTERVAL
 from observatory.agent.worker.event_loop import Ticks
+from observatory.agent.worker.modules import METRIC as MODULES
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
@@ -324,6 +325,7 @@ def heartbeat(worker: Any, memory: Mapping[str, float]) -> Iterator[tuple[str, d
     interval = metrics.get(EVENT_LOOP_INTERVAL, metrics.get("event_loop_interval"))
     yield "observatory_worker_event_loop_interval_seconds", {}, interval
     yield "observatory_worker_event_loop_own_interval_seconds", {}, metrics.get(OWN_INTERVAL)
+    yield "observatory_worker_imported_modules", {}, metrics.get(MODULES)
     yield "observatory_worker_file_descriptors", {}, metrics.get("num_fds")
     for medium, name in (("net", "network"), ("disk", "disk")):
         rates = metrics.get(f"host_{medium}_io") or {}

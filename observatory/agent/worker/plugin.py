@@ -19,6 +19,8 @@ from observatory.agent.worker.disk import Disk
 from observatory.agent.worker.event_loop import METRIC, OWN_METRIC, EventLoopInterval
 from observatory.agent.worker.failures import Failures
 from observatory.agent.worker.message_sender import MessageSender
+from observatory.agent.worker.modules import METRIC as MODULES
+from observatory.agent.worker.modules import ImportedModules
 from observatory.agent.worker.native_profiles import NativeProfiles
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.process import name_of_process
@@ -76,6 +78,7 @@ class WorkerAgent(WorkerPlugin):
             interval = EventLoopInterval(worker)
             worker.metrics.update({METRIC: interval, OWN_METRIC: interval.own})
         worker.metrics[TASK_THREADS] = TaskThreads(worker)
+        worker.metrics[MODULES] = ImportedModules()
         worker.metrics[PROCESS_NAME] = name_of_process
         digest = self.settings.get("retire_digest")
         self.retirement = Retirement(worker, digest) if digest else None
@@ -90,9 +93,8 @@ class WorkerAgent(WorkerPlugin):
     async def teardown(self, worker: Any) -> None:
         handler.leave(self.listener)
         worker.handlers.pop(FLUSH, None)
-        worker.metrics.pop(METRIC, None)
-        worker.metrics.pop(TASK_THREADS, None)
-        worker.metrics.pop(PROCESS_NAME, None)
+        for metric in (METRIC, OWN_METRIC, TASK_THREADS, MODULES, PROCESS_NAME):
+            worker.metrics.pop(metric, None)
         if self.native_profiles is not None:
             await asyncio.to_thread(self.native_profiles.stop)
         self.shuffle_transfers.close()

@@ -23,6 +23,9 @@ BLOCKED, WORKER_BLOCKED = 0.05, 0.06
 """seconds between two ticks, usually 0.02: the loop was blocked for three fifths, or two thirds, of the time.
 
 Samples of a loop that is blocked again and again have free times as well."""
+MODULES = "observatory_worker_imported_modules"
+MANY_MODULES = 20
+"""that a worker imports for its first tasks of a kind: NumPy has 150, pandas 800"""
 TIMES_THE_WORKERS = 2.0
 """between two ticks of the scheduler's event loop, times that of the median worker at the same time"""
 
@@ -80,17 +83,27 @@ def worker_ticks(evidence: Evidence) -> LoopTicks:
     return LoopTicks(ticks, ticks.value >= WORKER_BLOCKED, np.ones(len(ticks.value)))
 
 
+def are_imports(evidence: Evidence, ticks: LoopTicks) -> Flags:
+    """Whether the worker of each sample imported many modules in its time."""
+    found = evidence.samples(MODULES, function="max")
+    return ticks.is_blocked & (_at(ticks.samples, found) >= MANY_MODULES)
+
+
 def _share(own: Samples, ticks: Samples) -> Numbers:
-    """Of each sample of `own`: what it is of that of `ticks` of the same worker and time."""
+    """Of each sample of `own`: what it is of that of `ticks`."""
+    return np.asarray(own.value / np.maximum(np.maximum(_at(own, ticks), own.value), 1e-9))
+
+
+def _at(samples: Samples, other: Samples) -> Numbers:
+    """The value of `other` of the worker and time of each of `samples`; 0 where there is none."""
     known = {
         (worker, stop): value
         for worker, stop, value in zip(
-            ticks.worker.tolist(), ticks.times.stop.tolist(), ticks.value.tolist(), strict=True
+            other.worker.tolist(), other.times.stop.tolist(), other.value.tolist(), strict=True
         )
     }
-    places = zip(own.worker.tolist(), own.times.stop.tolist(), own.value.tolist(), strict=True)
-    found = [value / max(known.get((worker, stop), value), value, 1e-9) for worker, stop, value in places]
-    return np.array(found, np.float64)
+    places = zip(samples.worker.tolist(), samples.times.stop.tolist(), strict=True)
+    return np.array([known.get(place, 0.0) for place in places], np.float64)
 
 
 def _usual(of_workers: Samples, times: Integers) -> Numbers:

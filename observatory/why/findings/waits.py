@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -80,6 +81,10 @@ class Waits:
                 taken = self._time.taken_by(worker, kind)
                 found += float(self._with_idle(taken).integrals(times).sum()) / 1e6
         return found
+
+    def of_kinds_during(self, kinds: Iterable[ThreadKind], worker: int, times: Intervals) -> float:
+        """As `of_kind`, of some kinds and one worker at some times, which are separate and in order."""
+        return sum(self.of_kind_during(kind, {worker: times}) for kind in kinds)
 
     def during(self, kind: ThreadKind, times: Intervals) -> float:
         """The time of a kind in intervals, which are separate and in order."""

@@ -204,6 +204,27 @@ def test_an_event_loop_without_a_core_is_not_blocked() -> None:
     assert "event-loops" not in kinds_of(seeded.findings())
 
 
+def importing(tasks: Sequence[Task], late: float) -> Simulated:
+    """All workers import before they begin with what was sent to them."""
+    seeded = Simulated(tasks, late=dict.fromkeys(range(4), late))
+    for worker in range(4):
+        for metric, value in (("event_loop_interval_seconds", 1.9), ("imported_modules", 800)):
+            seeded.sample(f"observatory_worker_{metric}", value, 0, seeded.makespan, worker=worker)
+    return seeded
+
+
+def test_an_event_loop_that_imports_is_told_from_one_that_something_else_blocks() -> None:
+    tasks = futures(160, 0.5)
+    seeded = importing(tasks, late=1.0)
+    finding = first(seeded.findings(), "first-imports")
+    assert_saves(finding, seeded, Simulated(tasks))
+    assert "imported up to 800 modules for their first tasks" in finding["sentence"]
+
+
+def test_imports_that_take_less_than_a_fifth_of_the_time_are_no_cause() -> None:
+    assert importing(futures(160, 0.5), late=0.06).findings() == []
+
+
 def test_an_event_loop_that_spills_is_blocked_because_memory_is_full() -> None:
     """Dask reads and writes spilled results on the event loop."""
     tasks = futures(160, 0.5)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.loops import LoopTicks, worker_ticks
+from observatory.why.findings.loops import LoopTicks, are_imports, worker_ticks
 from observatory.why.thread_times.kinds import ThreadKind
 
 WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
@@ -18,9 +19,12 @@ WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all workers whose event loop was blocked while tasks waited there."""
     ticks = worker_ticks(evidence)
-    samples = ticks.samples
+    ticks, samples = (
+        replace(ticks, is_blocked=ticks.is_blocked & ~are_imports(evidence, ticks)),
+        ticks.samples,
+    )
     waited = {
-        id: sum(evidence.waits.of_kind_during(kind, {id: times}) for kind in WAITING) * ticks.own_share(id)
+        id: evidence.waits.of_kinds_during(WAITING, id, times) * ticks.own_share(id)
         for id, times in ticks.by_worker().items()
     }
     unreported = _unreported(evidence, ticks)
@@ -63,7 +67,7 @@ def _unreported(evidence: Evidence, ticks: LoopTicks) -> float:
 KIND = FindingKind(
     title="blocked event loops of workers",
     advice="The code of the event loop says by what. A coroutine has to `await` what it waits for. "
-    "Large objects in tasks and results take long to be unpickled, and so do first imports. Tasks that hold "
+    "Large objects in tasks and results take long to be unpickled. Tasks that hold "
     "the GIL (C code that doesn't release it, large loops in Python) keep it as well: use more processes "
     "with fewer threads.",
     documentation="https://distributed.dask.org/en/stable/worker.html",
