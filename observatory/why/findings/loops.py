@@ -26,6 +26,8 @@ Samples of a loop that is blocked again and again have free times as well."""
 MODULES = "observatory_worker_imported_modules"
 MANY_MODULES = 20
 """that a worker imports for its first tasks of a kind: NumPy has 150, pandas 800"""
+LEAST_OWN = 0.5
+"""share of its time in which a loop had a core, or waited for something else"""
 TIMES_THE_WORKERS = 2.0
 """between two ticks of the scheduler's event loop, times that of the median worker at the same time"""
 
@@ -87,6 +89,13 @@ def are_imports(evidence: Evidence, ticks: LoopTicks) -> Flags:
     """Whether the worker of each sample imported many modules in its time."""
     found = evidence.samples(MODULES, function="max")
     return ticks.is_blocked & (_at(ticks.samples, found) >= MANY_MODULES)
+
+
+def had_no_core_or_imported(evidence: Evidence, worker: int, stop: int) -> bool:
+    """Whether that is why a worker was not heard for a while, until `stop` (microseconds)."""
+    ticks = worker_ticks(evidence)
+    after = np.flatnonzero((ticks.samples.worker == worker) & (ticks.samples.times.stop >= stop))[:1]
+    return bool((are_imports(evidence, ticks) | (ticks.share < LEAST_OWN))[after].any())
 
 
 def _share(own: Samples, ticks: Samples) -> Numbers:

@@ -44,6 +44,22 @@ def test_a_worker_that_stands_still_is_silent_and_its_tasks_are_no_stragglers() 
     assert [round(moment["time"] - START) for moment in finding["moments"]] == [3, 18]
 
 
+@pytest.mark.parametrize(
+    ("own", "modules", "kinds"), [(15.0, 0, ["silent-worker"]), (0.5, 0, []), (15.0, 800, [])]
+)
+def test_a_worker_is_not_silent_while_it_imports_or_has_no_core(
+    own: float, modules: int, kinds: list[str]
+) -> None:
+    """The first heartbeat after the silence tells."""
+    seeded = stopped(futures(160, 0.5), 15.0)
+    heard(seeded, (3.0, 18.0))
+    for metric, value in (("event_loop_interval_seconds", 15.0), ("event_loop_own_interval_seconds", own)):
+        seeded.sample(f"observatory_worker_{metric}", value, 18.0, 18.0, worker=1)
+    seeded.sample("observatory_worker_imported_modules", modules, 18.0, 18.0, worker=1)
+    found = [one["kind"] for one in seeded.findings()]
+    assert [kind for kind in found if kind == "silent-worker"] == kinds
+
+
 def test_the_same_tasks_of_a_worker_that_was_heard_are_stragglers() -> None:
     seeded = stopped(futures(160, 0.5), 15.0)
     heard(seeded, (3.0, 3.5))

@@ -9,6 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.loops import had_no_core_or_imported
 from observatory.why.findings.silences import Silence, standing_still
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
@@ -18,10 +19,13 @@ WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each silence; one before a death belongs to that (worker_died.py)."""
+    """One finding for each silence; one before a death belongs to that (worker_died.py).
+
+    A worker that imports, or has no core, sends no heartbeats either, and nothing stopped it.
+    """
     died = {worker.id for worker in evidence.deaths}
     for silence in evidence.silences:
-        if silence.worker not in died:
+        if silence.worker not in died and not had_no_core_or_imported(evidence, silence.worker, silence.stop):
             finding = _finding(evidence, silence)
             if evidence.is_worth(finding.cost):
                 yield finding
