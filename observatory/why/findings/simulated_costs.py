@@ -31,7 +31,7 @@ def with_simulated_costs(
 ) -> list[Named]:
     """Return the findings with what the window would have taken without each; sums where that isn't known.
 
-    One without which the window would have taken as long is left out, also together with the others.
+    One without which the window would have taken as long is left out, unless the others save more with it.
     """
     simulation = evidence.simulation if any(one.without for _, one in found) else None
     if simulation is None:
@@ -41,19 +41,23 @@ def with_simulated_costs(
     alone = {place: simulation.without(without[place]) for place in places}
     saved = {place: simulation.observed - alone[place].seconds for place in places}
     together = _together(simulation, without, saved)
+    least = LEAST_SAVED * simulation.observed
+    idle = [place for place in places if saved[place] < least and not kinds[found[place][0]].is_failure]
+    useless = {place for place in idle if _adds(simulation, without, place, together) < least}
     priced = dict(enumerate(found))
     for place in places:
         name, finding = found[place]
-        priced[place] = (
-            name,
-            replace(finding, cost=_cost(finding.cost, simulation.observed, alone[place], together)),
-        )
-    least = LEAST_SAVED * simulation.observed
-    return [
-        priced[place]
-        for place in range(len(found))
-        if place not in saved or saved[place] >= least or together or kinds[found[place][0]].is_failure
-    ]
+        cost = _cost(finding.cost, simulation.observed, alone[place], together)
+        priced[place] = name, replace(finding, cost=cost)
+    return [priced[place] for place in range(len(found)) if place not in useless]
+
+
+def _adds(simulation: Predictor, without: Mapping[int, Without], place: int, together: float) -> float:
+    """What is saved with one finding more than without it, where findings save far more together; else 0."""
+    if not together:
+        return 0.0
+    others = [one for other, one in without.items() if other != place]
+    return together - (simulation.observed - simulation.without(Without.of_all(others)).seconds)
 
 
 def _simulated_places(simulation: Predictor, found: Sequence[Named]) -> list[int]:

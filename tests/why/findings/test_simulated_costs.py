@@ -57,6 +57,17 @@ def test_causes_beside_each_other_explain_the_time_only_together() -> None:
     assert sum("Only together do findings explain the time" in line for line in lines_of(answer)) == 2
 
 
+def test_what_saves_nothing_with_the_other_causes_either_is_none_of_them() -> None:
+    """A long task of a chain that ends long before the others, whichever of these are long as well."""
+    tasks = [one for one in chains(8, 24) if not (one.key.startswith("step7-") and int(one.key[6:]) > 5)]
+    long = with_long(tasks, 12.0, "step0-3", "step1-3")
+    seeded = Simulated(with_long(long, 7.5, "step7-3"))
+    assert seeded.makespan == pytest.approx(Simulated(long).makespan, rel=0.02)
+    found = [one for one in seeded.findings() if one["kind"] == "stragglers"]
+    prefixes = sorted(task["key"] for one in found for task in one["tasks"])
+    assert prefixes == ["step0-3", "step1-3"]
+
+
 def not_simulated(seeded: Simulated, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The findings, as where the window has too many tasks to be simulated."""
     monkeypatch.setattr(reading, "MOST_COMPUTATIONS", 10)
