@@ -14,7 +14,7 @@ from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.found_clusters import KNOWN_TABLES, FoundCluster, read_table
 from observatory.store.archive.numbers import Reserved, new_numbers
 from observatory.store.archive.place import Place
-from observatory.store.archive.run_tables import RUN, RUN_TABLES, RunTable
+from observatory.store.archive.run_tables import FINDING_MARK, RUN, RUN_TABLES, RunTable
 from observatory.store.series_identity import series_identity
 from observatory.store.texts import clean_json
 
@@ -47,6 +47,15 @@ CLUSTER = (
 PROGRESS = """INSERT INTO alerts_progress (cluster_id, until, settled, is_over)
     SELECT cluster_id, last, last, true FROM extent WHERE cluster_id = %s"""
 """what is old raises no alerts"""
+MARK = """INSERT INTO runs_findingmark
+        (project_id, run_id, run_name, kind, prefixes, marked_as, sentence, created)
+    SELECT %(project)s, %(run)s, %(run_name)s::text, %(kind)s::text, %(prefixes)s::jsonb, %(marked_as)s,
+           %(sentence)s, %(created)s
+    WHERE NOT EXISTS (
+        SELECT FROM runs_findingmark
+        WHERE project_id = %(project)s AND run_name = %(run_name)s::text AND kind = %(kind)s::text
+          AND prefixes = %(prefixes)s::jsonb)"""
+"""unless the project has the mark"""
 
 Row = Mapping[str, Any]
 
@@ -85,7 +94,10 @@ class Restoration:
         self._ids[RUN] = dict(zip(old[RUN], self._numbers(RUN, old[RUN]), strict=True))
         for run_table in RUN_TABLES:
             rows = named[RUN] if run_table.name == RUN else self._rows(run_table.name)
-            self._store_about_runs(run_table, rows)
+            if run_table.name == FINDING_MARK:
+                self._store_marks(project, rows)
+            else:
+                self._store_about_runs(run_table, rows)
 
     def _rows(self, table: str) -> Iterator[dict[str, Any]]:
         piece = self.cluster.piece(table)
@@ -147,6 +159,13 @@ class Restoration:
                 for row in rows
             ),
         )
+
+    def _store_marks(self, project: int, rows: Iterable[dict[str, Any]]) -> None:
+        """Those that the project does not have: they hold for all of its runs of a name."""
+        with self.connection.cursor() as cursor:
+            cursor.executemany(
+                MARK, [{**row, "run": self.id(RUN, row["run"]), "project": project} for row in rows]
+            )
 
     def _value_about_runs(self, table: RunTable, name: str, value: Any) -> Any:
         if name == RUN and value is not None:

@@ -13,7 +13,7 @@ from observatory.store.archive.columns import TIME
 from observatory.store.archive.tables import INTEGER, LONG, REAL, TEXT, OtherTable
 
 BOOLEAN, BINARY = pa.bool_(), pa.binary()
-RUN = "run"
+RUN, FINDING_MARK = "run", "finding_mark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,21 @@ RUN_TABLES = (
             "thread_seconds": REAL,
             "wall_seconds": REAL,
             "all": TEXT,
+        },
+    ),
+    RunTable(
+        FINDING_MARK,
+        "findings that people marked as known or wrong, in all runs of a name, each with the run in which it "
+        "was marked: `prefixes` is JSON",
+        "runs_findingmark",
+        {
+            RUN: LONG,
+            "run_name": TEXT,
+            "kind": TEXT,
+            "prefixes": TEXT,
+            "marked_as": TEXT,
+            "sentence": TEXT,
+            "created": TIME,
         },
     ),
     RunTable(

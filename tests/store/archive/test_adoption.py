@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command
 from observatory.clusters.models import Cluster, Project
 from observatory.runs.models import (
     Attachment,
+    FindingMark,
     Note,
     Run,
     RunDiscovery,
@@ -115,6 +116,9 @@ def run(connection: psycopg.Connection, cluster: Cluster) -> Run:
         deaths={"lost": 1},
     )
     RunFindings.objects.create(run=run, state="found", counted=now, kind="gc", sentence="s", all=[{"a": 1}])
+    FindingMark.objects.create(
+        project=cluster.project, run=run, run_name=run.name, kind="gc", prefixes=["ü"], marked_as="known"
+    )
     RunExplanation.objects.create(run=run, counted=now, answers={"findings": [1, 2]})
     [worker] = connection.execute(
         "SELECT min(id) FROM worker WHERE cluster_id = %s", [cluster.pk]
@@ -242,6 +246,8 @@ def test_beside_other_clusters_it_has_new_numbers_and_the_same_records(
     [adopted] = Cluster.objects.filter(project=other, scheduler_id=cluster.scheduler_id)
     assert adopted.pk != cluster.pk
     run = adopted.runs.get()
+    mark = FindingMark.objects.get(project=other)
+    assert (mark.run, mark.run_name, mark.kind, mark.prefixes) == (run, run.name, "gc", ["ü"])
     assert (run.name, run.pinned, run.known_findings.all) == ("nightly, “quoted”\n", True, [{"a": 1}])
     assert [thread["worker"] for thread in run.attachments.get().threads] == [None]
     assert not connection.execute("SELECT FROM tile WHERE cluster_id = %s", [adopted.pk]).fetchall()
@@ -254,6 +260,19 @@ def test_beside_other_clusters_it_has_new_numbers_and_the_same_records(
     assert waiting_clusters(connection) == []
     assert archive.faults(adopted.pk) == []
     assert archive.table("run", adopted.pk).column("id").to_pylist() == [run.pk]
+
+
+def test_a_mark_that_the_project_has_already_is_there_once(
+    connection: psycopg.Connection, cluster: Cluster, lost: dict[str, list[Any]]
+) -> None:
+    project = Project.objects.create(name="lab", slug="lab")
+    name = "nightly, “quoted”\n"
+    newer = FindingMark.objects.create(
+        project=project, run_name=name, kind="gc", prefixes=["ü"], marked_as="wrong"
+    )
+    call_command("archive", "adopt", "alpha=lab")
+    [mark] = FindingMark.objects.filter(project=project)
+    assert (mark.pk, mark.marked_as) == (newer.pk, "wrong")
 
 
 def _as_read(connection: psycopg.Connection, cluster: int) -> dict[str, list[Any]]:
