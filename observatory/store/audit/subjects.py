@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 from django.apps import apps
 from django.db.models import Field, ForeignKey, Model
@@ -86,6 +86,8 @@ class Subject:
     only_of_people: bool
     always: bool
     revocable: bool
+    puts_into_projects: tuple[str, str, str] | None
+    """of a table between a model and projects: its columns of these, and the model's kind"""
 
 
 def subjects() -> list[Subject]:
@@ -114,14 +116,19 @@ def noted_kinds() -> list[str]:
 def word_of(model: type[Model]) -> str:
     """The kind of its rows, such as “ingest token”; of a table between two models “rule: projects”."""
     if source := _source(model):
-        [field] = [field for field in source._meta.many_to_many if field.remote_field.through is model]
-        return f"{word_of(source)}: {field.verbose_name}"
+        return f"{word_of(source)}: {_field_of(source, model).verbose_name}"
     return WORDS.get(model._meta.label) or str(model._meta.verbose_name)
 
 
 def _source(model: type[Model]) -> type[Model] | None:
     """The model that a table between two models is of."""
     return cast("type[Model] | None", model._meta.auto_created or None)
+
+
+def _field_of(source: type[Model], between: type[Model]) -> Any:
+    """The field of a model whose rows are in a table between two."""
+    [field] = [field for field in source._meta.many_to_many if field.remote_field.through is between]
+    return field
 
 
 def _subject(model: type[Model]) -> Subject:
@@ -141,7 +148,17 @@ def _subject(model: type[Model]) -> Subject:
         only_of_people=label in ONLY_OF_PEOPLE,
         always=label in ALWAYS,
         revocable="revoked" in columns,
+        puts_into_projects=_puts_into_projects(model),
     )
+
+
+def _puts_into_projects(model: type[Model]) -> tuple[str, str, str] | None:
+    if (source := _source(model)) is None:
+        return None
+    field = _field_of(source, model)
+    if field.related_model._meta.label != PROJECT:
+        return None
+    return str(field.m2m_column_name()), str(field.m2m_reverse_name()), word_of(source)
 
 
 def _fields(model: type[Model]) -> list[Field]:  # type: ignore[type-arg]

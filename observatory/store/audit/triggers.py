@@ -95,7 +95,7 @@ END $$;
 """
 FUNCTION = """
 CREATE FUNCTION {schema}.{function}() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE found bigint; actor jsonb := {schema}.actor();
+DECLARE found bigint; upkeep text; actor jsonb := {schema}.actor();
 BEGIN
     IF ({only_of_people} AND actor IS NULL)
             OR (NOT {always} AND actor ->> 'is_noted' = 'false') THEN
@@ -137,9 +137,23 @@ BEGIN
             ARRAY(SELECT {many_name} FROM rows_before r ORDER BY r.{key} LIMIT {named}),
             ARRAY(SELECT DISTINCT unnest({projects}) FROM rows_before r));
     END IF;
+    {then}
     RETURN NULL;
 END $$;
 """
+ADD_PROJECTS = f"""
+    IF TG_OP = 'INSERT' THEN
+        upkeep := coalesce(current_setting('{UPKEEP}', true), '');
+        PERFORM set_config('{UPKEEP}', 'on', true);
+        UPDATE {TABLE} entry SET projects = entry.projects || added.projects
+            FROM (SELECT {{source}}::text AS subject, array_agg({{project}}) AS projects
+                FROM rows_after GROUP BY {{source}}) added
+            WHERE entry.at >= transaction_timestamp() AND entry.action = 'make' AND entry.kind = {{made}}
+                AND entry.subject_id = added.subject;
+        PERFORM set_config('{UPKEEP}', upkeep, true);
+    END IF;
+"""
+"""a row is made before it is put into projects; their owners read that it was made, in one transaction"""
 MANY = f"""
 CREATE FUNCTION {SCHEMA}.add_many(action text, kind text, rows bigint, names text[], projects int[])
 RETURNS void LANGUAGE sql AS $$
@@ -232,6 +246,16 @@ def _function(subject: Subject) -> Composed:
         always=_text(str(subject.always)),
         single=Literal(MOST_SINGLE),
         named=Literal(MOST_NAMED),
+        then=_add_projects(subject),
+    )
+
+
+def _add_projects(subject: Subject) -> Composed:
+    if subject.puts_into_projects is None:
+        return _text("")
+    source, project, kind = subject.puts_into_projects
+    return SQL(ADD_PROJECTS).format(
+        source=Identifier(source), project=Identifier(project), made=Literal(kind)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils.timezone import now
 
-from observatory.alerts.models import Channel, Rule
+from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
 from observatory.clusters.deletion import deletions
 from observatory.clusters.deletion.kind import kinds
 from observatory.clusters.deletion.models import Deletion
 from observatory.clusters.models import AuditEntry, Membership, Project, Target
 from observatory.clusters.tokens import access_tokens, ingest_tokens
+from observatory.exchange.models import Receiver
 from observatory.runs.models import Note, Permalink, Run
 from observatory.store.audit.actor import Actor, acting
 from observatory.store.audit.entries import remove_older
@@ -25,6 +27,16 @@ from tests.support.projects import HOSTILE, World
 
 pytestmark = pytest.mark.django_db
 Entries = list[AuditEntry]
+
+
+MADE: list[tuple[Any, dict[str, Any]]] = [
+    (Rule, {"name": "memory", "severity": "warning"}),
+    (Channel, {"name": "chat", "kind": "webhook", "secret": "address"}),
+    (Receiver, {"name": "traces", "kind": "otlp", "secret": "address"}),
+    (Silence, {"matchers": 'rule="memory"', "expires": now()}),
+    (MaintenanceWindow, {"name": "night", "starts": now(), "stops": now() + timedelta(hours=1)}),
+]
+"""what is in several projects"""
 
 
 def entries(**wanted: Any) -> Entries:
@@ -146,6 +158,26 @@ def test_rules_channels_members_and_notes_are_noted_with_their_projects(world: W
     assert (member.subject, member.person_id) == ("viewer", world.people["viewer"].pk)
     Note.objects.create(cluster=world.live, time=now(), text=HOSTILE)
     assert the_entry(kind="note", action="make").projects == [world.alpha.pk]
+
+
+def test_what_is_made_and_put_into_projects_in_one_transaction_is_read_by_their_owners(world: World) -> None:
+    for model, values in MADE:
+        kind = str(model._meta.verbose_name)
+        with transaction.atomic():
+            made = model.objects.create(**values)
+            made.projects.set([world.alpha, world.beta])
+        entry = the_entry(kind=kind, action="make")
+        assert sorted(entry.projects) == sorted([world.alpha.pk, world.beta.pk]), kind
+        read = world.client("owner").get("/api/v1/audit", {"kind": kind, "action": "make"})
+        assert json.loads(read.content)["projects"] == ["alpha"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_put_into_a_project_later_stays_unread_by_its_owners(world: World) -> None:
+    rule = Rule.objects.create(name="of all", severity="warning")
+    rule.projects.add(world.alpha)
+    assert the_entry(kind="rule", action="make").projects == []
+    assert the_entry(kind="rule: projects", action="make").projects == [world.alpha.pk]
 
 
 def test_a_change_without_a_person_is_of_observatory_itself(world: World) -> None:
