@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
-from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
-from django.http import StreamingHttpResponse
-from django.test import Client
 
-from observatory.clusters.audit import api
 from observatory.clusters.models import AuditEntry, Membership, Project
-from observatory.clusters.tokens import access_tokens, ingest_tokens
+from observatory.clusters.tokens import ingest_tokens
 from observatory.exchange.models import Job
 from observatory.store.audit.actor import Actor, acting
 from tests.support.projects import HOSTILE, World
@@ -162,30 +157,3 @@ def test_a_download_is_noted_and_a_query_that_repeats_once_an_hour(
         assert answer.status_code == 200
     query = AuditEntry.objects.get(kind="query of SQL")
     assert (query.actor_name, query.projects) == ("viewer", [world.alpha.pk])
-
-
-@pytest.mark.django_db(transaction=True)
-async def test_who_follows_gets_what_comes_until_the_token_is_revoked(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api, "INTERVAL", 0.01)
-    owner = world.people["owner"]
-    token, secret = await asyncio.to_thread(access_tokens.make, owner, "siem", None)
-    answer = await asyncio.to_thread(
-        Client().get,
-        "/api/v1/audit?follow=true&kind=ingest token",
-        headers={"Authorization": f"Bearer {secret}"},
-    )
-    assert isinstance(answer, StreamingHttpResponse)
-    stream = cast(AsyncIterator[bytes], answer.streaming_content)
-    assert (await anext(stream)).strip() == b""
-    for name in ("first", "second"):
-        await asyncio.to_thread(ingest_tokens.make, world.alpha, name, None)
-        async for part in stream:
-            if part.strip():
-                assert json.loads(part)["subject"] == name
-                break
-    await asyncio.to_thread(access_tokens.revoke, owner, token.pk)
-    rest = [part async for part in stream]
-    assert not b"".join(rest).strip()
-    assert api._followers == 0
