@@ -12,8 +12,8 @@ PORT ?= 8000
 # of tests: more than processors, for many of the tests wait
 PROCESSES ?= 4
 # Debian's servers that tests start, and how a module of tests that does so is recognised
-SERVERS := nginx pgbouncer prometheus redis-server xmlsec1
-OF_SERVERS := tests\.(support\.(nginx|pooler|prometheus|sentinels)|runtime\.machines)|saml_identity_provider
+SERVERS := nginx pgbouncer prometheus redis-server slurmctld slurmd xmlsec1
+OF_SERVERS := tests\.(support\.(nginx|pooler|prometheus|sentinels|slurm)|runtime\.machines)|saml_identity_provider
 # with bytecode: each process would compile all modules, and pytest rewrite all tests, again
 PYTEST = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(PROCESSES) --dist loadfile --max-worker-restart 0 --durations=20 $(PYTEST_OPTIONS)
 
@@ -130,11 +130,11 @@ browser:
 		|| command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
 		|| echo "There is no Chromium here and it can't be installed: the browser tests will be skipped." >&2
 
-# Debian's servers that tests run in front of Observatory, and in place of its embedded ones, and the program
-# with which the identity provider of tests signs.
+# Debian's servers that tests run in front of Observatory, and in place of its embedded ones, the batch system
+# whose jobs they observe, and the program with which the identity provider of tests signs.
 servers:
 	@missing=; \
-		for each in nginx:nginx-light pgbouncer:pgbouncer prometheus:prometheus redis-server:redis-server xmlsec1:xmlsec1; do \
+		for each in nginx:nginx-light pgbouncer:pgbouncer prometheus:prometheus redis-server:redis-server slurmctld:slurm-wlm xmlsec1:xmlsec1; do \
 			command -v $${each%%:*} >/dev/null || missing="$$missing $${each##*:}"; \
 		done; \
 		[ -z "$$missing" ] || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \

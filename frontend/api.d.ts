@@ -1003,6 +1003,63 @@ export interface components {
             /** Share */
             share: number;
         };
+        /**
+         * CardBatchJob
+         * @description A job of a batch system in which workers of the run ran. Cores and memory are on each of its nodes.
+         */
+        CardBatchJob: {
+            /** System */
+            system: string;
+            /** Id */
+            id: string;
+            /** Array */
+            array: string;
+            /** Restarts */
+            restarts: number;
+            /** Name */
+            name: string;
+            /** Queue */
+            queue: string;
+            /** Account */
+            account: string;
+            /** Hosts */
+            hosts: string[];
+            /** Nodes */
+            nodes: number;
+            /** Workers */
+            workers: number;
+            /** Cores */
+            cores: number | null;
+            /** Memory */
+            memory: number | null;
+            /** Time Limit */
+            time_limit: number | null;
+            /** Started */
+            started: number;
+            /** Waited */
+            waited: number | null;
+            /** Seconds */
+            seconds: number;
+            /** Peak Memory */
+            peak_memory: number | null;
+            /** Spilled */
+            spilled: number;
+            /** Mean Cores */
+            mean_cores: number | null;
+        };
+        /** CardBatchJobs */
+        CardBatchJobs: {
+            /** Count */
+            count: number;
+            /** Workers */
+            workers: number;
+            /** Jobs */
+            jobs: components["schemas"]["CardBatchJob"][];
+            /** Requests */
+            requests: components["schemas"]["CardRequest"][];
+            /** Request Count */
+            request_count: number;
+        };
         /** CardComputation */
         CardComputation: {
             /** Time */
@@ -1079,6 +1136,65 @@ export interface components {
                 number
             ][];
         };
+        /** CardRecommended */
+        CardRecommended: {
+            /** Memory */
+            memory: number;
+            /** Margin */
+            margin: number;
+            /** Spills At */
+            spills_at: number | null;
+            /** Setting */
+            setting: string;
+        };
+        /**
+         * CardRequest
+         * @description The jobs that asked for the same, and less that would have done. Amounts are on a node of a job.
+         */
+        CardRequest: {
+            /** System */
+            system: string;
+            /** Queue */
+            queue: string;
+            /** Option */
+            option: string;
+            /** Memory */
+            memory: number | null;
+            /** Cores */
+            cores: number | null;
+            /** Jobs */
+            jobs: number;
+            /** Nodes */
+            nodes: number;
+            /** Workers */
+            workers: number;
+            /** Peak Memory */
+            peak_memory: number | null;
+            /** Peak Job */
+            peak_job: string;
+            /** Mean Memory */
+            mean_memory: number | null;
+            /** Spilled */
+            spilled: number;
+            /** Mean Cores */
+            mean_cores: number | null;
+            /** Most Cores */
+            most_cores: number | null;
+            /** Waited */
+            waited: number | null;
+            /** Longest Wait */
+            longest_wait: number | null;
+            /** Waits Known */
+            waits_known: number;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "less" | "fits" | "spilled" | "short" | "not-asked" | "unknown" | "running";
+            recommended: components["schemas"]["CardRecommended"] | null;
+            /** Fewer Cores */
+            fewer_cores: number | null;
+        };
         /** FirstError */
         FirstError: {
             /** Time */
@@ -1113,8 +1229,8 @@ export interface components {
          * RunCard
          * @description What a run did, in short. Figures are null until they are counted.
          *
-         *     A public link leaves out user, tags, main finding, notes and history, and error and code unless it
-         *     shares them.
+         *     A public link leaves out user, tags, main finding, batch jobs, notes and history, and error and code
+         *     unless it shares them.
          */
         RunCard: {
             /** Name */
@@ -1174,6 +1290,7 @@ export interface components {
             computations: components["schemas"]["CardComputation"][];
             /** Computation Count */
             computation_count: number;
+            batch_jobs: components["schemas"]["CardBatchJobs"] | null;
             history: components["schemas"]["CardHistory"] | null;
             /** Notes */
             notes: components["schemas"]["CardNote"][];
@@ -1975,6 +2092,18 @@ export interface components {
             tasks: number;
             /** Errors */
             errors: number;
+            /** Jobs */
+            jobs: number;
+            /** Wait Seconds */
+            wait_seconds: number;
+            /** Asked Core Seconds */
+            asked_core_seconds: number;
+            /** Used Core Seconds */
+            used_core_seconds: number;
+            /** Asked Memory Seconds */
+            asked_memory_seconds: number;
+            /** Used Memory Seconds */
+            used_memory_seconds: number;
             /** Costs */
             costs: components["schemas"]["Cost"][];
             /** Key */
@@ -2005,6 +2134,18 @@ export interface components {
             tasks: number;
             /** Errors */
             errors: number;
+            /** Jobs */
+            jobs: number;
+            /** Wait Seconds */
+            wait_seconds: number;
+            /** Asked Core Seconds */
+            asked_core_seconds: number;
+            /** Used Core Seconds */
+            used_core_seconds: number;
+            /** Asked Memory Seconds */
+            asked_memory_seconds: number;
+            /** Used Memory Seconds */
+            used_memory_seconds: number;
             /** Costs */
             costs: components["schemas"]["Cost"][];
             /** Key */
@@ -2068,6 +2209,18 @@ export interface components {
             tasks: number;
             /** Errors */
             errors: number;
+            /** Jobs */
+            jobs: number;
+            /** Wait Seconds */
+            wait_seconds: number;
+            /** Asked Core Seconds */
+            asked_core_seconds: number;
+            /** Used Core Seconds */
+            used_core_seconds: number;
+            /** Asked Memory Seconds */
+            asked_memory_seconds: number;
+            /** Used Memory Seconds */
+            used_memory_seconds: number;
             /** Costs */
             costs: components["schemas"]["Cost"][];
         };

@@ -67,6 +67,8 @@ class Configuration:
     """Whether errors of tasks are recorded with their arguments, shortened. Arguments are data."""
     native_profile: bool = False
     """Whether py-spy records the native stacks of tasks, beside each worker."""
+    ask_batch_system: bool = True
+    """Whether each worker in a batch job asks once, by squeue, qstat or bjobs, how long the job waited."""
     retire_token: str = field(default="", repr=False)
     """Token that retires a worker by a request to its HTTP port; empty: workers have no such route."""
 
@@ -85,6 +87,7 @@ class Configuration:
             "profile": True,
             "error_arguments": self.error_arguments,
             "native_profile": self.native_profile,
+            "ask_batch_system": self.ask_batch_system,
             "retire_digest": digest_of(self.retire_token) if self.retire_token else "",
         }
 

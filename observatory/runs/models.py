@@ -166,6 +166,16 @@ class Usage(models.Model):
     tasks = models.BigIntegerField(default=0)
     errors = models.BigIntegerField(default=0)
 
+    # of jobs of batch systems, where agents tell of them (batch_jobs/kept.py)
+    jobs = models.PositiveIntegerField(default=0, db_default=0, help_text="That began on this day.")
+    wait_seconds = models.FloatField(
+        default=0, db_default=0, help_text="That these waited in queues, as far as it is known."
+    )
+    asked_core_seconds = models.FloatField(default=0, db_default=0)
+    used_core_seconds = models.FloatField(default=0, db_default=0, help_text="CPU seconds.")
+    asked_memory_seconds = models.FloatField(default=0, db_default=0, help_text="Bytes times seconds.")
+    used_memory_seconds = models.FloatField(default=0, db_default=0)
+
     class Meta:
         verbose_name_plural = "usage"
         indexes = [models.Index(fields=["day", "cluster"])]

@@ -10,6 +10,7 @@ from django.db.models import Min
 from django.utils.timezone import now
 
 from observatory.replay.state import tasks_until
+from observatory.runs.batch_jobs.kept import batch_jobs_of
 from observatory.runs.discovery.discover import SHORTEST_RUN
 from observatory.runs.discovery.naming import name_of
 from observatory.runs.models import Run
@@ -54,6 +55,7 @@ def refresh_figures(run: Run) -> None:
         totals = window_totals(connection, *window, others)
         prefixes = main_prefix_contents(connection, *window, MAIN_PREFIXES, others)
         computations = window_computations(connection, *window, others)
+        batch_jobs = batch_jobs_of(connection, *window, is_running=run.is_open)
         progress = None if others else _progress(connection, run, stop)
     run.tasks, run.errors = totals.tasks, totals.errors
     run.figures = asdict(totals) | {"progress": progress, "until": stop.timestamp()}
@@ -64,6 +66,7 @@ def refresh_figures(run: Run) -> None:
             for computation in computations[:MOST_WITH_CODE]
         ],
         "computation_count": len(computations),
+        "batch_jobs": batch_jobs,
     }
     run.counted = begun
     if not run.is_open and run.outcome in (Run.Outcome.RUNNING, Run.Outcome.FINISHED, Run.Outcome.UNSEEN):

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from observatory.wire.batch_jobs import read_batch_job
+
 LONGEST = 100
 """characters of a name or value"""
 MOST_TAGS = 40
@@ -31,6 +33,9 @@ def tags_of(resources: Any, detail: Any) -> dict[str, str]:
     release = detail.get("release")
     if isinstance(release, Mapping) and isinstance(release.get("name"), str):
         own["release"] = release["name"]
+    job = read_batch_job(detail)
+    if job is not None:
+        own |= {"batch job": job.id, "queue": job.queue}
     tags = {**tags, **{name: value for name, value in own.items() if name not in tags}}
     tags |= {name: value for name, value in _texts(detail.get("surroundings")).items() if name not in tags}
     named = ((name[:LONGEST], value[:LONGEST]) for name, value in tags.items() if value)

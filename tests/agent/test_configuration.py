@@ -60,6 +60,8 @@ def test_a_flag_is_true_or_false_and_goes_to_the_workers() -> None:
     assert read_configuration(**NEEDED, native_profile=True).native_profile is True
     with pytest.raises(ConfigurationError, match=r"observatory\.native-profile: 'perhaps'"):
         read_configuration(**NEEDED, native_profile="perhaps")
+    assert read_configuration(**NEEDED).for_workers()["ask_batch_system"] is True
+    assert read_configuration(**NEEDED, ask_batch_system="false").for_workers()["ask_batch_system"] is False
 
 
 def test_numbers_times_and_sizes_can_have_units() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
+from observatory.agent.batch_systems.systems import job_of_process
 from observatory.agent.environment import describe, process_age
 from observatory.agent.logs import Listener, handler
 from observatory.agent.worker.disk import Disk
@@ -25,6 +26,7 @@ from observatory.agent.worker.native_profiles import NativeProfiles
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.process import name_of_process
 from observatory.agent.worker.profiles import Profiles
+from observatory.agent.worker.queue_report import QueueReport
 from observatory.agent.worker.retirement import Retirement, add_route
 from observatory.agent.worker.shuffle_transfers import ShuffleTransfers
 from observatory.agent.worker.spilled import Spilled
@@ -32,6 +34,7 @@ from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
 from observatory.agent.worker.task_threads import TaskThreads
 from observatory.agent.worker.transfers import Transfers
 from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
+from observatory.wire.batch_jobs import BATCH_JOB, BatchJob
 from observatory.wire.event_kinds import NATIVE_PROFILE_REFUSED
 from observatory.wire.kinds.spill import REPORTS_SPILLED
 from observatory.wire.processes import PROCESS
@@ -84,8 +87,13 @@ class WorkerAgent(WorkerPlugin):
         self.retirement = Retirement(worker, digest) if digest else None
         if self.retirement is not None:
             add_route(worker, self.name)
-        self._record_worker()
+        found = job_of_process()
+        self._record_worker(self._description(found[1] if found else None))
         self.message_sender.start()
+        asks = found is not None and self.settings.get("ask_batch_system")
+        self.queue_report = QueueReport(*found, self._record_job) if found and asks else None
+        if self.queue_report is not None:
+            self.queue_report.start()
         self.native_profiles = self._native_profiles() if self.settings.get("native_profile") else None
         if self.native_profiles is not None:
             self.native_profiles.start()
@@ -95,6 +103,8 @@ class WorkerAgent(WorkerPlugin):
         worker.handlers.pop(FLUSH, None)
         for metric in (METRIC, OWN_METRIC, TASK_THREADS, MODULES, PROCESS_NAME):
             worker.metrics.pop(metric, None)
+        if self.queue_report is not None:
+            self.queue_report.stop()
         if self.native_profiles is not None:
             await asyncio.to_thread(self.native_profiles.stop)
         self.shuffle_transfers.close()
@@ -139,11 +149,22 @@ class WorkerAgent(WorkerPlugin):
         row = (self._on_scheduler_clock(time()), NATIVE_PROFILE_REFUSED, address, json.dumps(detail))
         self.wal.append("event", row)
 
-    def _record_worker(self) -> None:
+    def _description(self, job: BatchJob | None) -> dict[str, Any]:
         worker, detail = self.worker, {**describe("worker"), PROCESS: name_of_process()}
         detail[REPORTS_SPILLED] = self.spilled.is_known
         if worker.nanny:  # otherwise the process may be a client's, or have begun long before the worker
             detail["process_started"] = self._on_scheduler_clock(time() - process_age())
+        if job is not None:
+            detail[BATCH_JOB] = job.detail()
+        return detail
+
+    def _record_job(self, job: BatchJob) -> None:
+        """Records more of the job in which the worker runs; the rest of its detail stays."""
+        self._record_worker({BATCH_JOB: job.detail()}, self.worker.status.name)
+
+    def _record_worker(self, detail: Mapping[str, Any], status: str = "running") -> None:
+        """`status`: plugins are set up just before the worker is running."""
+        worker = self.worker
         resources = getattr(worker.state, "total_resources", None) or {}
         self.wal.append(
             "worker",
@@ -154,7 +175,7 @@ class WorkerAgent(WorkerPlugin):
                 worker.ip,
                 worker.state.nthreads,
                 float(worker.memory_manager.memory_limit or 0),
-                "running",  # plugins are set up just before the worker gets this status
+                status,
                 json.dumps(dict(resources), default=str),
                 json.dumps(detail, default=str),
             ),

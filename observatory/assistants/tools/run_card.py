@@ -7,13 +7,14 @@ from observatory.assistants.rest_api import Api, read
 from observatory.assistants.run_reading import RunId, open_run
 from observatory.assistants.texts import Passage
 
-MOST_PREFIXES, MOST_COMPUTATIONS = 10, 5
+MOST_PREFIXES, MOST_COMPUTATIONS, MOST_JOBS = 10, 5, 10
 AS_THEY_ARE = ("outcome", "user", "tags", "tasks", "errors", "workers", "threads")
 
 
 async def run_card(api: Api, run: RunId) -> Answer:
     """What a run did, in short: outcome, first error, main finding, duration against earlier runs of its
-    name, its tasks by state, busiest prefixes, cost, and the code that submitted it."""
+    name, its tasks by state, busiest prefixes, cost, the batch jobs of its workers with a request that
+    would have done, and the code that submitted it."""
     reading = await open_run(api, run)
     card = await read(api, f"{reading.path}/card")
     facts = reading.facts
@@ -34,6 +35,7 @@ async def run_card(api: Api, run: RunId) -> Answer:
         "transferred_bytes": card["transferred"],
         "first_error": _with_time(card["first_error"]),
         "main_finding": card["main_finding"],
+        "batch_jobs": _batch_jobs(card["batch_jobs"]),
         "against_earlier_runs": card["history"],
         "cost": card["cost"],
         "time_of_threads": [
@@ -66,6 +68,15 @@ def _prefix(found: dict[str, Any]) -> dict[str, Any]:
         "compute_share": found["share"],
         **durations,
     }
+
+
+def _batch_jobs(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Memory is in bytes, times are in seconds."""
+    return None if found is None else {**found, "jobs": [_job(each) for each in found["jobs"][:MOST_JOBS]]}
+
+
+def _job(found: dict[str, Any]) -> dict[str, Any]:
+    return {**found, "started": time_text(found["started"])}
 
 
 def _with_time(found: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -71,6 +71,7 @@ def card_of(run: Run, scope: Scope) -> Item:
         "cost": cost_of_run(run),
         "times": times(run.figures),
         **contents,
+        "batch_jobs": run.contents.get("batch_jobs"),
         "history": _history(run),
         "notes": _notes(run),
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
+from observatory.comparison.card.batch_jobs import drawn_batch_jobs
 from observatory.comparison.card.card import card_of
 from observatory.comparison.card.schemas import RunCard
 from observatory.comparison.card.sparkline import sparkline
@@ -64,6 +65,7 @@ def drawn_card(run: Run, scope: Scope) -> Item:
             }
             for each in card["computations"]
         ],
+        "batch_jobs": drawn_batch_jobs(card["batch_jobs"]),
         "sparkline": sparkline([*history["durations"], *own]) if history else None,
         "unusual": [_unusual(figure) for figure in history["unusual"]] if history else [],
         "notes": [{**note, "time": datetime.fromtimestamp(note["time"], UTC)} for note in card["notes"]],

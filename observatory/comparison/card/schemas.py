@@ -94,6 +94,96 @@ class CardCost(Schema):
     worker_seconds: float
 
 
+class CardBatchJob(Schema):
+    """A job of a batch system in which workers of the run ran. Cores and memory are on each of its nodes."""
+
+    system: str
+    """slurm, pbs, lsf or htcondor"""
+    id: str
+    array: str
+    """the array that it is one of; "" if none"""
+    restarts: int
+    """how often it was requeued before"""
+    name: str
+    queue: str
+    account: str
+    hosts: list[str]
+    """the first twenty on which there were workers"""
+    nodes: int
+    workers: int
+    cores: int | None
+    """asked; null: not known"""
+    memory: int | None
+    """bytes asked; null: not asked, or not known"""
+    time_limit: float | None
+    """seconds"""
+    started: float
+    """by the batch system, otherwise when its first worker came"""
+    waited: float | None
+    """seconds in the queue; null: not known"""
+    seconds: float
+    """from its start to the end of its last worker, or of the run"""
+    peak_memory: float | None
+    """bytes of its workers' processes at a time; null: no samples"""
+    spilled: float
+    """bytes on disk at most"""
+    mean_cores: float | None
+    """CPU seconds of its workers' processes by seconds"""
+
+
+class CardRecommended(Schema):
+    memory: int
+    """bytes on a node"""
+    margin: float
+    """by how much it is more than the peak: 0.2 is 20 %"""
+    spills_at: float | None
+    """the share of its limit below which each worker stays with it; null: by the margin alone"""
+    setting: str
+    """as the batch system wants it; "" where that depends on the site"""
+
+
+class CardRequest(Schema):
+    """The jobs that asked for the same, and less that would have done. Amounts are on a node of a job."""
+
+    system: str
+    queue: str
+    option: str
+    """with which memory was asked"""
+    memory: int | None
+    cores: int | None
+    jobs: int
+    nodes: int
+    workers: int
+    peak_memory: float | None
+    peak_job: str
+    """the job of the peak"""
+    mean_memory: float | None
+    spilled: float
+    mean_cores: float | None
+    most_cores: float | None
+    """in the mean of five seconds"""
+    waited: float | None
+    """median of the jobs of which it is known"""
+    longest_wait: float | None
+    waits_known: int
+    verdict: Literal["less", "fits", "spilled", "short", "not-asked", "unknown", "running"]
+    """whether less memory would have done, or why nothing is recommended"""
+    recommended: CardRecommended | None
+    fewer_cores: int | None
+    """cores that would have done; null: not fewer than asked, or not known"""
+
+
+class CardBatchJobs(Schema):
+    count: int
+    workers: int
+    """of the run that ran in jobs"""
+    jobs: list[CardBatchJob]
+    """the first hundred"""
+    requests: list[CardRequest]
+    """the first ten, that of most nodes first"""
+    request_count: int
+
+
 @shared(
     "name",
     "outcome",
@@ -123,8 +213,8 @@ class CardCost(Schema):
 class RunCard(Schema):
     """What a run did, in short. Figures are null until they are counted.
 
-    A public link leaves out user, tags, main finding, notes and history, and error and code unless it
-    shares them.
+    A public link leaves out user, tags, main finding, batch jobs, notes and history, and error and code
+    unless it shares them.
     """
 
     name: str
@@ -173,5 +263,7 @@ class RunCard(Schema):
     computations: list[CardComputation]
     """the first ones"""
     computation_count: int
+    batch_jobs: CardBatchJobs | None
+    """null: no agent told of a job of a batch system, and on public links"""
     history: CardHistory | None
     notes: list[CardNote]

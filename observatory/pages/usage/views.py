@@ -47,6 +47,7 @@ def usage_page(request: HttpRequest) -> HttpResponse:
             for day, amounts in sorted(report.by_day.items(), reverse=True)
         ],
         "total": {"amounts": report.total, "costs": _costs(report.total)},
+        "job_rows": _job_rows(report),
         "has_costs": bool(report.total.costs),
         "may_set_prices": _priceless(user, wanted),
         "query": _query(wanted),
@@ -55,6 +56,15 @@ def usage_page(request: HttpRequest) -> HttpResponse:
     response = render(request, "pages/usage/usage.html", context)
     response._csp_update = settings.PLOTLY_POLICY  # type: ignore[attr-defined]  # django-csp reads it
     return response
+
+
+def _job_rows(report: UsageReport) -> list[dict[str, Any]]:
+    """What jobs of batch systems asked for and used, by group; none where no worker ran in one."""
+    return [
+        {"name": report.names[key], "url": _url(report.wanted, key), "amounts": amounts}
+        for key in report.groups
+        if (amounts := report.by_group[key]).has_jobs
+    ]
 
 
 def _priceless(user: User, wanted: UsageFilter) -> list[Project]:
@@ -93,6 +103,8 @@ def _csv(report: UsageReport) -> HttpResponse:
     header = (
         *("day", wanted.by, "cluster hours", "worker hours", "thread hours", "busy thread hours"),
         *("idle thread hours", "memory GiB hours", "tasks", "errors"),
+        *("jobs", "hours waited", "core hours asked", "core hours used"),
+        *("memory GiB hours asked", "memory GiB hours used"),
         *(f"cost {currency}" for currency in currencies),
     )
     return csv_response(f"usage {wanted.first} {wanted.last}", header, _csv_rows(report, currencies))
@@ -110,5 +122,8 @@ def _csv_rows(report: UsageReport, currencies: list[str]) -> Iterator[tuple[Any,
             sums["memory_seconds"] / HOUR / GIB,
             round(sums["tasks"]),
             round(sums["errors"]),
+            round(sums["jobs"]),
+            *(sums[f"{name}_seconds"] / HOUR for name in ("wait", "asked_core", "used_core")),
+            *(sums[f"{name}_memory_seconds"] / HOUR / GIB for name in ("asked", "used")),
             *(amounts.costs.get(currency) for currency in currencies),
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 from observatory.store.queries.windows.environment import WorkerSpec
 from observatory.store.worker_tags import RESOURCE, amount_text
+from observatory.wire.batch_jobs import read_batch_job
 
 NO_LIMIT = 2**60
 """bytes: older agents told the number that Linux shows for no limit"""
@@ -61,7 +62,22 @@ def facts_of_process(detail: Mapping[str, Any]) -> Iterator[Fact]:
                 yield kind, str(part)[:100], _as_text(value)
             elif not is_described(detail):
                 yield kind, MACHINE[PYTHON], _as_text(value).removesuffix(FINAL)
+    yield from facts_of_job(detail)
     yield from facts_of_release(detail)
+
+
+def facts_of_job(detail: Mapping[str, Any]) -> Iterator[Fact]:
+    """Yield what a worker in a job of a batch system asked for on its node, which jobs can have alike."""
+    job = read_batch_job(detail)
+    if job is not None:
+        yield "environment", "batch system", job.system
+        yield "environment", "queue", job.queue
+        yield "hardware", "cores asked on the node", "unknown" if job.cores is None else str(job.cores)
+        yield (
+            "hardware",
+            "memory asked on the node (bytes)",
+            "no amount" if job.memory is None else f"{job.memory:,}",
+        )
 
 
 def facts_of_scheduler(detail: Mapping[str, Any]) -> Iterator[Fact]:

@@ -60,6 +60,17 @@ class UsedAmounts(Schema):
     """bytes of the workers' memory limits times seconds"""
     tasks: int
     errors: int
+    jobs: int
+    """of batch systems, that began; as the next, only where agents tell of them"""
+    wait_seconds: float
+    """that these waited in queues, as far as it is known"""
+    asked_core_seconds: float
+    """that jobs asked for, where it is known what they used"""
+    used_core_seconds: float
+    """CPU time"""
+    asked_memory_seconds: float
+    """bytes times seconds that jobs asked for, where it is known what they used"""
+    used_memory_seconds: float
     costs: list[Cost]
     """at the prices that the projects have now; without those of projects that set none"""
 
@@ -126,6 +137,6 @@ def group_of(report: UsageReport, key: str) -> dict[str, str]:
 
 
 def amounts_of(amounts: Amounts) -> dict[str, Any]:
-    counts = {name: round(amounts.sums[name]) for name in ("tasks", "errors")}
+    counts = {name: round(amounts.sums[name]) for name in ("tasks", "errors", "jobs")}
     costs = [{"amount": cost, "currency": currency} for currency, cost in sorted(amounts.costs.items())]
     return {**amounts.sums, **counts, "idle_seconds": amounts.idle_seconds, "costs": costs}

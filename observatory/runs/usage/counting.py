@@ -13,6 +13,7 @@ from django.utils.timezone import now
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.windows.sums import sums
+from observatory.runs.batch_jobs.kept import USAGE, usage_in_window
 from observatory.runs.errors.counting import count_errors_of_run
 from observatory.runs.models import Run, Usage
 from observatory.runs.refresh import end_of
@@ -99,6 +100,7 @@ def count_window(cluster: Cluster, window: Window) -> dict[str, Any]:
         existence = worker_existence(connection, cluster.pk, start, stop)
         tasks, busy = _computed(connection, cluster, window)
         errors = count_errors(connection, cluster.pk, start, stop)
+        of_jobs = usage_in_window(connection, cluster.pk, start, stop)
     return {
         "cluster_seconds": (stop - start).total_seconds(),
         "worker_seconds": existence.worker_seconds,
@@ -107,6 +109,7 @@ def count_window(cluster: Cluster, window: Window) -> dict[str, Any]:
         "busy_seconds": busy,
         "tasks": tasks,
         "errors": errors,
+        **of_jobs,
     }
 
 
@@ -130,6 +133,7 @@ def _of_run(run: Run, window: Window, is_whole: bool) -> dict[str, Any]:
         "busy_seconds": figures.get("seconds", {}).get(Action.COMPUTE.label, 0.0),
         "tasks": run.tasks,
         "errors": run.errors,
+        **((run.contents.get("batch_jobs") or {}).get("usage") or dict.fromkeys(USAGE, 0)),
     }
 
 

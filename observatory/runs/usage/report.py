@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce
 
 from observatory.clusters.access import Person, visible_projects
 from observatory.clusters.models import Project
+from observatory.runs.batch_jobs.kept import USAGE
 from observatory.runs.models import Usage
 from observatory.runs.usage.prices import cost_of
 
@@ -25,6 +26,7 @@ MOST_GROUPS = 20
 AMOUNTS = (
     *("cluster_seconds", "worker_seconds", "thread_seconds", "memory_seconds", "busy_seconds"),
     *("tasks", "errors"),
+    *USAGE,
 )
 OTHERS, OUTSIDE = "\0others", "\0outside"
 """Keys of groups that are no values: stored texts have no NUL. OUTSIDE: used by clusters outside of runs."""
@@ -73,6 +75,19 @@ class Amounts:
     @property
     def idle_seconds(self) -> float:
         return max(0.0, self.sums["thread_seconds"] - self.sums["busy_seconds"])
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether workers ran in jobs of batch systems."""
+        return any(self.sums[name] for name in USAGE)
+
+    @property
+    def unused_core_seconds(self) -> float:
+        return max(0.0, self.sums["asked_core_seconds"] - self.sums["used_core_seconds"])
+
+    @property
+    def unused_memory_seconds(self) -> float:
+        return max(0.0, self.sums["asked_memory_seconds"] - self.sums["used_memory_seconds"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,7 @@ class Arguments:
             "lanes": lanes,
             "lane": span[0],
             "workers": workers,
+            "places": [0] * len(workers),
             "worker": workers[0],
             "prefixes": prefixes,
             "prefix": prefixes[0],

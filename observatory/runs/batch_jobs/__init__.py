@@ -1,0 +1,1 @@
+"""Jobs of batch systems in which the workers of a window ran: what they asked for, and what they used."""
