@@ -31,7 +31,7 @@ UNLISTED = {
     "TimelineAlerts": {"rules"},
     "TimelineAlert": {"id", "worker", "labels", "message", "text", "acknowledged_by", "acknowledgement"},
     "FindingMarkItem": {"id", "by"},
-    "RunCard": {"user", "tags", "main_finding", "cost", "history", "notes"},
+    "RunCard": {"user", "tags", "main_finding", "cost", "batch_jobs", "history", "notes"},
 }
 """what no public link shows of the schemas of its answers"""
 
@@ -142,7 +142,7 @@ def test_what_no_link_shows_is_known() -> None:
 
 HIDDEN_WHOLE = {
     *("ProjectName", "TargetStatus", "RuleText", "MainFinding", "CardHistory", "UnusualFigure"),
-    *("CardNote", "CardCost"),
+    *("CardNote", "CardCost", "CardBatchJobs", "CardBatchJob", "CardRequest", "CardRecommended"),
 }
 """schemas of fields that no link shows"""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import psycopg
 
@@ -25,6 +25,8 @@ from observatory.wire.processes import PROCESS
 Identity = tuple[str, str, str, int]
 """batch system, its cluster, the job's id and how often it was requeued"""
 PERCENT = 100.0
+SLOWEST_START = timedelta(minutes=10)
+"""from the start of a job to its first worker"""
 
 
 @dataclass
@@ -37,8 +39,10 @@ class Place:
     workers: list[WorkerInJob] = field(default_factory=list)
     begun: float = 0.0
     """when it began to hold what it asked for"""
+    came: float = 0.0
+    """when the first of its workers came"""
     started: float = 0.0
-    """the same clipped to the window, as the next"""
+    """`begun` clipped to the window, as the next"""
     ended: float = 0.0
     peak_memory: float | None = None
     """of the processes of its workers, at a time"""
@@ -88,6 +92,12 @@ class Job:
     @property
     def begun(self) -> float:
         return min(place.begun for place in self.places)
+
+    def begins_in(self, start: datetime, stop: datetime) -> bool:
+        """Whether its first worker came in [start, stop), and didn't take the place of an earlier one."""
+        came, told = min(place.came for place in self.places), self.told.started
+        is_new = told is None or told >= (start - SLOWEST_START).timestamp()
+        return start.timestamp() <= came < stop.timestamp() and is_new
 
     @property
     def told(self) -> BatchJob:
@@ -157,6 +167,7 @@ def _set_times(place: Place, start: datetime, stop: datetime) -> None:
     first = min(worker.started for worker in place.workers).timestamp()
     last = max((worker.ended or stop) for worker in place.workers).timestamp()
     told = place.asked.started
+    place.came = first
     place.begun = told if told is not None and told < first else first
     place.started = min(max(place.begun, start.timestamp()), stop.timestamp())
     place.ended = max(min(last, stop.timestamp()), place.started)

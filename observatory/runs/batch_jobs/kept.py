@@ -55,7 +55,7 @@ def usage_of(jobs: Sequence[Job], start: datetime, stop: datetime) -> dict[str, 
 
     A job, and its wait, counts in the window in which it began.
     """
-    begun = [job for job in jobs if start.timestamp() <= job.begun < stop.timestamp()]
+    begun = [job for job in jobs if job.begins_in(start, stop)]
     places = [place for job in jobs for place in job.places]
     cores = [
         (place.asked.cores, place.mean_cores, place.seconds)

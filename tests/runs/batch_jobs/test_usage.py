@@ -12,8 +12,10 @@ import pytest
 from django.db import connection
 
 from observatory.clusters.models import Cluster
+from observatory.runs.batch_jobs.kept import usage_in_window
 from observatory.runs.models import Run, Usage
 from observatory.runs.usage.counting import count_clusters, count_runs
+from observatory.store.connection import read_connection
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from tests.runs.batch_jobs.stored_jobs import GIB, START, make_run, slurm_job, store_worker
@@ -70,6 +72,20 @@ def test_a_run_has_the_part_of_jobs_that_lies_in_it(world: World, cluster: Clust
     assert (of_run["key"], of_run["asked_core_seconds"]) == ("a", pytest.approx(400))
     assert outside["asked_core_seconds"] == pytest.approx(400)
     assert (of_run["jobs"], outside["jobs"]) == (3, 0)
+
+
+def test_a_job_that_began_before_its_scheduler_counts_once(world: World, cluster: Cluster) -> None:
+    """As where the scheduler runs in the job, too. A worker that comes later doesn't begin it again."""
+    Usage.objects.all().delete()
+    store_worker(cluster, "in", slurm_job("9", started=START - 60, waited=5.0), seconds=100)
+    run = make_run(cluster, 100)
+    assert run.contents["batch_jobs"]["usage"]["jobs"] == 4
+    assert run.contents["batch_jobs"]["usage"]["wait_seconds"] == 95
+    with read_connection() as reader:
+        start = from_seconds(START)
+        later = usage_in_window(reader, cluster.pk, start + timedelta(seconds=50), start + timedelta(hours=1))
+    assert (later["jobs"], later["wait_seconds"]) == (0, 0)
+    assert later["asked_core_seconds"] > 0
 
 
 def test_workers_that_share_a_process_use_its_memory_once(world: World, cluster: Cluster) -> None:
