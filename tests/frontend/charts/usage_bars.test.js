@@ -14,6 +14,12 @@ const NOTHING = {
   memory_seconds: 0,
   tasks: 0,
   errors: 0,
+  jobs: 0,
+  wait_seconds: 0,
+  asked_core_seconds: 0,
+  used_core_seconds: 0,
+  asked_memory_seconds: 0,
+  used_memory_seconds: 0,
   costs: /** @type {{amount: number, currency: string}[]} */ ([]),
 };
 
