@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,6 +16,8 @@ URL, TOKEN = "OBSERVATORY_URL", "OBSERVATORY_ACCESS_TOKEN"
 TIMEOUT = 60.0
 """seconds"""
 LONGEST_DETAIL = 500
+LONGEST_FETCH, PAUSE = 600.0, 1.0
+"""seconds for which a request is sent again while the server fetches archived records, and between two"""
 
 
 class ObservatoryError(Exception):
@@ -23,6 +26,10 @@ class ObservatoryError(Exception):
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(f"{status}: {detail}" if status else detail)
         self.status = status
+
+
+class Fetching(ObservatoryError):
+    """The server is fetching archived records: the same request is answered once they are there."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -69,20 +76,31 @@ class Connection:
         return urllib.request.Request(f"{self.url}/api/v1{path}", headers=headers)
 
     def _answer(self, request: urllib.request.Request) -> bytes:
+        until = time.monotonic() + LONGEST_FETCH
+        while True:
+            try:
+                return self._answer_once(request)
+            except Fetching:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(PAUSE)
+
+    def _answer_once(self, request: urllib.request.Request) -> bytes:
         try:
             with self._opener.open(request, timeout=self._timeout) as answer:
                 body: bytes = answer.read()
                 return gzip.decompress(body) if answer.headers.get("Content-Encoding") == "gzip" else body
         except urllib.error.HTTPError as error:
-            raise ObservatoryError(error.code, _detail(error)) from None
+            raise _error(error) from None
         except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
             reason = getattr(error, "reason", error)
             raise ObservatoryError(0, f"{self.url} can't be reached: {reason}") from None
 
 
-def _detail(error: urllib.error.HTTPError) -> str:
-    body = error.read(100_000)
+def _error(error: urllib.error.HTTPError) -> ObservatoryError:
     try:
-        return str(json.loads(body)["detail"])[:LONGEST_DETAIL]
+        answer = json.loads(error.read(100_000))
+        detail = str(answer["detail"])[:LONGEST_DETAIL]
     except (ValueError, KeyError, TypeError):
-        return str(error.reason)
+        return ObservatoryError(error.code, str(error.reason))
+    return (Fetching if "fetching" in answer else ObservatoryError)(error.code, detail)

@@ -22,6 +22,9 @@ class Asker:
 
 ASKER: ContextVar[Asker | None] = ContextVar("asker", default=None)
 """None: no request is being answered"""
+PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
+"""seconds that the current request waits for archived rows before it says how far they are; None: as long as
+it takes"""
 
 
 def asks_about(project: int) -> None:

@@ -2,6 +2,7 @@
 
 import { formatCount } from "../../formatting.js";
 import { formatDate, zoneName } from "../../timeline/times.js";
+import { fetchedHistory } from "../../timeline/sources/fetched_history.js";
 import { TAKEN_STREAMS } from "../../contract.js";
 import { element } from "../../element.js";
 
@@ -70,6 +71,7 @@ export class Banners {
     banners.push(
       ...leftOut(this.#context.model.leftOut).map((text) => ({ kind: /** @type {const} */ ("info"), text })),
     );
+    if (fetchedHistory.message) banners.push({ kind: "info", text: fetchedHistory.message });
     if (tiles.problem) banners.push({ kind: "danger", text: tiles.problem });
     if (info.task_count === 0) banners.push({ kind: "info", text: this.#empty(live) });
     return banners;

@@ -17,6 +17,7 @@ import { COMMANDS } from "../../timeline/controls/commands.js";
 import { attachPointer } from "../../timeline/controls/gestures.js";
 import { Keys } from "../../timeline/controls/keys.js";
 import { Live } from "../../timeline/sources/live.js";
+import { fetchedHistory } from "../../timeline/sources/fetched_history.js";
 import { sourceOf } from "../../timeline/sources/source.js";
 import { createTransport } from "../../timeline/controls/transport.js";
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
@@ -59,6 +60,9 @@ export async function open(main, source) {
   // while the first answers are on their way: what takes long and needs none of them
   const width = widthOf(layout.plots);
   colorsOn(backgrounds());
+  fetchedHistory.addEventListener("change", () => {
+    layout.loading.textContent = fetchedHistory.message || "Loading …";
+  });
   for (;;) {
     const live = source.live === null ? null : new Live(source.live);
     try {
@@ -192,6 +196,7 @@ class Page {
   start(live) {
     const { timeline, tiles, selection, playheadState, events, model } = this.context;
     const { notes, alerts, freshness, info, lineage } = this.context;
+    fetchedHistory.addEventListener("change", () => this.banners.draw());
     timeline.addEventListener("change", () => this.#mark("window"));
     tiles.addEventListener("change", () => this.#mark("tiles"));
     playheadState.addEventListener("change", () => this.#mark("state"));

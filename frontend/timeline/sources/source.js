@@ -1,6 +1,8 @@
 // Where the data of a timeline comes from: a server's cluster, run or public link. An exported file has a source of
 // its own (embedded.js).
 
+import { fetchedHistory } from "./fetched_history.js";
+
 /**
  * `url` is what information, /lanes, /tiles, /state, /span and /stacks are below; `fetch` is like the browser's; `live`:
  * where the socket of what is committed is, null where there is none. `pages` is what the pages of records are below
@@ -46,7 +48,7 @@ export function serverSource(url) {
     pages: null,
     notes: null,
     sendsSeveral: true,
-    fetch: (path, options) => fetch(path, options),
+    fetch: (path, options) => fetchedHistory.request(path, options),
   };
 }
 

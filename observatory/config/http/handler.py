@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -15,13 +16,16 @@ from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 
 from observatory.config.http.request_shares import Turns, is_free
-from observatory.store.askers import ASKER
+from observatory.store.askers import ASKER, PATIENCE
 from observatory.store.shares import Busy
 
 IDLE_THREADS = 8
 """kept for the next requests"""
 RETRY_AFTER = 2
 """seconds"""
+PATIENCE_OF_PAGES, PATIENCE_OF_PROGRAMS = 2.0, 25.0
+"""seconds; the second is below the time after which proxies give up"""
+PREFERRED_WAIT = re.compile(r"(?:^|[,;\s])wait=(\d{1,4})\b")
 SWITCH_INTERVAL = 0.0005
 """seconds that a thread may run while others wait, instead of Python's 0.005: a page waits for its turn after
 each of its queries"""
@@ -59,9 +63,11 @@ class OneThreadHandler(ASGIHandler):
             nonlocal started
             started = True
             ASKER.set(asker)
+            waiting = PATIENCE.set(patience(request))
             try:
                 return self.get_response(request)
             finally:
+                PATIENCE.reset(waiting)  # an answer that is sent bit by bit can't be another any more
                 # its client may have gone meanwhile: the thread has the place until it ends
                 loop.call_soon_threadsafe(self._turns.leave, asker, key)
 
@@ -85,6 +91,14 @@ class OneThreadHandler(ASGIHandler):
             self._idle.append(thread)
         else:
             thread.shutdown(wait=False)
+
+
+def patience(request: HttpRequest) -> float:
+    """Seconds that a request waits for archived rows: what it prefers (RFC 7240), as in "wait=5"."""
+    preferred = PREFERRED_WAIT.search(request.headers.get("Prefer", ""))
+    if preferred:
+        return min(float(preferred[1]), PATIENCE_OF_PROGRAMS)
+    return PATIENCE_OF_PROGRAMS if request.path_info.startswith("/api/") else PATIENCE_OF_PAGES
 
 
 async def _in_thread(respond: Callable[[], HttpResponseBase]) -> HttpResponseBase:

@@ -10,10 +10,11 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.log import log_response
 
-from observatory.store.archive.errors import ArchiveError
+from observatory.clusters.formatting import format_count
+from observatory.store.archive.errors import ArchiveError, BeingFetched
 from observatory.store.connection import database_error, is_unavailable
 
-RETRY_AFTER = 5
+RETRY_AFTER, FETCHING_RETRY_AFTER = 5, 1
 """seconds"""
 
 
@@ -47,6 +48,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """The answer to an uncaught exception, which is the one that is being handled."""
     error = sys.exc_info()[1]
+    if isinstance(error, BeingFetched):
+        return _being_fetched(request, error)
     if isinstance(error, ArchiveError):
         return _archive_is_away(request, str(error))
     if is_unavailable(error):
@@ -75,6 +78,26 @@ def _unavailable(request: HttpRequest, reason: str) -> HttpResponse:
         request=request,
         level="warning",
     )
+    return response
+
+
+def _being_fetched(request: HttpRequest, progress: BeingFetched) -> HttpResponse:
+    """The answer while archived records are on their way into the database: how far it is."""
+    text = "These records are archived, and are being fetched from the archive"
+    if progress.rows:
+        share = progress.done * 100 // progress.rows
+        counts = f"{format_count(progress.done)} of {format_count(progress.rows)} records"
+        text = f"{text}: {counts} ({share} %)"
+    if is_api(request):
+        fetching = {"done": progress.done, "rows": progress.rows}
+        response: HttpResponse = JsonResponse({"detail": f"{text}.", "fetching": fetching}, status=503)
+    else:
+        context = {"text": f"{text}. They are shown once they are here.", "progress": progress}
+        response = render(request, "pages/site/being_fetched.html", context, status=503)
+        if request.method == "GET":
+            response.headers["Refresh"] = str(FETCHING_RETRY_AFTER)
+    response.headers["Retry-After"] = str(FETCHING_RETRY_AFTER)
+    do_not_log(response)
     return response
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import psycopg
 import pyarrow as pa
@@ -23,9 +23,11 @@ from observatory.store.schema.time_series import table_of
 from observatory.wire.kinds import KINDS
 
 ROWS_AT_ONCE = 32_768
+Report = Callable[[int, int], object]
+"""is called with the number of rows that were copied by now, and of all"""
 
 
-def bring_back(cluster: int, kinds: Collection[str]) -> None:
+def bring_back(cluster: int, kinds: Collection[str], report: Report = lambda done, rows: None) -> None:
     """Have the rows of these kinds of a cluster in their tables, all in one transaction.
 
     Waits for another process that does the same. Raises ArchiveError while the archive can't be reached, and
@@ -33,10 +35,15 @@ def bring_back(cluster: int, kinds: Collection[str]) -> None:
     """
     with connect() as connection, changing_rows(connection, cluster) as is_there:
         if is_there:
-            bring_back_within(connection, cluster, kinds)
+            bring_back_within(connection, cluster, kinds, report)
 
 
-def bring_back_within(connection: psycopg.Connection, cluster: int, kinds: Collection[str]) -> None:
+def bring_back_within(
+    connection: psycopg.Connection,
+    cluster: int,
+    kinds: Collection[str],
+    report: Report = lambda done, rows: None,
+) -> None:
     """As `bring_back`, as part of a transaction that has locked the cluster's extent."""
     lock_rows(connection, cluster)
     wanted = [kind for kind in presence.removed_kinds(connection, cluster) if kind in kinds]
@@ -45,13 +52,17 @@ def bring_back_within(connection: psycopg.Connection, cluster: int, kinds: Colle
     place = required_place()
     place.check(is_used=True)
     pieces = [piece for piece in catalogue.pieces(connection, cluster) if piece.kind in wanted]
+    done, rows = 0, sum(piece.rows for piece in pieces)
+    report(done, rows)
     _prepare(pieces)
     choose(connection).allow_deletes(connection)  # and as many new rows in what is compressed
     for kind in wanted:
         ids = Ids(connection, cluster)
         for piece in pieces:
             if piece.kind == kind:
-                copy_rows(connection, place, piece, ids, kind)
+                for copied in copied_rows(connection, place, piece, ids, kind):
+                    done += copied
+                    report(done, rows)
         presence.note_brought_back(connection, cluster, kind)
     pa.default_memory_pool().release_unused()
 
@@ -64,8 +75,13 @@ def _prepare(pieces: Iterable[Piece]) -> None:
             engine.prepare(connection, table_of(piece.kind), [piece.start.date()])
 
 
-def copy_rows(connection: psycopg.Connection, place: Place, piece: Piece, ids: Ids, table: str) -> None:
-    """Copy the rows of a file into a table that has the columns of its kind. Raises ArchiveError."""
+def copied_rows(
+    connection: psycopg.Connection, place: Place, piece: Piece, ids: Ids, table: str
+) -> Iterator[int]:
+    """Copy the rows of a file into a table that has the columns of its kind; yields numbers of rows.
+
+    Raises ArchiveError.
+    """
     kind = KINDS[piece.kind]
     copied = 0
     with place.open(piece.path) as stream:
@@ -73,6 +89,7 @@ def copy_rows(connection: psycopg.Connection, place: Place, piece: Piece, ids: I
             rows = with_ids(kind, ids, batch)
             _copy(connection, table, rows)
             copied += rows.num_rows
+            yield rows.num_rows
     if copied != piece.rows:
         raise ArchiveError(
             f"{place.name}/{piece.path} has {copied:,} rows, the catalogue says {piece.rows:,}: see "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from datetime import timedelta
 from time import monotonic
 
@@ -10,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from observatory.store.archive import catalogue, presence
-from observatory.store.archive.bringing_back import copy_rows
+from observatory.store.archive.bringing_back import copied_rows
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.errors import ArchiveError, LacksColumns
 from observatory.store.archive.ids import CLUSTER, Ids
@@ -80,7 +81,7 @@ def _gives_back_its_rows(connection: psycopg.Connection, place: Place, piece: Pi
                     sql.Identifier(COPY), table
                 )
             )
-            copy_rows(connection, place, piece, Ids(connection, piece.cluster), COPY)
+            deque(copied_rows(connection, place, piece, Ids(connection, piece.cluster), COPY), maxlen=0)
             is_same = _digest(connection, piece, COPY) == _digest(connection, piece, piece.kind)
     except LacksColumns as error:
         log.info("%s The next round writes it again.", error)

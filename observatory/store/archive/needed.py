@@ -8,6 +8,7 @@ from time import monotonic
 import psycopg
 
 from observatory.store.archive import presence
+from observatory.store.askers import PATIENCE
 from observatory.store.connection import connect
 
 REMEMBERED = 60.0
@@ -27,7 +28,8 @@ _noted: dict[tuple[int, str], float] = {}
 def require(connection: psycopg.Connection, clusters: Collection[int], kinds: Collection[str]) -> None:
     """Have the rows of kinds of clusters in the tables, as `connection` sees them.
 
-    Raises archive.place.ArchiveError while the archive can't be reached, and psycopg.Error.
+    Raises ArchiveError while the archive can't be reached, BeingFetched where that takes longer than the
+    request waits, and psycopg.Error.
     """
     now = monotonic()
     listed = {cluster for cluster in clusters if _unlisted.get(cluster, 0.0) < now}
@@ -65,11 +67,17 @@ def _have_in_tables(clusters: Collection[int], kinds: Collection[str]) -> set[in
     with connect() as connection:
         listed, removed = presence.note_use(connection, clusters, kinds)
     if removed:
-        # imports pyarrow: 28 MB and 0.3 s, which each process would spend
+        # import pyarrow: 28 MB and 0.3 s, which each process would spend
         from observatory.store.archive.bringing_back import bring_back
+        from observatory.store.archive.fetching import fetch
 
+        patience = PATIENCE.get()
         for cluster in sorted({cluster for cluster, _ in removed}):
-            bring_back(cluster, sorted(kind for of, kind in removed if of == cluster))
+            of_cluster = sorted(kind for of, kind in removed if of == cluster)
+            if patience is None:
+                bring_back(cluster, of_cluster)
+            else:
+                fetch(cluster, of_cluster, patience)
     return listed
 
 

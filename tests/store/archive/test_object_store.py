@@ -48,7 +48,7 @@ OF_ARCHIVING = (
 OF_ROWS = (
     (Place, "checksum"),
     (Place, "open"),
-    (bringing_back, "copy_rows"),
+    (bringing_back, "copied_rows"),
     (presence, "note_removed"),
     (presence, "note_brought_back"),
 )

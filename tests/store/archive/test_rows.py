@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -107,15 +108,15 @@ def test_two_readers_bring_rows_back_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun = Flag()
-    original = bringing_back.copy_rows
+    original = bringing_back.copied_rows
     copies: list[str] = []
 
-    def copy_slowly(connection: psycopg.Connection, place: Place, *rest: object) -> None:
+    def copy_slowly(connection: psycopg.Connection, place: Place, *rest: object) -> Iterator[int]:
         copies.append(str(rest[-1]))
         begun.set()
-        original(connection, place, *rest)  # type: ignore[arg-type]
+        return original(connection, place, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(bringing_back, "copy_rows", copy_slowly)
+    monkeypatch.setattr(bringing_back, "copied_rows", copy_slowly)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda _: len(_read_events(cluster.pk)), range(4)))
     assert begun.is_set()
@@ -371,7 +372,7 @@ def test_retention_keeps_windows_of_removed_rows_to_the_row(
     apply_retention({cluster.pk: 7}, 30, now, [kept])
     remove_unused(connection, cluster.pk)
     brought: list[object] = []
-    monkeypatch.setattr(bringing_back, "copy_rows", lambda *args: brought.append(args))
+    monkeypatch.setattr(bringing_back, "copied_rows", lambda *args: brought.append(args))
     apply_retention({cluster.pk: 7}, 30, now, [kept])
     assert brought == [], "what is filtered is not filtered again each hour"
     assert {kind: paths[kind] for kind in KINDS} == {kind: archive.paths(cluster.pk)[kind] for kind in KINDS}
@@ -380,8 +381,8 @@ def test_retention_keeps_windows_of_removed_rows_to_the_row(
 OPERATIONS = (
     (Place, "checksum"),
     (Place, "open"),
-    (bringing_back, "copy_rows"),
-    (departure, "copy_rows"),
+    (bringing_back, "copied_rows"),
+    (departure, "copied_rows"),
     (departure, "_digest"),
     (presence, "note_removed"),
     (presence, "note_brought_back"),
