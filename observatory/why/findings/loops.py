@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,10 @@ import numpy as np
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.samples import Samples, blocked_seconds
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers
+from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.stalls import stalls
+from observatory.why.what_if.without import Without
+from observatory.why.what_if.workers import AbsenceKind
 
 SCHEDULER_OWN, WORKER_OWN = (
     "observatory_scheduler_event_loop_own_interval_seconds",
@@ -26,6 +31,10 @@ Samples of a loop that is blocked again and again have free times as well."""
 MODULES = "observatory_worker_imported_modules"
 MANY_MODULES = 20
 """that a worker imports for its first tasks of a kind: NumPy has 150, pandas 800"""
+CLOSE = 1.25
+"""times what threads waited, that they waited in stalls at most, or at least its inverse, to simulate it"""
+WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
+"""what tasks do that a blocked event loop doesn't begin"""
 LEAST_OWN = 0.5
 """share of its time in which a loop had a core, or waited for something else"""
 TIMES_THE_WORKERS = 2.0
@@ -89,6 +98,18 @@ def are_imports(evidence: Evidence, ticks: LoopTicks) -> Flags:
     """Whether the worker of each sample imported many modules in its time."""
     found = evidence.samples(MODULES, function="max")
     return ticks.is_blocked & (_at(ticks.samples, found) >= MANY_MODULES)
+
+
+def without_stalls(evidence: Evidence, waited: Mapping[int, float], seconds: float) -> Without | None:
+    """The window in which workers begin what is sent to them; None: that isn't what the `seconds` were.
+
+    `waited`: seconds of threads of each worker.
+    """
+    known = stalls(evidence.records)
+    found = sum(evidence.waits.of_kinds_during(WAITING, id, known[id]) for id in waited if id in known)
+    if not 1 / CLOSE * seconds <= found <= CLOSE * seconds:
+        return None
+    return Without(absences=frozenset((AbsenceKind.STALLED, id) for id in waited))
 
 
 def had_no_core_or_imported(evidence: Evidence, worker: int, stop: int) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_SIMULATED = 100_000
 """computations, of all simulations together"""
-LEAST_SAVED = 0.01
+LEAST_SAVED = 0.03
 """of the window: without a finding of less it would have taken as long"""
 MORE, LEAST_MORE = 1.3, 0.05
 """times what findings save one by one, and share of the window above that, from which they explain the time

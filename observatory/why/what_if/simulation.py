@@ -188,7 +188,7 @@ class Simulation:
             self._at(_next_balance(time), self._steal)
 
     def _begin(self, time: float, worker: SimulatedWorker) -> None:
-        while worker.idle and worker.ready and worker.is_there:
+        while worker.idle and worker.ready and worker.is_there and time >= worker.stalled_until:
             place = heappop(worker.ready)
             worker.idle -= 1
             worker.running.add(place)
@@ -212,7 +212,7 @@ class Simulation:
         self._end = max(self._end, time)
         worker.sent.discard(place)
         worker.running.discard(place)
-        reported = self._decide(time + self._rates.sending / 2)
+        reported = self._decide(max(time, worker.stalled_until) + self._rates.sending / 2)
         self._at(reported, self._handle_finished, place, number, life)
 
     def _free(self, time: float, number: int, life: int) -> None:
@@ -251,6 +251,10 @@ class Simulation:
 
     def _be_absent(self, time: float, number: int, absence: Absence) -> None:
         worker = self._workers[number]
+        if absence.kind is AbsenceKind.STALLED:
+            worker.stalled_until = absence.stop
+            self._at(absence.stop, lambda then: self._begin(then, worker))
+            return
         if not worker.is_there:
             return
         worker.is_there = False
@@ -287,7 +291,7 @@ class Simulation:
         for one in self._joined:
             if _is_unoccupied(one, usual):
                 thieves.append(one)
-            elif one.ready and one.occupancy > LEAST_STOLEN_FROM:
+            elif one.ready and one.occupancy > LEAST_STOLEN_FROM and time >= one.stalled_until:
                 victims.append(one)
         for thief in sorted(thieves, key=lambda one: one.occupancy):
             self._steal_for(time, thief, victims, usual)

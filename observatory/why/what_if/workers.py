@@ -13,6 +13,8 @@ SATURATION = 1.1
 class AbsenceKind(StrEnum):
     PAUSED = "paused"
     """what runs goes on, and what is there waits"""
+    STALLED = "stalled"
+    """its event loop does nothing: what runs goes on, and what is sent there waits"""
     LEFT = "left"
     """what runs goes on, and other workers get the rest"""
     DIED = "died"
@@ -68,6 +70,8 @@ class SimulatedWorker:
     """how often it has died"""
     is_there: bool = False
     """it takes tasks"""
+    stalled_until: float = 0.0
+    """it begins and reports none before (seconds)"""
 
     @property
     def has_room(self) -> bool:

@@ -125,9 +125,15 @@ def test_a_client_that_did_not_wait_submits_at_the_same_times() -> None:
     assert simulated(made, TWO) == pytest.approx(3 + 4)
 
 
+def _sent_late() -> Predictor:
+    """Two tasks, each sent five seconds after it could have begun."""
+    spans = [computed(1, 5, 20), computed(2, 25, 90)]
+    records = recorded([worker()], spans, [*life(1, 5, 20), *life(2, 25, 90)])
+    return Predictor(records, plan_of(records, graph((2, 1))), AT_ONCE)
+
+
 def test_a_prediction_without_a_change_is_what_was_observed() -> None:
-    records = records_of(computed(1, 5, 20), computed(2, 25, 90))
-    predictor = Predictor(records, plan_of(records, graph((2, 1))), AT_ONCE)
+    predictor = _sent_late()
     assert predictor.predict(Change()).seconds == pytest.approx(100)
     assert predictor.naive(Change()) == pytest.approx(80)
     # 80 seconds of tasks took 90, and 10 seconds after them stay
@@ -136,8 +142,7 @@ def test_a_prediction_without_a_change_is_what_was_observed() -> None:
 
 
 def test_tasks_that_are_twice_as_fast_save_at_most_half_of_the_time_in_which_any_of_them_computed() -> None:
-    records = records_of(computed(1, 5, 20), computed(2, 25, 90))
-    predictor = Predictor(records, plan_of(records, graph((2, 1))), AT_ONCE)
+    predictor = _sent_late()
     # the simulation is shorter than the window was: what it leaves out doesn't get faster
     assert predictor.predict(Change(prefix=12, times_as_fast=2)).seconds == pytest.approx(100 - 65 / 2)
     assert predictor.predict(Change(2, prefix=12, times_as_fast=2)).seconds == pytest.approx(

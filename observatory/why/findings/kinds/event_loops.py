@@ -10,10 +10,8 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.loops import LoopTicks, are_imports, worker_ticks
+from observatory.why.findings.loops import WAITING, LoopTicks, are_imports, without_stalls, worker_ticks
 from observatory.why.thread_times.kinds import ThreadKind
-
-WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -55,6 +53,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             ),
         ),
         workers=tuple(workers),
+        without=without_stalls(evidence, waited, cost.thread_seconds),
     )
 
 

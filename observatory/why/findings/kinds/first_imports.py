@@ -10,10 +10,9 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.loops import MODULES, are_imports, worker_ticks
+from observatory.why.findings.loops import MODULES, WAITING, are_imports, without_stalls, worker_ticks
 from observatory.why.thread_times.kinds import ThreadKind
 
-WAITING = (ThreadKind.READY, ThreadKind.TRANSFER)
 LEAST_SHARE = 0.2
 """of the time of threads in which there was something to do: each worker imports once, whatever it does"""
 
@@ -45,6 +44,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("imports begin", first / 1e6),),
         workers=tuple(workers),
+        without=without_stalls(evidence, waited, seconds),
     )
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.kinds.event_loops import WAITING
-from observatory.why.findings.loops import worker_ticks
+from observatory.why.findings.loops import WAITING, worker_ticks
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 from observatory.why.what_if.workers import AbsenceKind
