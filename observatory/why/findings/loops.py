@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,16 +100,13 @@ def are_imports(evidence: Evidence, ticks: LoopTicks) -> Flags:
     return ticks.is_blocked & (_at(ticks.samples, found) >= MANY_MODULES)
 
 
-def without_stalls(evidence: Evidence, waited: Mapping[int, float], seconds: float) -> Without | None:
-    """The window in which workers begin what is sent to them; None: that isn't what the `seconds` were.
-
-    `waited`: seconds of threads of each worker.
-    """
+def without_stalls(evidence: Evidence, workers: Collection[int], seconds: float) -> Without | None:
+    """The window whose workers begin what is sent to them; None: threads did not wait `seconds` for that."""
     known = stalls(evidence.records)
-    found = sum(evidence.waits.of_kinds_during(WAITING, id, known[id]) for id in waited if id in known)
+    found = sum(evidence.waits.of_kinds_during(WAITING, id, known[id]) for id in workers if id in known)
     if not 1 / CLOSE * seconds <= found <= CLOSE * seconds:
         return None
-    return Without(absences=frozenset((AbsenceKind.STALLED, id) for id in waited))
+    return Without(absences=frozenset((AbsenceKind.STALLED, id) for id in workers))
 
 
 def had_no_core_or_imported(evidence: Evidence, worker: int, stop: int) -> bool:

@@ -53,7 +53,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             ),
         ),
         workers=tuple(workers),
-        without=without_stalls(evidence, waited, cost.thread_seconds),
+        without=without_stalls(evidence, workers, cost.thread_seconds),
     )
 
 

@@ -44,7 +44,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("imports begin", first / 1e6),),
         workers=tuple(workers),
-        without=without_stalls(evidence, waited, seconds),
+        without=without_stalls(evidence, workers, seconds),
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.loops import WAITING, worker_ticks
+from observatory.why.findings.loops import WAITING, without_stalls, worker_ticks
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 from observatory.why.what_if.workers import AbsenceKind
@@ -61,11 +61,18 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("most threads waited", evidence.peak(kind)),),
         workers=tuple(workers),
-        # simulated event loops are never blocked
-        without=None
-        if blocked > paused + disk
-        else Without(disk=frozenset(workers), absences=frozenset((AbsenceKind.PAUSED, id) for id in workers)),
+        without=_without(evidence, workers, paused + disk, blocked),
     )
+
+
+def _without(evidence: Evidence, workers: Sequence[int], seconds: float, blocked: float) -> Without | None:
+    """None: most of it are blocked event loops that can't be simulated."""
+    absences = frozenset((AbsenceKind.PAUSED, id) for id in workers)
+    never_full = Without(disk=frozenset(workers), absences=absences)
+    stalled = without_stalls(evidence, workers, blocked) if blocked else None
+    if stalled is None:
+        return None if blocked > seconds else never_full
+    return Without.of_all([never_full, stalled])
 
 
 def _blocked_seconds(evidence: Evidence, grown: Container[int]) -> float:
