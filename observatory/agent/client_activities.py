@@ -1,4 +1,4 @@
-"""Times what Dask's client does while a run is open: optimizing graphs, sending them, gathering results.
+"""Times what Dask's client does while a run is open: optimizing and sending graphs, waiting, gathering.
 
 Functions of the client and of Dask are wrapped while a run is open, and only then. A wrapper notes when the
 function began and ended, and changes nothing else.
@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
-from inspect import iscoroutinefunction
+from inspect import iscoroutine, iscoroutinefunction
 from threading import Lock
 from time import monotonic
 from types import FunctionType
@@ -18,17 +18,19 @@ from typing import Any
 
 from observatory.agent.submitting_runs import open_runs_here
 from observatory.agent.wrapping import Wrapping
-from observatory.wire.runs import CODE, GATHERING, MOST_ACTIVITIES, OPTIMIZING, SENDING
+from observatory.wire.runs import CODE, GATHERING, MOST_ACTIVITIES, OPTIMIZING, SENDING, WAITING
 
 SHORTEST_GAP = 0.005
 """seconds between two times of one activity that are kept apart"""
-OF_CLIENT = {"_graph_to_futures": SENDING, "_gather_remote": GATHERING}
+OF_CLIENT = {"_graph_to_futures": SENDING, "_gather_remote": GATHERING, "sync": WAITING}
 OF_DASK = {
     "dask._expr": "optimize_until",
     "dask.base": "collections_to_expr",
     "distributed.client": "collections_to_expr",
 }
 """what optimizes, in `dask.compute` and in methods of the client"""
+ITERATOR = "distributed.client", "as_completed", "__next__"
+"""waits for results without Client.sync"""
 OF_EARLIER_DASK = {"dask.base": "collections_to_dsk", "distributed.client": "collections_to_dsk"}
 
 
@@ -80,11 +82,13 @@ class _Timed(Wrapping):
 
     def _timing(self, original: Any) -> Callable[..., Any]:
         def timed(*args: Any, **kwargs: Any) -> Any:
-            began = monotonic()
+            began, result = monotonic(), None
             try:
-                return original(*args, **kwargs)
+                result = original(*args, **kwargs)
+                return result
             finally:
-                self._note(began)
+                if not iscoroutine(result):  # of an asynchronous client: it hasn't begun
+                    self._note(began)
 
         async def timed_coroutine(*args: Any, **kwargs: Any) -> Any:
             began = monotonic()
@@ -148,3 +152,5 @@ def _functions(client: Any) -> Iterator[tuple[Any, str, str]]:
         for module, name in functions.items():
             with suppress(ImportError):
                 yield import_module(module), name, OPTIMIZING
+    module, owner, name = ITERATOR
+    yield getattr(import_module(module), owner), name, WAITING

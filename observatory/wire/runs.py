@@ -20,7 +20,8 @@ RUNNING, FINISHED, ERRED = "running", "finished", "erred"
 OUTCOMES = (RUNNING, FINISHED, ERRED)
 """the first at its start, the others at its end"""
 CODE, OPTIMIZING, SENDING, GATHERING = "code", "optimizing", "sending", "gathering"
-ACTIVITIES = (CODE, OPTIMIZING, SENDING, GATHERING)
+WAITING = "waiting"
+ACTIVITIES = (CODE, OPTIMIZING, SENDING, GATHERING, WAITING)
 """of a client while its run is open; the first is whatever is none of the others"""
 MOST_ACTIVITIES = 5_000
 """of a run"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from threading import Barrier, Thread
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import dask.base
 import pytest
 from dask import delayed
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, as_completed
 
 import observatory
 import observatory.agent
@@ -38,6 +38,10 @@ class FakeClient:
         await asyncio.sleep(0.05)
         return "result"
 
+    def sync(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Waits."""
+        return function(*args)
+
 
 def names(found: Activities) -> list[str]:
     return [activity for activity, _, _ in found.since(0.0)[1:]]
@@ -57,6 +61,24 @@ def test_what_the_client_does_in_the_run_is_timed() -> None:
     assert all_[0] == 0.0
     assert all_[1] >= gathered[1]
     assert 0 <= sent[0] < sent[1] - 0.04 < gathered[0] < gathered[1] - 0.04 < ended
+
+
+def test_waiting_in_calls_of_dask_is_timed() -> None:
+    client = FakeClient()
+    found = watch(client)
+    client.sync(time.sleep, 0.05)
+    unwatch(found)
+    _, (activity, start, stop) = found.since(0.0)
+    assert activity == "waiting"
+    assert stop - start >= 0.05
+
+
+def test_what_an_asynchronous_client_will_wait_for_is_not_timed() -> None:
+    client = FakeClient()
+    found = watch(client)
+    asyncio.run(client.sync(asyncio.sleep, 0))
+    unwatch(found)
+    assert names(found) == []
 
 
 def test_the_clients_functions_are_its_own_again_after_the_last_run() -> None:
@@ -182,7 +204,9 @@ def test_a_run_on_a_real_cluster_has_what_its_client_did(received: FakeServer, t
             assert delayed(sum)([1, 2]).compute() == 3
             time.sleep(0.3)
             assert client.gather(client.map(abs, [-1, -2])) == [1, 2]
-        assert "_graph_to_futures" not in vars(client)
+            assert [one.result() for one in as_completed([client.submit(time.sleep, 0.4)])] == [None]
+        assert not {"_graph_to_futures", "sync"} & vars(client).keys()
+        assert not hasattr(as_completed.__next__, "__wrapped__")
         eventually(lambda: len(received.rows["client_activity"]) >= 6)
         eventually(lambda: len(received.rows["run"]) == 2)
         rows, [_, ended] = received.rows["client_activity"], received.rows["run"]
@@ -190,7 +214,9 @@ def test_a_run_on_a_real_cluster_has_what_its_client_did(received: FakeServer, t
     [whole] = [row for row in rows if row["activity"] == "code"]
     assert whole["stop"] == pytest.approx(ended["time"], abs=5)
     assert abs(whole["start"] - ended["start"]) < 5
-    assert [row["activity"] for row in rows if row is not whole][:3] == ["optimizing", "sending", "gathering"]
+    others = [row["activity"] for row in rows if row["activity"] not in ("code", "waiting")]
+    assert others[:3] == ["optimizing", "sending", "gathering"]
+    assert any(row["stop"] - row["start"] > 0.3 for row in rows if row["activity"] == "waiting")
     assert all(whole["start"] <= row["start"] <= row["stop"] <= whole["stop"] for row in rows)
     pauses = [later["start"] - earlier["stop"] for earlier, later in pairwise(rows[1:])]
     assert max(pauses) > 0.25  # it slept

@@ -15,10 +15,11 @@ RECORD_KIND = Kind(
         Field(
             "activity",
             Type.NAME,
-            "optimizing, sending (packing the graph), gathering; code: all of the run, but what follows too "
-            "many others. What is in no other activity is code of the client",
+            "optimizing, sending (packing the graph), gathering, waiting (in a call of Dask, also for the "
+            "others); code: all of the run, but what follows too many others. What is in no other activity "
+            "is code of the client",
             "",
-            "Expr.optimize, Client._graph_to_futures, Client._gather_remote",
+            "Expr.optimize, Client._graph_to_futures, Client._gather_remote, Client.sync, as_completed",
             Label(ACTIVITIES, unknown=255, most=255),
         ),
     ),

@@ -101,6 +101,8 @@ class Simulated:
     errors: list[tuple[Any, ...]] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    activities: list[tuple[float, float, str, str]] = field(default_factory=list)
+    """of the client: start, stop, run, what it did"""
     seen: list[WorkerSeen] = field(default_factory=list)
     gone: list[WorkerGone] = field(default_factory=list)
 
@@ -298,6 +300,9 @@ class Simulated:
             "transition": self.transitions,
             "transfer": self.transfers,
             "error": self.errors,
+            "client_activity": [
+                (START + first, START + last, *rest) for first, last, *rest in self.activities
+            ],
             "dependency": [(START, "", task.key, need) for task in self.tasks for need in task.needs],
         }
         with Writer() as writer:

@@ -74,6 +74,32 @@ def test_a_client_that_takes_its_time_after_each_round_takes_a_share_of_the_run(
     assert Simulated(futures(16, 0.5)).findings() == []
 
 
+def trickling(*waiting: tuple[float, float]) -> Simulated:
+    """A client submits two tasks at a time, for eight threads. `waiting`: when it is in calls of Dask."""
+    simulated = Simulated(futures(2, 0.5, "ask0"))
+    for number in range(1, 20):
+        simulated.then(futures(2, 0.5, f"ask{number}"))
+    simulated.activities = [
+        (0.0, simulated.makespan, "", "code"),
+        *((*one, "", "waiting") for one in waiting),
+    ]
+    return simulated
+
+
+def test_a_client_whose_own_code_runs_before_it_submits_more_is_the_cause() -> None:
+    finding = first(findings_of_run(trickling((0.0, 0.05))), "client")
+    assert "the client's own code ran before it submitted more: " in finding["sentence"]
+    assert " of 8 threads were idle meanwhile, and no task waited." in finding["sentence"]
+    # eight threads instead of two, but for the tenth of a second between two rounds
+    assert finding["wall_seconds"] == pytest.approx(20 * 0.5 * 6 / 8, rel=0.2)
+
+
+def test_a_client_that_waits_for_its_tasks_is_not_the_cause_that_they_are_few() -> None:
+    waits = trickling((0.0, 100.0))
+    assert "client" not in [one["kind"] for one in findings_of_run(waits)]
+    assert first(findings_of_run(trickling()), "few-tasks"), "nor where it isn't known when it waited"
+
+
 def test_a_client_is_not_blamed_for_what_workers_compute_without_a_task() -> None:
     simulated = Simulated(futures(16, 0.5))
     simulated.sample("observatory_worker_cpu_percent", 98.0, 1.5, 5, worker=1)

@@ -9,6 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, facts
 from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.findings.late_submissions import waits_for_client
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import OF_CLIENTS, TEXTS, ThreadKind
 from observatory.why.what_if.without import Without
@@ -37,6 +38,33 @@ BUSY = 50.0
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
+    yield from _between_tasks(evidence)
+    yield from _beside_tasks(evidence)
+
+
+def _beside_tasks(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for a run in which few tasks ran, as its client was busy before it submitted more."""
+    times, waits = waits_for_client(evidence), evidence.waits
+    idle = waits.during(ThreadKind.OTHERS, times)
+    cost = evidence.cost(idle)
+    if not evidence.scope.run or idle < LEAST_SHARE * waits.active or not evidence.is_worth(cost):
+        return
+    seconds = _seconds(times)
+    yield Finding(
+        f"For {format_duration(seconds)} the client's own code ran before it submitted more: "
+        f"{idle / seconds:.1f} of {waits.most_threads:.0f} threads were idle meanwhile, and no task waited.",
+        cost,
+        facts(
+            ("share of the run", format_percent(seconds * 1e6 / (evidence.stop - evidence.start))),
+            ("times of its own code", f"{len(times):,}"),
+        ),
+        (evidence.moment("it begins", float(times.start[0]) / 1e6),),
+        advice="Submit more at once, so that there are tasks while the client looks at results, or do this "
+        "work in tasks.",
+    )
+
+
+def _between_tasks(evidence: Evidence) -> Iterator[Finding]:
     """One finding for a run in which the cluster had no task for much of the time."""
     gaps = evidence.whole.without(evidence.unfinished).without(evidence.restarts)
     seconds, window = _seconds(gaps), (evidence.stop - evidence.start) / 1e6
@@ -104,6 +132,6 @@ KIND = FindingKind(
     "are used, and follow them by `as_completed`. Between rounds, keep data on the cluster.",
     documentation="https://docs.dask.org/en/stable/best-practices.html",
     find=find,
-    counts=(ThreadKind.NOTHING,),
+    counts=(ThreadKind.NOTHING, ThreadKind.OTHERS),
     explained_by=("large-graph", "scheduler-busy", "unrunnable"),
 )

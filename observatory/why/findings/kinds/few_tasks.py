@@ -9,6 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.late_submissions import waits_for_client
 from observatory.why.intervals import Steps
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without
@@ -24,7 +25,7 @@ LEAST_IDLE = 0.2
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding where threads waited for other tasks throughout."""
     waits = evidence.waits
-    idle = waits.seconds[ThreadKind.OTHERS]
+    idle = waits.seconds[ThreadKind.OTHERS] - waits.during(ThreadKind.OTHERS, waits_for_client(evidence))
     used = _usually_used(evidence)
     threads = round(waits.threads)
     cost = evidence.cost(idle)

@@ -9,6 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.late_submissions import waits_for_client
 from observatory.why.intervals import Integers, Intervals, Numbers, joined
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without
@@ -72,7 +73,7 @@ def _stages(evidence: Evidence) -> Intervals:
     work = np.maximum(in_use.values, _tasks(evidence, in_use.edges))
     is_narrow = (idle.values > 0) & (in_use.values > 0) & (work <= MOST_SHARE * threads)
     parts = Intervals(in_use.edges[:-1][is_narrow], in_use.edges[1:][is_narrow])
-    stages = parts.joined(GAP)
+    stages = parts.joined(GAP).without(waits_for_client(evidence))
     return stages.where(stages.stop - stages.start >= SHORTEST)
 
 
