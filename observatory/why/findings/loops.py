@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,8 @@ from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.samples import Samples, blocked_seconds
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers
 from observatory.why.thread_times.kinds import ThreadKind
-from observatory.why.what_if.stalls import stalls
+from observatory.why.what_if.stalls import Stall
 from observatory.why.what_if.without import Without
-from observatory.why.what_if.workers import AbsenceKind
 
 SCHEDULER_OWN, WORKER_OWN = (
     "observatory_scheduler_event_loop_own_interval_seconds",
@@ -102,11 +101,19 @@ def are_imports(evidence: Evidence, ticks: LoopTicks) -> Flags:
 
 def without_stalls(evidence: Evidence, workers: Collection[int], seconds: float) -> Without | None:
     """The window whose workers begin what is sent to them; None: threads did not wait `seconds` for that."""
-    known = stalls(evidence.records)
-    found = sum(evidence.waits.of_kinds_during(WAITING, id, known[id]) for id in workers if id in known)
+    known = evidence.simulation.stalls if evidence.simulation else ()
+    found = sum(
+        evidence.waits.of_kinds_during(WAITING, id, _times_of(known, id))
+        for id in {one.worker for one in known} & set(workers)
+    )
     if not 1 / CLOSE * seconds <= found <= CLOSE * seconds:
         return None
-    return Without(absences=frozenset((AbsenceKind.STALLED, id) for id in workers))
+    return Without(stalls=frozenset(workers))
+
+
+def _times_of(known: Sequence[Stall], worker: int) -> Intervals:
+    own = [one for one in known if one.worker == worker]
+    return Intervals(np.array([one.start for one in own]), np.array([one.stop for one in own]))
 
 
 def had_no_core_or_imported(evidence: Evidence, worker: int, stop: int) -> bool:

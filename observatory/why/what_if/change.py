@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import AT_ONCE, Rates
 from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays
 from observatory.why.what_if.simulation import Conditions, Simulation
+from observatory.why.what_if.stalls import Stall
 from observatory.why.what_if.without import Without
 from observatory.why.what_if.workers import AbsenceKind, WorkerSpec
 
@@ -39,8 +41,15 @@ class Change:
 class Predictor:
     """Predicts what [records.start, records.stop) would have taken. Times are seconds."""
 
-    def __init__(self, records: Records, plan: Plan, rates: Rates, lock_seconds: float = 0.0) -> None:
-        self._records, self.plan, self._rates = records, plan, rates
+    def __init__(
+        self,
+        records: Records,
+        plan: Plan,
+        rates: Rates,
+        lock_seconds: float = 0.0,
+        stalls: Sequence[Stall] = (),
+    ) -> None:
+        self._records, self.plan, self._rates, self.stalls = records, plan, rates, stalls
         self._lock_seconds = lock_seconds
         self._simulated: dict[Change, float] = {}
         self.observed = (records.stop - records.start) / 1e6
@@ -92,7 +101,8 @@ class Predictor:
         """What the window would have taken without a cause. It never takes longer."""
         seconds = without.seconds(self.plan)
         rates = AT_ONCE if without.overhead else self._rates
-        conditions = Conditions(seconds.tolist(), not without.transfers, not without.client)
+        stalls = [one for one in self.stalls if one.worker not in without.stalls]
+        conditions = Conditions(seconds.tolist(), not without.transfers, not without.client, stalls)
         end = Simulation(self.plan, without.workers(self.recorded_workers), rates, conditions).run()
         rest = 0.0 if without.client else self.observed - self.last
         found = min(self.observed, end * self.last / self.simulated + rest)
@@ -135,7 +145,8 @@ class Predictor:
     def _simulate(self, change: Change) -> float:
         """Each change once, as the answer has some of them twice."""
         if change not in self._simulated:
-            conditions = Conditions(self._seconds(change).tolist(), not change.no_transfers)
+            seconds = self._seconds(change).tolist()
+            conditions = Conditions(seconds, not change.no_transfers, stalls=self.stalls)
             simulation = Simulation(self.plan, self._workers(change), self._rates, conditions)
             self._simulated[change] = simulation.run()
         return self._simulated[change]

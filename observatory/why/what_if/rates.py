@@ -69,7 +69,7 @@ def _gaps(records: Records, plan: Plan, known: Stays) -> tuple[float, float]:
     computing, needed = plan.computing, plan.needed
     start, stop = computing.times.start, computing.times.stop
     error = records.clock_errors_of(computing.worker)
-    sent = _sent(known, computing.task, start + error)
+    sent = sent_times(known, computing.task, start + error)
     before = previous_of(computing.lane, start)
     freed = np.where(before == NONE, records.start, stop[before])
     needing = needed.needing
@@ -85,7 +85,7 @@ def _gaps(records: Records, plan: Plan, known: Stays) -> tuple[float, float]:
     )
 
 
-def _sent(known: Stays, task: Integers, latest: Integers) -> Integers:
+def sent_times(known: Stays, task: Integers, latest: Integers) -> Integers:
     """When each task was sent to the worker on which it began (microseconds); 0: that isn't known.
 
     `latest`: when it can have begun.

@@ -16,6 +16,7 @@ from observatory.why.thread_times.assignments import WAITING, Stays, stays, unfi
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import Transfers, rates_of
+from observatory.why.what_if.stalls import stalls
 from observatory.why.window import TooManyTasks
 from observatory.wire.records import Action
 from observatory.wire.task_waits import FILE_LOCK, LOCK
@@ -68,7 +69,8 @@ class Window:
             raise TooManyTasks(f"{MOST_COMPUTATIONS:,} computations, which is too many to simulate")
         plan = plan_of(records, self._graph)
         rates = rates_of(records, plan, self._stays, self._transfers, self._scheduler_seconds)
-        return Predictor(self._records, plan, rates, self._lock_seconds)
+        found = stalls(records, plan.computing, self._stays)
+        return Predictor(self._records, plan, rates, self._lock_seconds, found)
 
     @property
     def is_known(self) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from observatory.why.intervals import Intervals
 from observatory.why.records import Records, Worker
-from observatory.why.what_if.stalls import stalls
 from observatory.why.what_if.workers import Absence, AbsenceKind, WorkerSpec
 
 
@@ -20,8 +18,7 @@ def recorded_workers(records: Records) -> list[WorkerSpec]:
         if worker.threads:
             by_slot.setdefault(worker.slot, []).append(worker)
     lives = [sorted(some, key=lambda one: one.start) for some in by_slot.values()]
-    found = stalls(records)
-    return with_one_that_stays([_spec(records, some, found) for some in lives])
+    return with_one_that_stays([_spec(records, some) for some in lives])
 
 
 def with_one_that_stays(specs: Sequence[WorkerSpec]) -> list[WorkerSpec]:
@@ -33,10 +30,9 @@ def with_one_that_stays(specs: Sequence[WorkerSpec]) -> list[WorkerSpec]:
     ]
 
 
-def _spec(records: Records, lives: Sequence[Worker], stalled: Mapping[int, Intervals]) -> WorkerSpec:
+def _spec(records: Records, lives: Sequence[Worker]) -> WorkerSpec:
     joins = (lives[0].start - records.start) / 1e6
-    found = [*_ends(records, lives), *_pauses(records, lives), *_stalls(records, lives, stalled)]
-    absences = sorted(found, key=lambda one: one.start)
+    absences = sorted([*_ends(records, lives), *_pauses(records, lives)], key=lambda one: one.start)
     return WorkerSpec(max(worker.threads for worker in lives), joins, tuple(absences))
 
 
@@ -63,11 +59,3 @@ def _pauses(records: Records, lives: Sequence[Worker]) -> Iterator[Absence]:
             last = min(stop, ids[id].stop) - records.start
             if first < last:
                 yield Absence(first / 1e6, last / 1e6, AbsenceKind.PAUSED, id)
-
-
-def _stalls(records: Records, lives: Sequence[Worker], stalled: Mapping[int, Intervals]) -> Iterator[Absence]:
-    for worker in lives:
-        times = stalled.get(worker.id, Intervals.none())
-        for start, stop in zip(times.start.tolist(), times.stop.tolist(), strict=True):
-            first, last = (start - records.start) / 1e6, (stop - records.start) / 1e6
-            yield Absence(first, last, AbsenceKind.STALLED, worker.id)

@@ -17,6 +17,7 @@ import numpy as np
 
 from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import Rates
+from observatory.why.what_if.stalls import Stall
 from observatory.why.what_if.workers import Absence, AbsenceKind, SimulatedWorker, WorkerSpec
 
 STEALING = 1.0
@@ -36,6 +37,8 @@ class Conditions:
     moves_data: bool = True
     has_client: bool = True
     """the client takes time from the end of all tasks until it submits more"""
+    stalls: Sequence[Stall] = ()
+    """the first of the computations of each stalls the worker to which it comes"""
 
 
 class Simulation:
@@ -69,6 +72,7 @@ class Simulation:
             for absence in spec.absences:
                 self._at(absence.start, self._be_absent, number, absence)
         self._is_stealing_due = False
+        self._stalls = {place: stall for stall in conditions.stalls for place in stall.places}
 
     def run(self) -> float:
         """Return when the last task ends (seconds after the window's start)."""
@@ -182,10 +186,18 @@ class Simulation:
 
     def _be_ready(self, time: float, place: int, worker: SimulatedWorker) -> None:
         heappush(worker.ready, place)
+        if place in self._stalls:
+            self._stall(time, self._stalls[place], worker)
         self._begin(time, worker)
         if worker.ready and not self._is_stealing_due:
             self._is_stealing_due = True
             self._at(_next_balance(time), self._steal)
+
+    def _stall(self, time: float, stall: Stall, worker: SimulatedWorker) -> None:
+        for place in stall.places:
+            self._stalls.pop(place, None)
+        worker.stalled_until = max(worker.stalled_until, time + stall.seconds)
+        self._at(worker.stalled_until, self._begin, worker)
 
     def _begin(self, time: float, worker: SimulatedWorker) -> None:
         while worker.idle and worker.ready and worker.is_there and time >= worker.stalled_until:
@@ -251,10 +263,6 @@ class Simulation:
 
     def _be_absent(self, time: float, number: int, absence: Absence) -> None:
         worker = self._workers[number]
-        if absence.kind is AbsenceKind.STALLED:
-            worker.stalled_until = absence.stop
-            self._at(absence.stop, lambda then: self._begin(then, worker))
-            return
         if not worker.is_there:
             return
         worker.is_there = False

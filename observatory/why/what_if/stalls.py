@@ -2,43 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from observatory.why.intervals import Intervals, joined
-from observatory.why.records import OfWorkers, Records, Spans
-from observatory.why.thread_times.assignments import assignments, stays
+from observatory.why.records import Records, Spans
+from observatory.why.thread_times.assignments import Stays
+from observatory.why.what_if.rates import sent_times
 from observatory.wire.records import Action
 
 SHORTEST = 500_000
 """microseconds for which tasks were there, and no thread of the worker computed: shorter ones are sending"""
 GAP = 20_000
-"""microseconds between two parts of a stall"""
+"""microseconds between two parts of a stall, and between its beginning and the tasks that came with it"""
 
 
-def stalls(records: Records) -> dict[int, Intervals]:
-    """Return the stalls of each worker that had any, by its id.
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A time in which a worker's event loop did nothing. Times are microseconds."""
 
-    Not while data was on its way to it, while it used the disk, or while it was paused: these are simulated.
+    worker: int
+    start: int
+    stop: int
+    places: tuple[int, ...]
+    """the computations that waited all that time: the first of them that comes to a worker begins it"""
+
+    @property
+    def seconds(self) -> float:
+        return (self.stop - self.start) / 1e6
+
+
+def stalls(records: Records, computing: Spans, known: Stays) -> list[Stall]:
+    """Return the stalls of a window, in which these computations ran.
+
+    Not while data was on its way to the worker, while it used the disk, or was paused: these are simulated.
     """
-    sent = assignments(records, stays(records))
-    sent = sent.where(~sent.is_lost)
-    known = OfWorkers(sent.worker, sent.waits)
-    others = [_busy(records.spans), records.transfers, records.pauses]
-    lives = {worker.id: (worker.start, worker.stop) for worker in records.workers}
-    found = {}
-    for worker in np.unique(known.worker[np.isin(known.worker, list(lives))]).tolist():
-        waits = _of(known, worker).clipped(*lives[worker]).union()
-        rest = waits.without(joined([_of(other, worker) for other in others]).union()).joined(GAP)
+    error = records.clock_errors_of(computing.worker)
+    sent = sent_times(known, computing.task, computing.times.start + error)
+    begun = computing.times.start
+    waits = Intervals.of(np.where(sent > 0, np.minimum(sent, begun), begun), begun)
+    found = []
+    for worker in records.workers:
+        rows = np.flatnonzero(computing.worker == worker.id)
+        own = waits.where(rows).clipped(worker.start, worker.stop)
+        rest = own.union().without(_busy(records, worker.id)).joined(GAP)
         long = rest.where(rest.lengths >= SHORTEST)
-        if len(long):
-            found[worker] = long
+        for start, stop in zip(long.start.tolist(), long.stop.tolist(), strict=True):
+            waited = (own.start <= start + GAP) & (own.stop >= stop - GAP)
+            found.append(Stall(worker.id, start, stop, tuple(rows[waited].tolist())))
     return found
 
 
-def _busy(spans: Spans) -> OfWorkers:
-    rows = spans.where(np.isin(spans.action, (Action.COMPUTE, Action.DISK_READ, Action.DISK_WRITE)))
-    return OfWorkers(rows.worker, rows.times)
-
-
-def _of(some: OfWorkers, worker: int) -> Intervals:
-    return some.times.where(some.worker == worker)
+def _busy(records: Records, worker: int) -> Intervals:
+    """When a worker computed, used the disk, received data or was paused."""
+    spans, others = records.spans, (records.transfers, records.pauses)
+    is_own = (spans.worker == worker) & np.isin(
+        spans.action, (Action.COMPUTE, Action.DISK_READ, Action.DISK_WRITE)
+    )
+    times = [one.times.where(one.worker == worker) for one in others]
+    return joined([spans.times.where(is_own), *times]).union()

@@ -42,6 +42,8 @@ class Without:
     """of workers, by the ids of their lifetimes"""
     threads: int | None = None
     """of each worker, at least"""
+    stalls: frozenset[int] = frozenset()
+    """ids of workers whose event loops were blocked"""
 
     @classmethod
     def of_all(cls, some: Sequence[Without]) -> Without:
@@ -56,6 +58,7 @@ class Without:
             frozenset().union(*(one.disk for one in some)),
             frozenset().union(*(one.absences for one in some)),
             max((one.threads for one in some if one.threads is not None), default=None),
+            frozenset().union(*(one.stalls for one in some)),
         )
 
     @property

@@ -13,8 +13,6 @@ SATURATION = 1.1
 class AbsenceKind(StrEnum):
     PAUSED = "paused"
     """what runs goes on, and what is there waits"""
-    STALLED = "stalled"
-    """its event loop does nothing: what runs goes on, and what is sent there waits"""
     LEFT = "left"
     """what runs goes on, and other workers get the rest"""
     DIED = "died"
