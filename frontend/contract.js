@@ -144,8 +144,8 @@ export const ACTIONS = ["compute", "transfer", "disk-read", "disk-write", "deser
 /** Names of the status of spans, by their number. */
 export const STATUSES = ["ok", "error"];
 
-/** From when on a task is a straggler: times the median, seconds above it, interquartile ranges above the upper quartile, of logarithms of at least so many seconds; and how many tasks say what is usual. */
-export const STRAGGLER = {"ratio": 2.0, "excess": 1.0, "fence": 2.5, "shortest": 0.01, "fewest": 4};
+/** From when on a task is a straggler: times the median, seconds above it, interquartile ranges above the upper quartile, of logarithms of at least so many seconds, where the upper quartile is at most so many times the lower one; and how many tasks say what is usual. */
+export const STRAGGLER = {"ratio": 2.0, "excess": 1.0, "fence": 2.5, "widest": 4.0, "shortest": 0.01, "fewest": 4};
 
 /** Dask's states of tasks, by their number. */
 export const TASK_STATES = ["released", "waiting", "no-worker", "queued", "processing", "memory", "erred", "forgotten"];

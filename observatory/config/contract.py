@@ -171,12 +171,13 @@ def constants() -> dict[str, tuple[Any, str]]:
                 "ratio": stragglers.RATIO,
                 "excess": stragglers.LEAST_EXCESS,
                 "fence": stragglers.FENCE,
+                "widest": stragglers.WIDEST,
                 "shortest": stragglers.SHORTEST,
                 "fewest": stragglers.FEWEST,
             },
             "From when on a task is a straggler: times the median, seconds above it, interquartile ranges "
-            "above the upper quartile, of logarithms of at least so many seconds; and how many tasks say "
-            "what is usual.",
+            "above the upper quartile, of logarithms of at least so many seconds, where the upper quartile "
+            "is at most so many times the lower one; and how many tasks say what is usual.",
         ),
         "TASK_STATES": (list(TASK_STATES), "Dask's states of tasks, by their number."),
         "EVENT_KINDS": (

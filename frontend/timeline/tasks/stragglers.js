@@ -164,7 +164,7 @@ function usualOfDurations(durations, count, mean) {
   const at = (/** @type {number} */ share) => ranked(durations, count, mean, Math.floor(share * last));
   const [lower, median, upper] = [at(0.25), at(0.5), at(0.75)];
   const [low, high] = [lower, upper].map((seconds) => Math.max(seconds, STRAGGLER.shortest));
-  const fence = high * (high / low) ** STRAGGLER.fence;
+  const fence = high * Math.min(high / low, STRAGGLER.widest) ** STRAGGLER.fence;
   return { median, least: Math.max(STRAGGLER.ratio * median, median + STRAGGLER.excess), fence };
 }
 

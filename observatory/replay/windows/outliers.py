@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.replay.windows.stragglers import FENCE, FEWEST, LEAST_EXCESS, RATIO, SHORTEST
+from observatory.replay.windows.stragglers import FENCE, FEWEST, LEAST_EXCESS, RATIO, SHORTEST, WIDEST
 from observatory.replay.windows.sums import recorded_part
 from observatory.replay.windows.transfers import received_bytes
 from observatory.replay.windows.work import Work, work_of_tiles
@@ -114,7 +114,7 @@ def _hosts(found: Figures, hosts: Mapping[int, str], scope: Scope) -> list[dict[
 def _tasks(window: tuple[psycopg.Connection, int, int, int], work: Work | None) -> list[store.LongTask]:
     """Return the stragglers that took longest beyond the median; of a large window what tiles lead to."""
     if work is None:
-        return store.stragglers(*window, RATIO, LEAST_EXCESS, FENCE, SHORTEST, FEWEST, MOST_OUTLIERS)
+        return store.stragglers(*window, RATIO, LEAST_EXCESS, FENCE, WIDEST, SHORTEST, FEWEST, MOST_OUTLIERS)
     connection, cluster, *_ = window
     found: dict[tuple[int, str], store.LongTask] = {}
     for place in work.longest(RATIO, LEAST_EXCESS, FEWEST):

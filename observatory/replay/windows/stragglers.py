@@ -21,6 +21,12 @@ FENCE = 2.5
 Durations that nothing disturbs are often lognormal: one of 39,000 is beyond it, however wide they are. Beyond
 three ranges of the durations themselves (Tukey's outer fence) is one of 30, where their deviation is 1.
 """
+WIDEST = 4.0
+"""times the lower quartile, that the upper one is at most for this
+
+Lognormal durations with a deviation of 1 have this. Where a quarter of the partitions is empty, the quartiles
+are of two kinds of tasks, and say nothing of how far one of a kind can be from others.
+"""
 SHORTEST = 0.01
 """seconds: what takes less counts as this much"""
 FEWEST = 4
@@ -30,4 +36,4 @@ FEWEST = 4
 def fence_of(lower: Numbers, upper: Numbers) -> Numbers:
     """Seconds that no task takes as a rule, by the quartiles of its prefix (seconds)."""
     lower, upper = np.maximum(lower, SHORTEST), np.maximum(upper, SHORTEST)
-    return np.asarray(upper * (upper / lower) ** FENCE)
+    return np.asarray(upper * np.minimum(upper / lower, WIDEST) ** FENCE)

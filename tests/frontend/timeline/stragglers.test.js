@@ -39,6 +39,13 @@ test("a task of twice the median and a second more, that is an outlier, is a str
     [["inc-8", 2, 98]],
     "80 is below the fence of 6 × (6 ÷ 2)^2.5 s",
   );
+  const emptyOnes = [0.001, 0.001, 0.002, 1, 1, 1, 1, 1, 1];
+  assert.equal(
+    found(spans(tasks([...emptyOnes, 33]))).length,
+    1,
+    "over 1 × 4^2.5 s, as if the quartiles were 0.25 and 1",
+  );
+  assert.equal(found(spans(tasks([...emptyOnes, 31]))).length, 0);
   assert.equal(usualText(list[0].usual), "2.00 s is usual");
   assert.deepEqual(found(spans(tasks([0.1, 0.1, 0.1, 0.1, 0.1, 1.05]))), [], "less than a second more");
   assert.deepEqual(found(spans(tasks([4, 4, 4, 4, 4, 7.9]))), [], "less than twice");

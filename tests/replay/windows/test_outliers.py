@@ -233,6 +233,15 @@ def test_a_task_below_the_fence_of_its_prefix_is_no_straggler(
     assert [task["stop"] - task["start"] for task in everything(direct, cluster)["tasks"]] == [99]
 
 
+def test_where_many_partitions_are_empty_the_quartiles_count_as_a_factor_of_four(
+    recorded: Recorded, cluster: Cluster, direct: psycopg.Connection
+) -> None:
+    recorded.worker(USUAL, "w0")
+    lengths = (0.001, 0.001, 0.002, 1, 1, 1, 1, 1, 1, 1, 31, 33)  # up to 1 × 4^2.5 s
+    compute(cluster, *(span(USUAL, at * 100, at * 100 + seconds) for at, seconds in enumerate(lengths)))
+    assert [task["stop"] - task["start"] for task in everything(direct, cluster)["tasks"]] == [33]
+
+
 def test_of_many_spans_workers_are_compared_by_tiles(
     recorded: Recorded, cluster: Cluster, direct: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

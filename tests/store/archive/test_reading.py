@@ -159,6 +159,7 @@ class Arguments:
             "ratio": 1.5,
             "excess": 0.0,
             "fence": 1.5,
+            "widest": 4.0,
             "fewest": 1,
             "longest": 2.0,
             "usual": 0.5,

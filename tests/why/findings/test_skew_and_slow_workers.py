@@ -54,6 +54,15 @@ def test_a_partition_that_takes_long_in_each_stage_is_skewed_whatever_its_size()
     )
 
 
+def test_a_large_partition_is_found_also_where_many_are_empty() -> None:
+    """As after a shuffle by a key of which most rows have one value: a third of them has no rows."""
+    tasks = [Task(f"part-{place}", 0.002 if place % 3 == 0 else 0.5) for place in range(48)]
+    seeded, without = Simulated(changed(tasks, "part-46", seconds=20.0)), Simulated(tasks)
+    finding = first(seeded.findings(), "stragglers")
+    assert [task["key"] for task in finding["tasks"]] == ["part-46"]
+    assert_saves(finding, seeded, without)
+
+
 def test_the_work_of_a_long_task_that_computes_throughout_has_to_be_done_in_any_case() -> None:
     """As of one hard case among equal inputs: divided, it would take all threads."""
     tasks = changed(futures(64, 0.5), "work-60", seconds=8.5)

@@ -80,7 +80,7 @@ STRAGGLERS: LiteralString = f"""
     JOIN lane ON lane.id = lane_id JOIN task_group ON task_group.id = group_id
     WHERE usual.tasks >= %(fewest)s AND usual.seconds > 0
         AND span.seconds >= greatest(%(ratio)s * usual.seconds, usual.seconds + %(excess)s)
-        AND span.seconds > upper * power(upper / lower, %(fence)s)
+        AND span.seconds > upper * power(least(upper / lower, %(widest)s), %(fence)s)
     ORDER BY span.seconds - usual.seconds DESC, start LIMIT %(most)s"""
 LONGEST_OF_WORKER: LiteralString = f"""
     SELECT {TASK}, %(usual)s::float8 AS usual
@@ -131,6 +131,7 @@ def stragglers(
     ratio: float,
     excess: float,
     fence: float,
+    widest: float,
     shortest: float,
     fewest: int,
     most: int,
@@ -138,10 +139,11 @@ def stragglers(
     """Return the tasks that took longest beyond the median of a prefix with `fewest` tasks.
 
     At least `ratio` times the median, `excess` seconds above it, and `fence` interquartile ranges above the
-    upper quartile, both of logarithms of at least `shortest` seconds. Reads all spans of the window.
+    upper quartile, both of logarithms of at least `shortest` seconds, the upper quartile counting as at most
+    `widest` times the lower one. Reads all spans of the window.
     """
     limits = {"ratio": ratio, "excess": excess, "fewest": fewest, "most": most}
-    limits |= {"fence": fence, "shortest": shortest}
+    limits |= {"fence": fence, "widest": widest, "shortest": shortest}
     actions = {"compute": Action.COMPUTE, "finished": Status.OK}
     return _tasks(connection, STRAGGLERS, {**window_parameters(cluster, start, stop), **limits, **actions})
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, facts
+from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.first_uses import FirstUse
 from observatory.why.intervals import Intervals
@@ -16,10 +16,11 @@ from observatory.why.what_if.without import Shorter, Without
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each prefix whose first tasks took longer."""
+    """One finding for each prefix whose first tasks took longer: each worker has them, whatever it does."""
     for use in evidence.first_uses:
         finding = _finding(evidence, use)
-        if evidence.is_worth(finding.cost):
+        is_much = finding.cost.thread_seconds >= LEAST_OF_OVERHEAD * evidence.waits.active
+        if is_much and evidence.is_worth(finding.cost):
             yield finding
 
 
