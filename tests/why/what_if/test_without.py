@@ -10,17 +10,18 @@ import pytest
 
 from observatory.why.intervals import Intervals
 from observatory.why.records import OfWorkers, Records, Worker
+from observatory.why.thread_times.assignments import stays
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import AT_ONCE
 from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays
 from observatory.why.what_if.simulation import Conditions, Simulation
+from observatory.why.what_if.stalls import Stall, stalls
 from observatory.why.what_if.without import Shorter, Without
 from observatory.why.what_if.workers import Absence, AbsenceKind, WorkerSpec
 from tests.why.made_records import SECOND, Span, computed, graph, life, recorded, worker
 
 DIED, LEFT, PAUSED = AbsenceKind.DIED, AbsenceKind.LEFT, AbsenceKind.PAUSED
-STALLED = AbsenceKind.STALLED
 
 
 def equal(count: int, seconds: float = 1.0) -> list[Span]:
@@ -48,17 +49,25 @@ def test_a_paused_worker_finishes_what_it_runs_and_begins_nothing() -> None:
     assert simulated(4, Absence(1.5, 5.0, PAUSED, 1)) == pytest.approx(2 + 3 + 2)
 
 
-def test_a_worker_whose_event_loop_is_blocked_begins_nothing_and_reports_nothing() -> None:
-    assert simulated(4, Absence(1.5, 5.0, STALLED, 1)) == pytest.approx(2 + 3 + 2)
-    plan = plan_of(records_of(*equal(2)), graph((2, 1)))
-    blocked = WorkerSpec(1, absences=(Absence(0.5, 6.0, STALLED, 1),))
-    seconds = Conditions([1.0, 1.0])
-    assert Simulation(plan, [blocked], AT_ONCE, seconds).run() == pytest.approx(7), "the first is reported"
+def with_stall(records: Records, *edges: tuple[int, int], workers: int = 1) -> float:
+    """The task that was submitted last stalls its worker for five seconds."""
+    plan = plan_of(records, graph(*edges))
+    stall = Stall(1, 0, 5 * SECOND, (len(plan) - 1,))
+    conditions = Conditions(plan.seconds.tolist(), stalls=[stall])
+    return Simulation(plan, [WorkerSpec(1)] * workers, AT_ONCE, conditions).run()
 
 
-def test_tasks_are_sent_to_a_worker_whose_event_loop_is_blocked() -> None:
-    """The scheduler doesn't know: both workers have two tasks. The blocked one gives none away before."""
-    assert simulated(4, Absence(0.0, 3.0, STALLED, 1), others=1) == pytest.approx(3.5 + 1)
+def test_a_worker_whose_event_loop_is_blocked_begins_nothing() -> None:
+    assert with_stall(records_of(*equal(4))) == pytest.approx(5 + 3), "the first had begun"
+    assert with_stall(records_of(*equal(4)), workers=2) == pytest.approx(5 + 1), "the other worker goes on"
+
+
+def test_what_ends_while_an_event_loop_is_blocked_is_reported_afterwards() -> None:
+    """The second task needs the first; the third comes half a second after them, and stalls the worker."""
+    spans = [computed(1, 0, 1), computed(2, 1, 2), computed(3, 2, 3)]
+    transitions = [*life(1, 0, 1), *life(2, 0, 2), *life(3, 0.5, 3, begun=0.5)]
+    made = recorded([worker()], spans, transitions)
+    assert with_stall(made, (2, 1)) == pytest.approx(0.5 + 5 + 2)
 
 
 def test_a_worker_that_dies_loses_what_it_runs_and_others_take_its_tasks() -> None:
@@ -92,30 +101,38 @@ def test_a_restarted_worker_is_one_that_was_absent_meanwhile() -> None:
     assert spec == WorkerSpec(2, 0.0, (Absence(10.0, 14.0, DIED, 1), Absence(20.0, 30.0, PAUSED, 2)))
 
 
-def stalled(*spans: Span, **records: Any) -> list[tuple[float, float]]:
-    """The stalls of a worker to which tasks were sent at second 0."""
-    transitions = [row for span in spans for row in life(span[1], 0.0, span[4])]
-    [spec] = recorded_workers(recorded([worker()], spans, transitions, **records))
-    return [(one.start, one.stop) for one in spec.absences if one.kind is STALLED]
+def stalled(*spans: Span, **others: Any) -> list[tuple[float, float, int]]:
+    """The stalls of a worker to which tasks were sent at second 1, and how many computations waited."""
+    transitions = [row for span in spans for row in life(span[1], 1.0, span[4])]
+    records = recorded([worker()], spans, transitions, **others)
+    found = stalls(records, plan_of(records, graph()).computing, stays(records))
+    return [(one.start / SECOND, one.stop / SECOND, len(one.places)) for one in found]
 
 
 def test_a_worker_that_has_tasks_and_computes_none_is_stalled() -> None:
-    assert stalled(computed(0, 3, 4), computed(1, 4.1, 5), computed(2, 7, 8)) == [(0.0, 3.0), (5.0, 7.0)]
-    assert stalled(computed(0, 0, 4), computed(1, 4.4, 5)) == []
+    assert stalled(computed(0, 3, 4), computed(1, 4.1, 5), computed(2, 7, 8)) == [
+        (1.0, 3.0, 3),
+        (5.0, 7.0, 1),
+    ]
+    assert stalled(computed(0, 1.2, 4), computed(1, 4.4, 5)) == []
 
 
 def test_a_worker_that_waits_for_data_or_is_paused_is_not_stalled() -> None:
     late = computed(0, 3, 4)
     assert stalled(late, transfers=[(1, 0.1, 2.9)]) == []
-    assert stalled(late, transfers=[(1, 0.0, 1.0)]) == [(1.0, 3.0)]
+    assert stalled(late, transfers=[(1, 0.0, 1.5)]) == [(1.5, 3.0, 1)]
     assert stalled(late, pauses=[(1, 0.0, 2.8)]) == []
 
 
 def test_a_window_whose_workers_began_late_is_simulated_as_it_was_and_without_that() -> None:
-    made = predictor_of(records_of(computed(0, 6, 7), computed(1, 7, 8)))
+    spans = [computed(0, 7, 8), computed(1, 8, 9)]
+    transitions = [*life(0, 1, 8, begun=1), *life(1, 1, 9, begun=1)]
+    records = recorded([worker()], spans, transitions)
+    plan = plan_of(records, graph())
+    found = stalls(records, plan.computing, stays(records))
+    made = Predictor(records, plan, AT_ONCE, stalls=found)
     assert made.misfit == pytest.approx(0, abs=0.01)
-    without = Without(absences=frozenset({(STALLED, 1)}))
-    assert made.observed - made.without(without).seconds == pytest.approx(6, rel=0.05)
+    assert made.observed - made.without(Without(stalls=frozenset({1}))).seconds == pytest.approx(6, rel=0.05)
 
 
 def test_without_what_made_tasks_longer_the_window_is_as_much_shorter() -> None:
