@@ -22,8 +22,8 @@ def without_core(folder: Path, seconds: float) -> None:
 def test_time_without_a_core_is_none_of_the_loops_own(tmp_path: Path) -> None:
     server = SimpleNamespace(_tick_counter=0)
     without_core(tmp_path, 1.0)
-    ticks = Ticks(server, tmp_path)
     began = time.monotonic()
+    ticks = Ticks(server, tmp_path)
     time.sleep(0.3)
     server._tick_counter = 1
     without_core(tmp_path, 1.25)
