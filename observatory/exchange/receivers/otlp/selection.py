@@ -12,7 +12,7 @@ from django.utils.timezone import now
 
 from observatory.exchange.receivers.receiver_kind import NotYet
 from observatory.replay.scope import Scope
-from observatory.replay.windows.stragglers import FENCE, FEWEST, LEAST_EXCESS, RATIO, SHORTEST
+from observatory.replay.windows.stragglers import FENCE, FEWEST, LEAST_EXCESS, RATIO, SHORTEST, WIDEST
 from observatory.runs.models import Run
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.other_work import OtherWork
@@ -48,7 +48,9 @@ def select(connection: psycopg.Connection, run: Run, scope: Scope, others: Other
     window = (connection, run.cluster_id, *scope.window)
     path = _critical_keys(connection, run, scope)
     with snapshot(connection):
-        found_slow = stragglers(*window, RATIO, LEAST_EXCESS, FENCE, SHORTEST, FEWEST, MOST_STRAGGLERS)
+        found_slow = stragglers(
+            *window, RATIO, LEAST_EXCESS, FENCE, WIDEST, SHORTEST, FEWEST, MOST_STRAGGLERS
+        )
         slow = frozenset(task.key for task in found_slow)
         kept = sorted((path or frozenset()) | slow)
         found = sampled_tasks(*window, kept, most, others)
