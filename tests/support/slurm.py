@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import socket
 import subprocess
 import time
@@ -82,11 +82,12 @@ class Slurm:
 @contextmanager
 def slurm(folder: Path) -> Iterator[Slurm]:
     """Starts controller and node daemon in `folder`, and ends them and their jobs."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
     programs = [program(name, PACKAGE) for name in ("slurmctld", "slurmd")]
     text = CONFIGURATION.format(
         folder=folder,
         host=socket.gethostname().partition(".")[0],
-        user=getpass.getuser(),
+        user=user,
         controller=free_port(),
         node=free_port(),
         cpus=CPUS,
@@ -110,7 +111,7 @@ def slurm(folder: Path) -> Iterator[Slurm]:
             process.start()
         processes[-1].wait_until_ready()
         yield found
-        found.run("scancel", f"--user={getpass.getuser()}")
+        found.run("scancel", f"--user={user}")
         eventually(found.is_idle)
     finally:
         for process in reversed(processes):
