@@ -122,7 +122,7 @@ class Adoption:
         adopted = there = 0
         with connect() as connection:
             reserved = reserve(connection, clusters)
-        with readers_know():
+        with readers_know(self.say):
             for number, cluster in enumerate(clusters, 1):
                 where = f"{format_count(number)} of {format_count(len(clusters))}"
                 try:

@@ -6,7 +6,7 @@ runs, workers, …) stay where they are free, so that addresses and built tiles 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import sleep
@@ -38,11 +38,15 @@ class Adopted:
 
 
 @contextmanager
-def readers_know() -> Iterator[None]:
-    """Have all processes know that records may be in the archive alone, before the first of them are."""
+def readers_know(say: Callable[[str], object]) -> Iterator[None]:
+    """Have all processes know that records may be in the archive alone, before the first of them are.
+
+    They may not for REMEMBERED seconds; says so and waits.
+    """
     with connect() as connection:
         if not presence.is_any_listed(connection):
             presence.announce(connection)
+            say("all processes must know that records are in the archive alone: this takes a minute")
             sleep(needed.REMEMBERED)
         yield
         presence.forget_cluster(connection, presence.NO_CLUSTER)

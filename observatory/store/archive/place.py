@@ -86,17 +86,28 @@ class Place:
 
     def check(self, is_used: bool) -> None:
         """Make the mark if it is missing, which it must not be where the archive `is_used`."""
+        if self._has_mark():
+            return
+        if is_used:
+            raise ArchiveError(
+                f"The archive at {self.name} has no {MARK}, and the catalogue lists files of it. Mount "
+                "the folder, or correct OBSERVATORY_ARCHIVE. If the archive is lost, "
+                "`dask-observatory archive run --again` writes anew what is in the tables."
+            )
+        self.write(MARK, json.dumps({"format": FORMAT}).encode())
+
+    def require_mark(self) -> None:
+        """For a database that knows nothing of the archive, which must be there."""
+        if not self._has_mark():
+            raise ArchiveError(
+                f"There is no archive at {self.name}: it has no {MARK}. Mount the folder, or correct "
+                "OBSERVATORY_ARCHIVE."
+            )
+
+    def _has_mark(self) -> bool:
         with self._explained():
-            mark = self._full(MARK)
-            if self.filesystem.get_file_info(mark).type is fs.FileType.File:
-                return
-            if is_used:
-                raise ArchiveError(
-                    f"The archive at {self.name} has no {MARK}, and the catalogue lists files of it. Mount "
-                    "the folder, or correct OBSERVATORY_ARCHIVE. If the archive is lost, "
-                    "`dask-observatory archive run --again` writes anew what is in the tables."
-                )
-            self.write(MARK, json.dumps({"format": FORMAT}).encode())
+            found = self.filesystem.get_file_info(self._full(MARK))
+            return bool(found.type is fs.FileType.File)
 
     def write(self, path: str, content: bytes) -> None:
         """Write a small file."""

@@ -201,6 +201,7 @@ def test_a_lost_database_is_rebuilt_from_the_folder_alone(
     call_command("archive", "adopt", "alpha")
     said = capsys.readouterr().out
     assert "checked 1 of 1 clusters, " in said
+    assert "all processes must know that records are in the archive alone: this takes a minute\n" in said
     assert f"1 of 1: cluster {cluster.pk}, {cluster.name}: adopted\n" in said
     assert presence.removed_kinds(connection, cluster.pk) == sorted(KINDS)
     bring_back(cluster.pk, KINDS)
@@ -260,6 +261,14 @@ def test_beside_other_clusters_it_has_new_numbers_and_the_same_records(
     assert waiting_clusters(connection) == []
     assert archive.faults(adopted.pk) == []
     assert archive.table("run", adopted.pk).column("id").to_pylist() == [run.pk]
+
+
+def test_a_folder_that_is_not_mounted_is_said_to_be_no_archive(
+    connection: psycopg.Connection, folder: Path
+) -> None:
+    with pytest.raises(CommandError, match=r"There is no archive at .*Mount the folder"):
+        call_command("archive", "adopt")
+    assert list(folder.iterdir()) == []
 
 
 def test_a_mark_that_the_project_has_already_is_there_once(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import psycopg
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError
 
 from observatory.clusters.formatting import format_bytes, format_count
 from observatory.clusters.models import Cluster
@@ -13,7 +15,7 @@ from observatory.runtime.health import archive
 from observatory.store.archive import catalogue
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.connection import connect
+from observatory.store.connection import connect, is_unavailable
 
 
 class Command(BaseCommand):
@@ -48,6 +50,14 @@ class Command(BaseCommand):
             getattr(self, f"_{options['action']}")(options)
         except ArchiveError as error:
             raise CommandError(str(error)) from error
+        except (psycopg.OperationalError, OperationalError) as error:
+            if not is_unavailable(error):
+                raise
+            reason = str(error).splitlines()[0]
+            raise CommandError(
+                f"The database can't be reached: {reason}. Start Observatory (`dask-observatory up`), or set "
+                "DATABASE_URL as for its services."
+            ) from error
 
     def _list(self, options: dict[str, Any]) -> None:
         with connect() as connection:
@@ -89,7 +99,7 @@ class Command(BaseCommand):
         from observatory.store.archive.place import required_place
 
         place = required_place()
-        place.check(is_used=True)
+        place.require_mark()
         names = names_of(options["projects"])
         try:
             Adoption(place, names, options["keep_going"], self.stdout.write, self.stderr.write).run()
