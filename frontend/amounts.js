@@ -7,9 +7,12 @@ const DURATIONS = /** @type {[string, number][]} */ ([
   ["d", 86_400], ["h", 3600], ["min", 60], ["s", 1], ["ms", 0.001],
 ]); // prettier-ignore
 
+/** @type {Record<string, string>} */
+const SYMBOLS = { percent: "%", watts: "W", celsius: "°C" };
+
 /**
  * @param {number} value
- * @param {string} unit bytes, seconds, ratio, percent or "", each also with /s
+ * @param {string} unit bytes, seconds, ratio, percent, watts, celsius or "", each also with /s
  * @returns {string}
  */
 export function formatAmount(value, unit) {
@@ -18,7 +21,7 @@ export function formatAmount(value, unit) {
     return unit === "/s" ? text : `${text}/s`;
   }
   if (unit === "ratio") return `${short(value * 100)} %`;
-  if (unit === "percent") return `${short(value)} %`;
+  if (unit in SYMBOLS) return `${short(value)} ${SYMBOLS[unit]}`;
   const sizes = unit === "bytes" ? SIZES : unit === "seconds" ? DURATIONS : null;
   if (!sizes || value === 0) return short(value);
   const [name, size] = sizes.find(([, each]) => Math.abs(value) >= each) ?? sizes[sizes.length - 1];

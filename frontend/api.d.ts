@@ -2652,6 +2652,10 @@ export interface components {
             gpu_limit: number | null;
             /** Gpu Utilization */
             gpu_utilization: number | null;
+            /** Gpu Power */
+            gpu_power: number | null;
+            /** Gpu Temperature */
+            gpu_temperature: number | null;
             /** Rmm Memory */
             rmm_memory: number | null;
             /** Custom */

@@ -7,7 +7,7 @@ import { resultsNow } from "../charts/playhead/results_now.js";
 import { workersNow } from "../charts/playhead/workers_now.js";
 import { runMemory } from "../charts/run_memory/run_memory.js";
 import { selectedTask } from "../charts/selected_task/selected_task.js";
-import { gpuMemory, rmmMemory } from "../charts/series/gpu.js";
+import { gpuMemory, gpuSpilled, rmmMemory } from "../charts/series/gpu.js";
 import { clusterMemory, selectedMemory, workerMemory } from "../charts/series/memory.js";
 import { prefixMemory } from "../charts/series/prefix_memory.js";
 import { states } from "../charts/series/states.js";
@@ -20,6 +20,7 @@ export const charts = [
   selectedMemory,
   gpuMemory,
   rmmMemory,
+  gpuSpilled,
   heatMap,
   states,
   selectedTask,

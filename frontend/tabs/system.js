@@ -3,7 +3,14 @@
 import { workersNow } from "../charts/playhead/workers_now.js";
 import { semaphoresNow } from "../charts/semaphores/now.js";
 import { semaphores } from "../charts/semaphores/over_time.js";
-import { gpuMemory, gpuUtilization, rmmMemory } from "../charts/series/gpu.js";
+import {
+  gpuMemory,
+  gpuPower,
+  gpuSpilled,
+  gpuTemperature,
+  gpuUtilization,
+  rmmMemory,
+} from "../charts/series/gpu.js";
 import {
   clients,
   diskFull,
@@ -34,6 +41,9 @@ export const charts = [
   gpuUtilization,
   gpuMemory,
   rmmMemory,
+  gpuSpilled,
+  gpuPower,
+  gpuTemperature,
   schedulerCpu,
   schedulerMemory,
   transitions,

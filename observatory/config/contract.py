@@ -136,6 +136,7 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.replay.windows import stragglers
     from observatory.runs.models import LONGEST_NAME, Note
     from observatory.store.queries.extents import SETTLING
+    from observatory.wire import gpus
     from observatory.wire.blocks import MAXIMUM_ROWS
     from observatory.wire.dropped_records import MISSING, DropReason
     from observatory.wire.event_kinds import EVENT_KINDS
@@ -160,6 +161,7 @@ def constants() -> dict[str, tuple[Any, str]]:
         "MAXIMUM_NAMES": (MAXIMUM_NAMES, "Names of prefixes in one request."),
         "ALL_WORKERS": (ALL, "Suffix of the layers of all workers together: `memory.all`."),
         "EACH_WORKER": (EACH, "Suffix of the layers with one value of each worker: `memory.each`."),
+        "GPU_LABELS": (list(gpus.LABELS), "Labels that say which GPU of its worker a series is of."),
         "WIDE_BIN": (1 << SHIFT, "Bins of a level in a bin of `memory.each`."),
         "ACTIONS": ([action.label for action in Action], "Names of the actions of spans, by their number."),
         "STATUSES": (

@@ -23,6 +23,8 @@ from observatory.replay.answers.shared_fields import shared
     "gpu_memory",
     "gpu_limit",
     "gpu_utilization",
+    "gpu_power",
+    "gpu_temperature",
     "rmm_memory",
     "custom",
 )
@@ -49,9 +51,13 @@ class WorkerFigures(Schema):
     """seconds of work that the scheduler expects; the agent reports it"""
     gpu_memory: float | None
     gpu_limit: float | None
-    """bytes"""
+    """bytes of all of its GPUs"""
     gpu_utilization: float | None
-    """percent"""
+    """percent, the mean of its GPUs"""
+    gpu_power: float | None
+    """watts of all of its GPUs"""
+    gpu_temperature: float | None
+    """degrees Celsius, of the hottest of its GPUs"""
     rmm_memory: float | None
     """bytes"""
     custom: dict[str, float]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
 import psycopg
@@ -10,6 +13,7 @@ from observatory.replay.progress import scraped_age
 from observatory.replay.scope import Scope
 from observatory.store.queries import state as store
 from observatory.store.queries import timeline
+from observatory.wire import gpus
 from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.records import Action
 
@@ -28,9 +32,19 @@ FIGURES = {
     ("observatory_worker_gpu_memory_bytes", "used"): "gpu_memory",
     ("observatory_worker_gpu_memory_bytes", "total"): "gpu_limit",
     ("observatory_worker_gpu_utilization_percent", ""): "gpu_utilization",
+    ("observatory_worker_gpu_power_watts", "used"): "gpu_power",
+    ("observatory_worker_gpu_temperature_celsius", ""): "gpu_temperature",
     ("observatory_worker_rmm_memory_bytes", "used"): "rmm_memory",
 }
 """names of the figures, by metric and the value of its label"""
+OF_GPUS: dict[str, Callable[[list[float]], float]] = {
+    "gpu_memory": sum,
+    "gpu_limit": sum,
+    "gpu_utilization": fmean,
+    "gpu_power": sum,
+    "gpu_temperature": max,
+}
+"""figures of which a worker with several GPUs has one of all"""
 METRICS = (*dict.fromkeys(metric for metric, _ in FIGURES), CUSTOM)
 MOST_SPANS = 200
 """of a worker at a time"""
@@ -48,8 +62,9 @@ def worker_figures(connection: psycopg.Connection, scope: Scope, at: int) -> lis
     age = scraped_age(cluster)
     since = scope.start if scope.is_public else 0
     found: dict[int, Item] = {}
+    of_gpus: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
     for samples in store.last_values(connection, cluster.pk, METRICS, at, age, since):
-        label = next(iter(samples.labels.values()), "")
+        label = next((value for name, value in samples.labels.items() if name not in gpus.LABELS), "")
         name = FIGURES.get((samples.metric, label))
         for id, value in samples.values.items():
             if id is None:
@@ -57,8 +72,12 @@ def worker_figures(connection: psycopg.Connection, scope: Scope, at: int) -> lis
             worker = found.setdefault(id, {**dict.fromkeys(FIGURES.values()), "id": id, "custom": {}})
             if samples.metric == CUSTOM:
                 worker["custom"][scope.text(label)] = value
+            elif name in OF_GPUS:
+                of_gpus[id, name].append(value)
             elif name is not None:
                 worker[name] = value
+    for (id, name), values in of_gpus.items():
+        found[id][name] = OF_GPUS[name](values)
     return list(found.values())
 
 

@@ -12,6 +12,7 @@ from itertools import islice
 from numbers import Real
 from typing import Any
 
+from observatory.wire.gpus import OF_MONITOR
 from observatory.wire.records import clean_text
 
 METRIC, LABEL = "observatory_worker_custom", "name"
@@ -29,13 +30,13 @@ OF_DASK = frozenset(
     {
         *("task_counts", "bandwidth", "digests_total_since_heartbeat", "managed_bytes", "spilled_bytes"),
         *("transfer", "event_loop_interval", "cpu", "memory", "time", "host_net_io", "host_disk_io"),
-        *("num_fds", "gil_contention"),
+        *("num_fds", "gil_contention", *OF_MONITOR),
         # of earlier versions
         *("in_memory", "executing", "ready", "in_flight", "read_bytes", "write_bytes"),
         *("read_bytes_disk", "write_bytes_disk"),
     }
 )
-OF_GPU = ("gpu", "rmm")
+OF_GPU = ("gpu", "rmm", "cudf")
 """objects that have metrics of their own"""
 OF_OBSERVATORY = "observatory_"
 

@@ -111,6 +111,7 @@ CLUSTER_ENDED = "cluster-ended"
 WORKER_REMOVED, WORKER_LOST, WORKER_DISAPPEARED = "worker-removed", "worker-lost", "worker-disappeared"
 RECORDS_DROPPED = "records-dropped"
 NATIVE_PROFILE_REFUSED = "native-profile-refused"
+GPU_LOST = "gpu-lost"
 SERIES_REFUSED = "series-refused"
 PREFIXES_SUMMED = "prefixes-summed"
 METRICS_IGNORED = "metrics-ignored"
@@ -186,6 +187,12 @@ _KINDS = (
         NATIVE_PROFILE_REFUSED,
         "a worker has no native profile (py-spy is missing, or may not trace it)",
         details=texts("reason"),
+    ),
+    EventKind(
+        GPU_LOST,
+        "a worker's GPU was lost (the driver can't reach it: it fell off the bus, or has to be reset)",
+        is_failure=True,
+        details=texts("gpu", "model", "device"),
     ),
     EventKind(
         "adaptive-target",

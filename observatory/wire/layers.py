@@ -22,7 +22,7 @@ OF_WORKERS = (SPANS, "memory", "cpu", "gil", "event-loop", "network", "disk", "d
 BAND = 64
 ALL = "all"
 EACH = "each"
-OF_EACH = (SPANS, "memory", "cpu", "gil")
+OF_EACH = (SPANS, "memory", "cpu", "gil", "gpu")
 """the layers that have one value of each worker"""
 
 

@@ -29,7 +29,9 @@ class Source(Enum):
     AGENT_OR_PROMETHEUS = "Needs the agent, or prometheus_client on the scheduler."
     GILKNOCKER = "Needs gilknocker in that process."
     GPU = "Needs a GPU and pynvml on the worker."
+    GPU_AGENT = "Needs the agent, and a GPU and pynvml on the worker."
     RMM = "Needs rmm on the worker."
+    GPU_SPILLING = "Needs cuDF's spilling, or the agent and dask-cuda with a limit of device memory."
     CRICK = "Needs crick on the worker."
     OBSERVATORY = "Of Observatory itself."
 
@@ -38,7 +40,7 @@ class Source(Enum):
 class Metric:
     name: str
     unit: str
-    """bytes, seconds, ratio, percent, one of these with "/s", or "" for plain numbers"""
+    """bytes, seconds, ratio, percent, watts, celsius, one of these with "/s", or "" for plain numbers"""
     summary: str
     labels: Labels = field(default_factory=dict)
     type: MetricType = GAUGE
@@ -53,6 +55,8 @@ class Metric:
     """labels whose values don't add up: they overlap or are different things. Values of other labels do"""
     is_fraction: bool = False
     """a plain number that isn't a count"""
+    of_device: bool = False
+    """a metric of a GPU: workers that share the GPU, by its label `device`, report it alike"""
     of_process: bool = False
     """a worker's metric that all workers in one process report alike, but for their own memory"""
 
@@ -86,7 +90,10 @@ class Metric:
 
 NO_LABELS: Labels = {}
 MEMORY = {"type": ("process", "managed", "unmanaged", "spilled")}
-GPU = {"type": ("used", "total")}
+DEVICE: Labels = {"device": (), "gpu": (), "model": ()}
+RMM = {"type": ("used", "total")}
+GPU = {**RMM, **DEVICE}
+POWER = {"type": ("used", "limit"), **DEVICE}
 READ_WRITE = {"direction": ("read", "write")}
 IN_OUT = {"direction": ("incoming", "outgoing")}
 STATES = {"state": ("waiting", "queued", "no-worker", "processing", "memory", "erred", "released")}
@@ -118,9 +125,13 @@ _OBSERVATORY = (
     Metric("observatory_worker_tasks", "", "Tasks on a worker by their state there.", {"state": ON_WORKER}, kinds=("state",)),
     Metric("observatory_worker_file_descriptors", "", "Open files and connections of a worker's process.", layer="descriptors", of_process=True),
     Metric("observatory_worker_unmanaged_recent_bytes", "bytes", "Unmanaged memory of a worker that it has had for less than 30 seconds; the rest is old.", source=Source.AGENT, of_process=True),
-    Metric("observatory_worker_gpu_memory_bytes", "bytes", "Memory of a worker's GPU.", GPU, layer="gpu", source=Source.GPU, kinds=("type",), of_process=True),
-    Metric("observatory_worker_gpu_utilization_percent", "percent", "Share of time in which a worker's GPU was busy.", layer="gpu", source=Source.GPU, of_process=True),
-    Metric("observatory_worker_rmm_memory_bytes", "bytes", "GPU memory that RMM, RAPIDS' memory manager, has allocated, and its pool.", GPU, layer="gpu", source=Source.RMM, kinds=("type",), of_process=True),
+    Metric("observatory_worker_gpu_memory_bytes", "bytes", "Memory of each GPU that a worker may use, and of each part (MIG) instead of a GPU that has parts; without the agent, of its first GPU.", GPU, layer="gpu", source=Source.GPU, kinds=("type",), of_process=True, of_device=True),
+    Metric("observatory_worker_gpu_memory_ratio", "ratio", "Share of that memory in use.", DEVICE, source=Source.GPU, of_process=True, of_device=True),
+    Metric("observatory_worker_gpu_utilization_percent", "percent", "Share of time in which a worker's GPU was busy. A GPU in MIG mode doesn't tell.", DEVICE, layer="gpu", source=Source.GPU, of_process=True, of_device=True),
+    Metric("observatory_worker_gpu_power_watts", "watts", "Power that a worker's GPU uses, and the limit that is enforced; of all parts of a GPU together.", POWER, layer="gpu", source=Source.GPU_AGENT, kinds=("type",), of_process=True, of_device=True),
+    Metric("observatory_worker_gpu_temperature_celsius", "celsius", "Temperature of a worker's GPU.", DEVICE, layer="gpu", source=Source.GPU_AGENT, of_process=True, of_device=True),
+    Metric("observatory_worker_gpu_spilled_bytes", "bytes", "Data of a worker's GPU that cuDF or dask-cuda moved to its host's memory.", {"by": ("cudf", "dask-cuda")}, layer="gpu", source=Source.GPU_SPILLING),
+    Metric("observatory_worker_rmm_memory_bytes", "bytes", "GPU memory that RMM, RAPIDS' memory manager, has allocated, and its pool.", RMM, layer="gpu", source=Source.RMM, kinds=("type",), of_process=True),
     Metric("observatory_worker_custom", "", "Numbers that people add to the heartbeats of workers (`Worker(metrics=…)`); of a nested object each, such as `queue_depth.high`.", {"name": ()}, layer="custom", kinds=("name",), is_fraction=True),
     Metric("observatory_worker_disk_ratio", "ratio", "How full the disk is that a worker spills to; 1 is full.", layer="disk", source=Source.AGENT, of_process=True),
     Metric("observatory_worker_processing_tasks", "", "Tasks assigned to a worker.", source=Source.AGENT),

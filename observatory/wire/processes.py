@@ -1,4 +1,4 @@
-"""Processes of workers: which workers share one, and sums that count each process once.
+"""Processes and GPUs of workers: which workers share one, and sums that count each once.
 
 With `LocalCluster(processes=False)` all workers are threads of one process. Each worker then reports the
 memory and the CPU of that process as its own. A worker's detail names its process where that is known.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from observatory.wire.gpus import DEVICE
 from observatory.wire.metrics import METRICS
 
 PROCESS = "process"
@@ -44,6 +45,12 @@ def process_of_address(address: str) -> str:
     """
     scheme, _, place = address.partition("://")
     return place.rpartition("/")[0] if scheme == "inproc" else ""
+
+
+def device_of(metric: str, labels: Mapping[str, str]) -> str:
+    """The GPU that a series is of, which several workers can report; "" if it is of none."""
+    declared = METRICS.get(metric)
+    return labels.get(DEVICE, "") if declared is not None and declared.of_device else ""
 
 
 def is_of_process(metric: str, labels: Mapping[str, str]) -> bool:

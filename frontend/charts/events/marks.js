@@ -30,6 +30,7 @@ const LOOKS = {
   shuffle: { symbol: "diamond", color: "muted", weight: 0 },
   topic: { symbol: "diamond", color: "muted", weight: 0 },
   "native-profile-refused": { symbol: "square", color: "muted", weight: 0 },
+  "gpu-lost": { symbol: "cross", color: "danger", weight: 3 },
   "worker-restarted": { symbol: "up", color: "danger", weight: 3 },
   "not-observed": { symbol: "bar", color: "warning", weight: 3 },
   "records-dropped": { symbol: "bar", color: "warning", weight: 3 },

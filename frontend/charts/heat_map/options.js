@@ -1,6 +1,14 @@
 // What the heat map shows, and the order and groups of its rows.
 
-export const QUANTITY_NAMES = /** @type {const} */ (["memory", "cpu", "gil", "busy", "duration", "errors"]);
+export const QUANTITY_NAMES = /** @type {const} */ ([
+  "memory",
+  "cpu",
+  "gil",
+  "gpu",
+  "busy",
+  "duration",
+  "errors",
+]);
 export const HEAT_ORDERS = /** @type {const} */ (["value", "name"]);
 
 const LONGEST_TAG = 100;

@@ -14,6 +14,7 @@ import { ticks, units } from "../series/value_axis.js";
  *   least: number, chosen: (series: Series[]) => Series[]}} Quantity
  */
 
+const GPU_UTILIZATION = "observatory_worker_gpu_utilization_percent";
 const CONTENDED = "dask_worker_gil_contention_seconds_total";
 const NONE = { chosen: () => [], factor: 1, isSum: false, most: Infinity, least: 0 };
 
@@ -53,6 +54,14 @@ export const QUANTITIES = {
         ({ worker, metric }) => worker !== null && (metric === CONTENDED || !counted.has(worker)),
       );
     },
+  },
+  gpu: {
+    ...NONE,
+    label: "GPU utilization",
+    unit: units.percent,
+    layer: "gpu",
+    empty: "No worker has reported how busy its GPU is in this window.",
+    chosen: (series) => series.filter(({ worker, metric }) => worker !== null && metric === GPU_UTILIZATION),
   },
   busy: {
     ...NONE,

@@ -11,13 +11,15 @@ const BYTE_STEPS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
  * @typedef {{name: string, write: (value: number) => string, base: 10|1024}} Unit
  */
 
-/** @type {Record<"bytes"|"bytesPerSecond"|"percent"|"seconds"|"count"|"perSecond", Unit>} */
+/** @type {Record<"bytes"|"bytesPerSecond"|"percent"|"seconds"|"count"|"perSecond"|"watts"|"celsius", Unit>} */
 export const units = {
   bytes: { name: "bytes", write: (value) => formatBytes(Math.round(value)), base: 1024 },
   bytesPerSecond: { name: "bytes/s", write: (value) => `${formatBytes(Math.round(value))}/s`, base: 1024 },
   percent: { name: "%", write: (value) => `${round(value)} %`, base: 10 },
   seconds: { name: "s", write: (value) => (value === 0 ? "0" : formatDuration(value)), base: 10 },
   count: { name: "count", write: (value) => round(value), base: 10 },
+  watts: { name: "W", write: (value) => `${round(value)} W`, base: 10 },
+  celsius: { name: "°C", write: (value) => `${round(value)} °C`, base: 10 },
   perSecond: { name: "/s", write: (value) => `${round(value)} /s`, base: 10 },
 };
 

@@ -1,6 +1,7 @@
 // A line for each worker of the window, in the worker's colour. Where there are too many workers, it is one band from
 // the least to the greatest value of all, and the line of the selected worker.
 
+import { GPU_LABELS } from "../../contract.js";
 import { formatCount } from "../../formatting.js";
 import { bandLayer, togetherLayer } from "../../timeline/tiles/bands.js";
 import { slotLabel } from "../../timeline/slots.js";
@@ -84,9 +85,9 @@ export function workerLines(context, view, layer, isWanted, scale = 1) {
   return [...lines, ...linesOf(context, selected, series, scale)];
 }
 
-/** @param {Series} series */
-function kindOf(series) {
-  return `${series.metric} ${JSON.stringify(series.labels)}`;
+/** @param {Series} series; those of all GPUs are of one kind */
+function kindOf({ metric, labels }) {
+  return `${metric} ${JSON.stringify(Object.entries(labels).filter(([name]) => !GPU_LABELS.includes(name)))}`;
 }
 
 /**
@@ -103,15 +104,45 @@ export function together(series) {
  * @param {Slot[]} slots
  * @param {Series[]} series
  * @param {number} scale
- * @returns {Line[]} one for each slot, of the series of all its lifetimes
+ * @returns {Line[]} one for each slot, of the series of all its lifetimes; of a worker with several GPUs one for each
  */
 function linesOf({ model }, slots, series, scale) {
   const order = new Map([...model.slots.keys()].map((key, index) => [key, index]));
-  const byWorker = new Map(series.map((one) => [one.worker, one]));
-  return slots.flatMap((slot) => {
-    const found = slot.lifetimes.flatMap(({ id }) => byWorker.get(id) ?? []);
-    if (!found.length) return [];
-    const color = workerColor(order.get(slot.key) ?? 0);
-    return [{ series: found, label: slotLabel(slot), color, slot: slot.key, scale }];
-  });
+  const byWorker = grouped(series, ({ worker }) => worker);
+  const gpus = slots.map((slot) => gpusOf(slot.lifetimes.flatMap(({ id }) => byWorker.get(id) ?? [])));
+  const haveSeveral = gpus.some((its) => its.length > 1);
+  const before = gpus.map((_, place) => gpus.slice(0, place).reduce((sum, its) => sum + its.length, 0));
+  return slots.flatMap((slot, place) =>
+    gpus[place].map((found, number) => {
+      const color = workerColor(haveSeveral ? before[place] + number : (order.get(slot.key) ?? 0));
+      const name = gpus[place].length > 1 ? ` GPU ${found[0].labels.gpu ?? ""}` : "";
+      return { series: found, label: `${slotLabel(slot)}${name}`, color, slot: slot.key, scale };
+    }),
+  );
+}
+
+/**
+ * @param {Series[]} series of the lifetimes of a worker, in order of time
+ * @returns {Series[][]} those of each of its GPUs; else all of them
+ */
+function gpusOf(series) {
+  const byGpu = grouped(series, ({ labels }) => labels.device ?? "");
+  return [...byGpu.values()].map((its) => [...new Map(its.map((one) => [one.worker, one])).values()]);
+}
+
+/**
+ * @template Key
+ * @param {Series[]} series
+ * @param {(one: Series) => Key} keyOf
+ * @returns {Map<Key, Series[]>}
+ */
+function grouped(series, keyOf) {
+  /** @type {Map<Key, Series[]>} */
+  const groups = new Map();
+  for (const one of series) {
+    const group = groups.get(keyOf(one));
+    if (group) group.push(one);
+    else groups.set(keyOf(one), [one]);
+  }
+  return groups;
 }

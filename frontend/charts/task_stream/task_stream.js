@@ -8,6 +8,7 @@ import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { drawGaps, label } from "../drawing/gaps.js";
 import { drawBarLabels } from "./bar_labels.js";
 import { LaneControls } from "./lanes/controls.js";
+import { GpuRows, gpuLayers } from "./lanes/gpu_rows.js";
 import { hitLanes } from "./lanes/hit.js";
 import { CARET, INDENT, drawGroupName } from "./lanes/names.js";
 import { LanePainter } from "./lanes/paint.js";
@@ -50,7 +51,7 @@ export const taskStream = {
   name: "task-stream",
   title: "Task stream",
   place: "timeline",
-  layers: [], // the rows in sight decide which: see cover
+  layers: gpuLayers, // the rows in sight decide which others: see cover
   options: [LaneOptions],
   commands: [{ does: "scroll the rows of the task stream", gestures: ["Alt + wheel"] }],
   help:
@@ -59,6 +60,7 @@ export const taskStream = {
     "serialization gray, erred tasks black, each with stripes of its own. A task over five times as long as " +
     "the median of its prefix has dashed edges, one that is computed again has stripes at its left edge, a stolen one a corner. Zoomed out, a row is filled by the share of time that it was busy. " +
     "A label marks the rows of workers by their release, a resource or another label with a number and colour; click a value to see its workers only. " +
+    "Where the GPUs of workers are recorded, a row below a worker's threads shows how busy its GPUs are. " +
     "Click a task to light up what it was made of and what was made of it. With many threads, a row stands for a worker or a host, and is full when all its threads are busy.",
   create: (element, context) => new TaskStream(element, context),
 };
@@ -72,6 +74,7 @@ class TaskStream {
   #forget = () => this.#painter.forget();
   #tooltip;
   #readout;
+  #gpus;
   #isPointed = false;
   #stage = document.createElement("div");
   #scroller = document.createElement("div");
@@ -99,6 +102,7 @@ class TaskStream {
   constructor(element, context) {
     this.#context = context;
     this.#tiles = new LaneTiles(context);
+    this.#gpus = new GpuRows(context);
     this.#controls = new LaneControls(context);
     this.#controls.addEventListener("change", () => this.#arrange());
     this.#stage.className = "task-stream";
@@ -201,7 +205,8 @@ class TaskStream {
    * Whether anything that is drawn is another than before: painting takes long.
    * @param {View} view
    */
-  #isChanged({ start, stop, width, revision, state }) {
+  #isChanged(view) {
+    const { start, stop, width, revision, state } = view;
     const [content, unloaded] = [
       contentOf(this.#tiles.all),
       JSON.stringify(this.#tiles.unloaded(this.#tiles.layers)),
@@ -214,6 +219,7 @@ class TaskStream {
       this.#controls.needsState ? state : null,
       content,
       unloaded,
+      this.#gpus.content(view),
     );
   }
 
@@ -230,7 +236,7 @@ class TaskStream {
     const fills = this.#fills || this.#chosenHeight !== null;
     const share = window.innerHeight * (fills ? FILLING_SHARE : SHARE);
     const room = this.#chosenHeight ?? Math.max(160, share);
-    const wishes = { ...this.#controls.wishes(view, this.#tiles.all), fills };
+    const wishes = { ...this.#controls.wishes(view, this.#tiles.all), hasGpu: this.#gpus.has, fills };
     this.#layout = layoutLanes(this.#context.model, view.start, view.stop, room, wishes);
     this.#controls.update(this.#layout);
     this.#legend.draw();
@@ -267,6 +273,7 @@ class TaskStream {
     context.beginPath();
     context.rect(left, 0, view.width, this.#height);
     context.clip();
+    this.#gpus.draw(context, this.#layout, view, this.#x, this.#scroll);
     this.#drawGaps(view, left);
     this.#drawUnloaded(view, left);
     const { labelled } = this.#painter;
@@ -430,6 +437,12 @@ class TaskStream {
     return leftGutter() + ((time - start) / (stop - start)) * width;
   };
 
+  /** @param {number} x px */
+  #timeAt(x) {
+    const { start, stop, width } = /** @type {View} */ (this.#view);
+    return start + ((x - leftGutter()) * (stop - start)) / width;
+  }
+
   /**
    * @param {MouseEvent} event
    * @returns {{x: number, y: number, row: Row|null, group: Group|null, hit: Hit|null,
@@ -447,7 +460,7 @@ class TaskStream {
     if (!view || !row || x < left || x > left + view.width)
       return { x, y, row, group, hit: null, ended: null };
     const pixel = (view.stop - view.start) / view.width;
-    const time = view.start + (x - left) * pixel;
+    const time = this.#timeAt(x);
     const hit = row.lanes.length
       ? hitLanes(this.#tiles.all, this.#context.model, row, time, pixel, this.#context.selection.hidden)
       : null;
@@ -469,6 +482,13 @@ class TaskStream {
     const about =
       isName && lifetimes.length ? describeWorker(lifetimes) : ended ? describeEnd(ended, lifetimes) : null;
     if (about) return this.#tooltip.show(x, y, about.title, about.lines);
+    if (row.isGpu && !isName)
+      return this.#tooltip.show(
+        x,
+        y,
+        `GPU of ${group.label}`,
+        this.#gpus.describe(row.slot, this.#timeAt(x)),
+      );
     if (!hit) return this.#tooltip.hide();
     const { title, lines } = describeHit(hit, this.#context, group.label, row);
     this.#tooltip.show(x, y, title, lines);

@@ -1,5 +1,6 @@
 // All that is known of each worker at the playhead: the columns of the table of workers on Dask's own dashboard, and more.
 
+import { formatAmount } from "../../amounts.js";
 import { formatBytes, formatCount, formatDuration, formatPercent } from "../../formatting.js";
 import { writtenLabels } from "../../timeline/labels.js";
 import { PlayheadData } from "../../timeline/playhead_data.js";
@@ -143,7 +144,9 @@ class WorkersTable {
       amount("gil", "GIL", "share", ({ gil }) => gil, formatPercent, "Share of the time in which threads wait for it"),
       amount("loop", "event loop", "s", figure("event_loop"), formatDuration, "Mean time between two ticks"),
       bytes("gpu", "GPU memory", figure("gpu_memory")),
-      amount("gpu-busy", "GPU", "%", figure("gpu_utilization"), (percent) => formatPercent(percent / 100)),
+      amount("gpu-busy", "GPU", "%", figure("gpu_utilization"), (percent) => formatPercent(percent / 100), "Of all of its GPUs, on average"),
+      amount("gpu-power", "GPU power", "W", figure("gpu_power"), (watts) => formatAmount(watts, "watts"), "Of all of its GPUs together (with the agent)"),
+      amount("gpu-heat", "GPU °C", "°C", figure("gpu_temperature"), (celsius) => formatAmount(celsius, "celsius"), "Of the hottest of its GPUs (with the agent)"),
       { name: "custom", title: "own metrics", value: ({ figures }) => customText(figures), help: "What the cluster’s people add to the heartbeats of workers" },
     ]; // prettier-ignore
   }

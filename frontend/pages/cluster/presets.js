@@ -24,5 +24,16 @@ export const PRESETS = {
     "progress",
     "tasks-now",
   ],
-  GPU: ["task-stream", "gpu-utilization", "gpu-memory", "rmm-memory", "cpu", "progress", "workers-now"],
+  GPU: [
+    "task-stream",
+    "gpu-utilization",
+    "gpu-memory",
+    "gpu-spilled",
+    "rmm-memory",
+    "gpu-power",
+    "gpu-temperature",
+    "cpu",
+    "progress",
+    "workers-now",
+  ],
 };

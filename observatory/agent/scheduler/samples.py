@@ -28,6 +28,7 @@ from observatory.agent.worker.modules import METRIC as MODULES
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
+from observatory.wire import gpus
 from observatory.wire.custom_metrics import LABEL, CustomMetrics
 from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.event_kinds import METRICS_IGNORED, PREFIXES_SUMMED
@@ -337,21 +338,10 @@ def heartbeat(worker: Any, memory: Mapping[str, float]) -> Iterator[tuple[str, d
         moving = transfer.get(f"{direction}_bytes")
         yield "observatory_worker_transfer_bytes", {"direction": direction}, moving
     yield "observatory_worker_unmanaged_recent_bytes", {}, getattr(worker.memory, "unmanaged_recent", None)
-    yield from gpu(metrics, worker.extra)
+    for metric, label, kind, value in gpus.heartbeat_values(metrics, worker.extra):
+        yield f"observatory_worker_{metric}", {label: kind} if label else {}, value
     for state, count in (metrics.get("task_counts") or {}).items():
         yield "observatory_worker_tasks", {"state": str(state)}, count
-
-
-def gpu(metrics: Mapping[str, Any], startup: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
-    """(metric, labels, value) of a worker's GPU; `startup`: what it reported when it started."""
-    # users can register metrics of these names
-    found = (metrics.get("gpu"), startup.get("gpu"), metrics.get("rmm"))
-    used, total, rmm = (one if isinstance(one, Mapping) else {} for one in found)
-    yield "observatory_worker_gpu_memory_bytes", {"type": "used"}, used.get("memory-used")
-    yield "observatory_worker_gpu_memory_bytes", {"type": "total"}, total.get("memory-total")
-    yield "observatory_worker_gpu_utilization_percent", {}, used.get("utilization")
-    for kind in ("used", "total"):
-        yield "observatory_worker_rmm_memory_bytes", {"type": kind}, rmm.get(f"rmm-{kind}")
 
 
 def memory(worker: Any) -> Iterator[tuple[str, int]]:

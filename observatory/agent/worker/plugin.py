@@ -1,4 +1,4 @@
-"""The agent's worker plugin: records the worker's logs, profiles, transfers and disk."""
+"""The agent's worker plugin: records the worker's logs, profiles, transfers, disk and GPUs."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from observatory.agent.logs import Listener, handler
 from observatory.agent.worker.disk import Disk
 from observatory.agent.worker.event_loop import METRIC, OWN_METRIC, EventLoopInterval
 from observatory.agent.worker.failures import Failures
+from observatory.agent.worker.gpu_spilling import GpuSpilling
+from observatory.agent.worker.gpus import Gpus
 from observatory.agent.worker.message_sender import MessageSender
 from observatory.agent.worker.modules import METRIC as MODULES
 from observatory.agent.worker.modules import ImportedModules
@@ -36,6 +38,7 @@ from observatory.agent.worker.transfers import Transfers
 from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
 from observatory.wire.batch_jobs import BATCH_JOB, BatchJob
 from observatory.wire.event_kinds import NATIVE_PROFILE_REFUSED
+from observatory.wire.gpus import COUNT as GPUS
 from observatory.wire.kinds.spill import REPORTS_SPILLED
 from observatory.wire.processes import PROCESS
 
@@ -65,6 +68,8 @@ class WorkerAgent(WorkerPlugin):
         self.shuffle_transfers = ShuffleTransfers(worker)
         self.disk = Disk(worker)
         self.spilled = Spilled(worker)
+        self.gpus = Gpus(worker, self.settings["sample_interval"])
+        self.gpu_spilling = GpuSpilling(worker)
         self.failures = Failures(worker, bool(self.settings.get("error_arguments")))
         self.profiles = Profiles(worker, worker.address)
         self.message_sender = MessageSender(worker, self.wal, lambda: worker.address, self._gather)
@@ -83,12 +88,14 @@ class WorkerAgent(WorkerPlugin):
         worker.metrics[TASK_THREADS] = TaskThreads(worker)
         worker.metrics[MODULES] = ImportedModules()
         worker.metrics[PROCESS_NAME] = name_of_process
+        worker.metrics[GPUS] = lambda worker: self.gpus.count
         digest = self.settings.get("retire_digest")
         self.retirement = Retirement(worker, digest) if digest else None
         if self.retirement is not None:
             add_route(worker, self.name)
         found = job_of_process()
         self._record_worker(self._description(found[1] if found else None))
+        self.gpus.start()
         self.message_sender.start()
         asks = found is not None and self.settings.get("ask_batch_system")
         self.queue_report = QueueReport(*found, self._record_job) if found and asks else None
@@ -101,10 +108,11 @@ class WorkerAgent(WorkerPlugin):
     async def teardown(self, worker: Any) -> None:
         handler.leave(self.listener)
         worker.handlers.pop(FLUSH, None)
-        for metric in (METRIC, OWN_METRIC, TASK_THREADS, MODULES, PROCESS_NAME):
+        for metric in (METRIC, OWN_METRIC, TASK_THREADS, MODULES, PROCESS_NAME, GPUS):
             worker.metrics.pop(metric, None)
         if self.queue_report is not None:
             self.queue_report.stop()
+        self.gpus.stop()
         if self.native_profiles is not None:
             await asyncio.to_thread(self.native_profiles.stop)
         self.shuffle_transfers.close()
@@ -130,6 +138,10 @@ class WorkerAgent(WorkerPlugin):
         for row in self.shuffle_transfers.rows(delay):
             self.wal.append("transfer", row)
         for row in self.disk.rows(delay):
+            self.wal.append("sample", row)
+        for kind, row in self.gpus.rows(delay):
+            self.wal.append(kind, row)
+        for row in self.gpu_spilling.rows(delay):
             self.wal.append("sample", row)
         for row in self.spilled.rows(delay):
             self.wal.append("spill", row)

@@ -15,6 +15,8 @@ SIZES: dict[str, Mapping[str, float]] = {
     "seconds": SECONDS,
     "ratio": {"%": 0.01},
     "percent": {"%": 1},
+    "watts": {"W": 1},
+    "celsius": {"°C": 1},
     "": BYTES | SECONDS | {"%": 0.01},
 }
 """for each unit (units.py) the suffixes of a number"""
@@ -23,11 +25,13 @@ WRITTEN = {
     "seconds": ("d", "h", "min", "s", "ms"),
     "ratio": ("%",),
     "percent": ("%",),
+    "watts": ("W",),
+    "celsius": ("°C",),
 }
 """suffixes for output; the first that gives a short number is used"""
 RATE = "/s"
 PER_SECOND = re.compile(r"\s*(/\s*s|per second)\s*$")
-NUMBER_WITH_UNIT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%]*)")
+NUMBER_WITH_UNIT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%°]*)")
 
 
 class AmountError(ValueError):

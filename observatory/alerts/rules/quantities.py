@@ -94,6 +94,8 @@ _QUANTITIES = (
     Quantity("worker-disk", "Disk and network", "How full the disk of a worker is", each_worker(of("observatory_worker_disk_ratio"), 0.95, 0.93), 20.0),
     Quantity("disk-writing", "Disk and network", "Disk writing of a worker's machine", each_worker(of("observatory_worker_host_disk_bytes_per_second", direction="write"), 200 * 2**20, 150 * 2**20), MINUTE),
     Quantity("transfers", "Disk and network", "Time of transfers, share of the time of computing", cluster(_task_seconds("transfer"), 1, other=_task_seconds("compute")), 2 * MINUTE),
+    Quantity("gpu-memory", "GPUs", "Memory of a worker's GPU, share of all", each_worker(of("observatory_worker_gpu_memory_ratio"), 0.95, 0.9), MINUTE),
+    Quantity("gpu-temperature", "GPUs", "Temperature of a worker's GPU", each_worker(of("observatory_worker_gpu_temperature_celsius"), 85, 80), MINUTE),
     Quantity("tasks-erred", "Tasks", "Tasks that erred", EventCondition(TASK_ERRED.name, By.CLUSTER, count=10, window=5 * MINUTE)),
     Quantity("tasks-queued", "Tasks", "Queued tasks", cluster(of(CLUSTER_TASKS, state="queued"), 1000, 800), 10 * MINUTE),
     Quantity("queue-growth", "Tasks", "Queued tasks: growth in a minute", cluster(of(CLUSTER_TASKS, Function.CHANGE, MINUTE, state="queued"), 0), MINUTE),

@@ -21,13 +21,14 @@ from observatory.clusters.formatting import format_duration
 from observatory.wire.metrics import METRICS
 
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+SYMBOLS = {"percent": "%", "watts": "W", "celsius": "°C"}
 MAX_DURATION = 1e12
 """seconds; longer ones are written as numbers"""
-SUFFIXES = ("bytes", "seconds", "ratio", "percent")
+SUFFIXES = ("bytes", "seconds", "ratio", "percent", "watts", "celsius")
 
 
 def unit_of(condition: AnyCondition) -> str:
-    """bytes, seconds, ratio, percent, one of these with "/s", or "" for plain numbers."""
+    """bytes, seconds, ratio, percent, watts, celsius, one of these with "/s", or "" for plain numbers."""
     if isinstance(condition, RunCondition):
         return "" if condition.measure is Measure.NEW_ERRORS else "ratio"
     if isinstance(condition, EventCondition):
@@ -64,8 +65,8 @@ def format_value(value: float | None, unit: str) -> str:
         return f"{_number(value)} s"
     if unit == "ratio":
         return f"{_number(value * 100)} %"
-    if unit == "percent":
-        return f"{_number(value)} %"
+    if unit in SYMBOLS:
+        return f"{_number(value)} {SYMBOLS[unit]}"
     return _number(value)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from observatory.wire import gpus
 from observatory.wire.processes import PROCESS, process_of_address
 from observatory.wire.records import WorkerSeen, clean_text, is_time
 
@@ -244,13 +245,8 @@ def heartbeat_values(
 
 def gpu_values(metrics: dict[str, Any], told: dict[str, Any]) -> Iterator[tuple[str, str, str, float | None]]:
     """What a worker with a GPU adds, as `heartbeat_values`."""
-    found = (metrics.get("gpu"), told.get("gpu"), metrics.get("rmm"))
-    used, total, rmm = (one if isinstance(one, dict) else {} for one in found)
-    yield "gpu_memory_bytes", "type", "used", number(used, "memory-used")
-    yield "gpu_memory_bytes", "type", "total", number(total, "memory-total")
-    yield "gpu_utilization_percent", "", "", number(used, "utilization")
-    for kind in ("used", "total"):
-        yield "rmm_memory_bytes", "type", kind, number(rmm, f"rmm-{kind}")
+    for metric, label, kind, value in gpus.heartbeat_values(metrics, told):
+        yield metric, label, kind, number({metric: value}, metric)
 
 
 def memory_values(metrics: dict[str, Any]) -> dict[str, float]:

@@ -31,7 +31,11 @@ from observatory.wire.timeline_blocks import WORKER_BUSY, WORKER_VALUE, BlockKin
 SHIFT = 3
 WIDE_BINS = BINS >> SHIFT
 """of a tile"""
-METRICS = {**LAYERS, "gil": ("dask_worker_gil_contention_seconds_total", *LAYERS["gil"])}
+METRICS = {
+    **LAYERS,
+    "gil": ("dask_worker_gil_contention_seconds_total", *LAYERS["gil"]),
+    "gpu": ("observatory_worker_gpu_utilization_percent",),
+}
 """by layer, the best first: a counter misses nothing between two samples"""
 BITS = 10
 """of a number's fraction: three digits"""

@@ -15,6 +15,7 @@ from psycopg.rows import class_row
 from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import fetch_columns, fetch_packed_columns
 from observatory.store.times import from_microseconds
+from observatory.wire import gpus
 from observatory.wire.layers import BAND
 from observatory.wire.records import Action
 
@@ -68,7 +69,7 @@ class LayerSeries(NamedTuple):
     type: int
     """MetricType"""
     first: int
-    """id of the first series of the cluster with the same metric and labels, of any worker"""
+    """id of the first series of the cluster with the same metric and labels, of any worker and any GPU"""
 
 
 class WorkerSeries(NamedTuple):
@@ -236,29 +237,31 @@ def layer_series(
     """
     rows = connection.execute(
         """SELECT series.id, metric, type,
-               min(series.id) OVER (PARTITION BY metric, labels, worker_id IS NULL) AS first
+               min(series.id) OVER (
+                 PARTITION BY metric, labels - %(gpus)s::text[], worker_id IS NULL) AS first
            FROM series LEFT JOIN worker ON worker.id = worker_id
            WHERE series.cluster_id = %(cluster)s AND metric = ANY(%(metrics)s)
              AND (%(band)s::int IS NULL OR coalesce(worker.position, 0) / %(size)s = %(band)s)
            ORDER BY series.id""",
-        {"cluster": cluster, "metrics": list(metrics), "band": band, "size": BAND},
+        {"cluster": cluster, "metrics": list(metrics), "band": band, "size": BAND, "gpus": list(gpus.LABELS)},
     ).fetchall()
     return [LayerSeries(*row) for row in rows]
 
 
 def worker_series(connection: psycopg.Connection, cluster: int, metrics: Sequence[str]) -> list[WorkerSeries]:
-    """Return one series of each worker that has one of `metrics`, of the first of them, sorted by id.
+    """Return the series of each worker of the first of `metrics` that it has, sorted by id: of each GPU one.
 
     Of the memory it is that of the process.
     """
     rows = connection.execute(
         """SELECT * FROM (
-               SELECT DISTINCT ON (worker_id) id, worker_id AS worker, metric, type FROM series
+               SELECT DISTINCT ON (worker_id, labels->>%(device)s)
+                 id, worker_id AS worker, metric, type FROM series
                WHERE cluster_id = %(cluster)s AND metric = ANY(%(metrics)s) AND worker_id IS NOT NULL
                  AND coalesce(labels->>'type', 'process') = 'process'
-               ORDER BY worker_id, array_position(%(metrics)s, metric), id) AS chosen
+               ORDER BY worker_id, labels->>%(device)s, array_position(%(metrics)s, metric), id) AS chosen
            ORDER BY id""",
-        {"cluster": cluster, "metrics": list(metrics)},
+        {"cluster": cluster, "metrics": list(metrics), "device": gpus.DEVICE},
     ).fetchall()
     return [WorkerSeries(*row) for row in rows]
 

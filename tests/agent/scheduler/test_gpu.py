@@ -11,6 +11,8 @@ from distributed.worker import DEFAULT_METRICS, DEFAULT_STARTUP_INFORMATION
 
 import observatory.agent
 from observatory.collect.scheduler.identity import Problems, read_identity
+from observatory.wire.custom_metrics import CustomMetrics
+from observatory.wire.gpus import heartbeat_values
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, fake_server
 
@@ -18,7 +20,9 @@ GIB = 2.0**30
 EXPECTED = {
     ("observatory_worker_gpu_memory_bytes", "used"): 3 * GIB,
     ("observatory_worker_gpu_memory_bytes", "total"): 16 * GIB,
+    ("observatory_worker_gpu_memory_ratio", ""): 3 / 16,
     ("observatory_worker_gpu_utilization_percent", ""): 70,
+    ("observatory_worker_gpu_spilled_bytes", "cudf"): 2 * GIB,
     ("observatory_worker_rmm_memory_bytes", "used"): GIB,
     ("observatory_worker_rmm_memory_bytes", "total"): 2 * GIB,
 }
@@ -32,11 +36,16 @@ async def rmm(worker: Any) -> dict[str, float]:
     return {"rmm-used": GIB, "rmm-total": 2 * GIB}
 
 
+async def cudf(worker: Any) -> dict[str, float]:
+    return {"cudf-spilled": 2 * GIB}
+
+
 def test_a_gpu_is_recorded_by_the_agent_and_read_from_a_stock_scheduler(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(DEFAULT_METRICS, "gpu", gpu)
     monkeypatch.setitem(DEFAULT_METRICS, "rmm", rmm)
+    monkeypatch.setitem(DEFAULT_METRICS, "cudf", cudf)
     total = {"memory-total": 16 * GIB, "name": "A100"}
     monkeypatch.setitem(DEFAULT_STARTUP_INFORMATION, "gpu", lambda worker: total)
     with (
@@ -50,7 +59,7 @@ def test_a_gpu_is_recorded_by_the_agent_and_read_from_a_stock_scheduler(
             found = {}
             for row in received.rows["sample"]:
                 metric, labels, _, _ = json.loads(row["series"])
-                found[metric, labels.get("type", "")] = row["value"]
+                found[metric, labels.get("type", labels.get("by", ""))] = row["value"]
             return {name: found[name] for name in EXPECTED if name in found}
 
         eventually(lambda: recorded() == EXPECTED)
@@ -61,6 +70,38 @@ def test_a_gpu_is_recorded_by_the_agent_and_read_from_a_stock_scheduler(
         assert {
             (metric, kind): value for (metric, _, kind), value in values.items()
         }.items() >= EXPECTED.items()
+
+
+def values_of(metrics: dict[str, Any], told: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    found = heartbeat_values(metrics, told)
+    return {(metric, kind): value for metric, _, kind, value in found if value is not None}
+
+
+def test_a_worker_without_dask_cuda_has_the_values_of_dasks_system_monitor() -> None:
+    # as distributed 2026.8 sends them where pynvml is installed and nothing else initialized NVML before
+    metrics = {"gpu-memory-total": 85520809984, "gpu_utilization": 93, "gpu_memory_used": 42529193984}
+    assert values_of(metrics, {}) == {
+        ("gpu_memory_bytes", "used"): 42529193984,
+        ("gpu_memory_bytes", "total"): 85520809984,
+        ("gpu_memory_ratio", ""): 42529193984 / 85520809984,
+        ("gpu_utilization_percent", ""): 93,
+    }
+    assert CustomMetrics(lambda message: None).read("w0", metrics) == {}
+
+
+def test_a_utilization_that_a_gpu_does_not_tell_is_no_value() -> None:
+    metrics = {"gpu": {"utilization": None, "memory-used": GIB}}
+    assert values_of(metrics, {"gpu": {"memory-total": None}}) == {("gpu_memory_bytes", "used"): GIB}
+
+
+@pytest.mark.parametrize(("count", "has_dasks"), [(0, True), (2, False), (None, False)])
+def test_dasks_values_of_one_gpu_are_left_out_where_the_agent_reads_all(
+    count: int | None, has_dasks: bool
+) -> None:
+    metrics = {"gpu": {"utilization": 5}, "rmm": {"rmm-used": 7}, "observatory_gpus": count}
+    found = values_of(metrics, {})
+    assert found[("rmm_memory_bytes", "used")] == 7
+    assert (("gpu_utilization_percent", "") in found) == has_dasks
 
 
 @pytest.mark.parametrize("told", [7, "busy", None, [], {"memory-used": "much"}])

@@ -18,7 +18,7 @@ from tests.alerts.conftest import Tell
 
 MEMORY = "observatory_worker_memory_bytes"
 TASKS = "observatory_cluster_tasks"
-ADD_UP = {"direction", "action", "unit", "activity", "reason", "in"}
+ADD_UP = {"direction", "action", "unit", "activity", "reason", "in", "by"}
 """labels with several known values that add up; unit and activity where a metric doesn't say otherwise"""
 
 

@@ -33,6 +33,7 @@ EXPECTED = {
     (METRIC, "queue_depth.low"): 40,
     ("observatory_worker_gpu_memory_bytes", "used"): 3e9,
     ("observatory_worker_gpu_memory_bytes", "total"): 16e9,
+    ("observatory_worker_gpu_memory_ratio", ""): 3 / 16,
     ("observatory_worker_gpu_utilization_percent", ""): 42,
 }
 RECORDED = """SELECT DISTINCT ON (series.id) metric, coalesce(labels->>'name', labels->>'type', ''), value

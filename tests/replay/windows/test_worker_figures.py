@@ -46,6 +46,38 @@ def test_figures_are_the_last_ones_before_that_time_and_a_link_has_none_from_bef
     assert figures(public, now + 6) == {ids[A]: (20, None, None, None)}
 
 
+def test_a_worker_with_several_gpus_has_one_figure_of_all(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    fill(writer, cluster, now)
+
+    def of(metric: str, gpu: int, kind: str = "") -> Series:
+        labels = [("device", f"GPU-{gpu}"), ("gpu", str(gpu)), ("model", "NVIDIA H100 80GB HBM3")]
+        return Series(f"observatory_worker_gpu_{metric}", (*labels, *([("type", kind)] if kind else [])), A)
+
+    samples = []
+    for gpu, (used, busy, watts, celsius) in enumerate([(3.0, 80.0, 250.0, 61.0), (5.0, 20.0, 90.0, 48.0)]):
+        samples += [
+            Sample(of("memory_bytes", gpu, "used"), now + 1, used),
+            Sample(of("memory_bytes", gpu, "total"), now + 1, 10.0),
+            Sample(of("utilization_percent", gpu), now + 1, busy),
+            Sample(of("power_watts", gpu, "used"), now + 1, watts),
+            Sample(of("power_watts", gpu, "limit"), now + 1, 700.0),
+            Sample(of("temperature_celsius", gpu), now + 1, celsius),
+        ]
+    writer.write(Batch.of(cluster.pk, samples=samples))
+    [found] = worker_figures(direct, Scope(cluster), microseconds(now + 2))
+    assert_documented(WorkerFigures, found)
+    figures = {name: value for name, value in found.items() if name.startswith("gpu")}
+    assert figures == {
+        "gpu_memory": 8,
+        "gpu_limit": 20,
+        "gpu_utilization": 50,
+        "gpu_power": 340,
+        "gpu_temperature": 61,
+    }
+
+
 def test_what_a_worker_ran_is_that_of_its_threads_within_the_window(
     cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
 ) -> None:

@@ -10,16 +10,17 @@ import { newest, slotLabel } from "../../../timeline/slots.js";
 
 /**
  * A row of the task stream. `lanes` of successive lifetimes are in order of time; `threads` is how many can be busy at once
- * in it; `slot` is the worker's, null where it has several workers.
- * @typedef {{lanes: number[], threads: number, slot: string|null}} Row
+ * in it; `slot` is the worker's, null where it has several workers. One of its GPUs has no lanes.
+ * @typedef {{lanes: number[], threads: number, slot: string|null, isGpu?: boolean}} Row
  * Rows that share a name: `first` and `count` are rows, `folds` names what a click folds or unfolds.
  * @typedef {{label: string, slots: Slot[], first: number, count: number, depth: number,
  *   folds: string|null, isOpen: boolean}} Group
  * @typedef {{groups: Group[], rows: Row[], height: number}} Layout
  * Options of the rows: `open` has the `folds` of unfolded rows, `rank` sorts slots, `keep` says
- * who has rows, `keepLifetime` which of a worker's lifetimes; rows that `fills` says to fill the room are higher than others.
+ * who has rows, `keepLifetime` which of a worker's lifetimes, `hasGpu` who has a row for its GPUs, where there is room; rows that `fills` says to fill the room are higher than others.
  * @typedef {{filter: string, open: Set<string>, rank: ((slot: Slot) => number)|null,
- *   keep?: ((slot: Slot) => boolean)|null, keepLifetime?: ((worker: Worker) => boolean)|null, fills?: boolean}} Wishes
+ *   keep?: ((slot: Slot) => boolean)|null, keepLifetime?: ((worker: Worker) => boolean)|null,
+ *   hasGpu?: ((slot: Slot) => boolean)|null, fills?: boolean}} Wishes
  */
 
 const LOWEST_ROW = 6; // px
@@ -41,7 +42,7 @@ export function layoutLanes(
   start,
   stop,
   room,
-  { filter, open, rank, keep, keepLifetime = null, fills = false },
+  { filter, open, rank, keep, keepLifetime = null, hasGpu = null, fills = false },
 ) {
   const there = model.slotsBetween(start, stop).flatMap((slot) => withLifetimes(slot, keepLifetime));
   const slots = there.filter((slot) => matches(slot, filter) && (keep?.(slot) ?? true));
@@ -54,7 +55,9 @@ export function layoutLanes(
   const threads = slots.reduce((sum, slot) => sum + threadsOf(model, slot), 0);
   const hosts = byHost(slots);
   const fits = threads * LOWEST_ROW <= room;
-  if (fits) for (const slot of slots) addThreads(layout, model, slot, 0, null);
+  const gpus = new Set(hasGpu ? slots.filter(hasGpu) : []);
+  const haveRoom = (threads + gpus.size) * LOWEST_ROW <= room;
+  if (fits) for (const slot of slots) addThreads(layout, model, slot, 0, null, haveRoom && gpus.has(slot));
   else if (slots.length * LOWEST_GROUP <= room || hosts.size < 2) {
     for (const slot of slots) addWorker(layout, model, slot, 0, open);
   } else for (const [host, its] of hosts) addHost(layout, model, host, its, open);
@@ -99,16 +102,19 @@ function withLifetimes(slot, keep) {
  * @param {Slot} slot
  * @param {number} depth
  * @param {string|null} folds
+ * @param {boolean} [withGpu]
  */
-function addThreads(layout, model, slot, depth, folds) {
+function addThreads(layout, model, slot, depth, folds, withGpu = false) {
   const lanes = slot.lifetimes.map(({ id }) => model.lanesOf(id));
-  const count = threadsOf(model, slot);
+  const threads = threadsOf(model, slot);
+  const count = threads + Number(withGpu);
   const group = { label: slotLabel(slot), slots: [slot], first: layout.rows.length, count, depth };
   layout.groups.push({ ...group, folds, isOpen: folds !== null });
-  for (let position = 0; position < count; position++) {
+  for (let position = 0; position < threads; position++) {
     const its = lanes.flatMap((list) => (list[position] ? [list[position].id] : []));
     layout.rows.push({ lanes: its, threads: 1, slot: slot.key });
   }
+  if (withGpu) layout.rows.push({ lanes: [], threads: 1, slot: slot.key, isGpu: true });
 }
 
 /**

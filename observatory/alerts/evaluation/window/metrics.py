@@ -2,7 +2,7 @@
 
 **Subjects** are each series, each worker with series of the metric, or the whole cluster. The series of a
 subject that have data at an instant are aggregated. Without any, the subject has no data. A sum has the
-memory or CPU of a process once, however many workers share it.
+memory or CPU of a process once, and those of a GPU, however many workers share it.
 
 **Missing metrics.** If the comparison is ABSENT, a subject is TRUE without data, whatever the rule
 says about it, and FALSE with data.
@@ -60,7 +60,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.alerts.silences.matchers import match_all
 from observatory.store.queries.alerts.series import WorkerLifetime
-from observatory.wire.processes import is_of_process
+from observatory.wire.processes import device_of, is_of_process
 
 COMPARE: dict[Comparison, Callable[[Floats, float], Array]] = {
     Comparison.ABOVE: operator.gt,
@@ -190,7 +190,7 @@ def _several(
 
 
 def _processes(data: WindowData, samples: MetricSamples) -> Integers:
-    """A number for each series: series with the same value of one process have the same."""
+    """A number for each series: series with the same value of one process, or one GPU, have the same."""
     numbers: dict[Hashable, int] = {}
     return np.array(
         [numbers.setdefault(_process(data, series), len(numbers)) for series in samples.series], np.int64
@@ -199,6 +199,8 @@ def _processes(data: WindowData, samples: MetricSamples) -> Integers:
 
 def _process(data: WindowData, series: Series) -> Hashable:
     stored = series.stored
+    if device := device_of(stored.metric, stored.labels):
+        return device, stored.labels.get("type")
     if stored.worker is None or not is_of_process(stored.metric, stored.labels):
         return stored.id
     return data.workers[stored.worker].process, *sorted(stored.labels.items())

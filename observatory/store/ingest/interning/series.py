@@ -17,6 +17,7 @@ from observatory.store.ingest.interning.lifetimes import Lifetime, Workers, all_
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
 from observatory.store.series_identity import series_identity
 from observatory.store.texts import clean_json, clean_name
+from observatory.wire import gpus
 from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import MetricType, Series
 
@@ -37,7 +38,7 @@ class KnownSeries:
     id: int = 0
     """0 until it is stored"""
     first: int = 0
-    """the first of the cluster's series with its metric and labels, whichever worker's"""
+    """the first of the cluster's series with its metric and labels, whichever worker's or GPU's"""
     time: float = math.nan
     value: float = math.nan
     """the sample before, for a counter's rate; nan when there was none"""
@@ -79,7 +80,7 @@ class SeriesTable:
         self._by_value: dict[Series, KnownSeries] = {}
         self._new: list[KnownSeries] = []
         self._firsts: dict[tuple[str, str], int] = {}
-        """by metric and labels, of series that layers draw"""
+        """by metric and labels but for those of GPUs, of series that layers draw"""
         self.size = 0
         """bytes of memory, by estimate"""
 
@@ -132,12 +133,13 @@ class SeriesTable:
     def _first(self, connection: psycopg.Connection, known: KnownSeries) -> int:
         if known.lifetime is None:
             return known.id
-        kind = (known.metric, known.labels)
+        shared = {name: value for name, value in known.series.labels if name not in gpus.LABELS}
+        kind = (known.metric, clean_json(shared))
         if kind not in self._firsts:
             row = connection.execute(
-                """SELECT min(id) FROM series WHERE cluster_id = %s AND metric = %s AND labels = %s::jsonb
-                   AND worker_id IS NOT NULL""",
-                [self.cluster, *kind],
+                """SELECT min(id) FROM series WHERE cluster_id = %s AND metric = %s
+                   AND labels - %s::text[] = %s::jsonb AND worker_id IS NOT NULL""",
+                [self.cluster, kind[0], list(gpus.LABELS), kind[1]],
             ).fetchone()
             self._firsts[kind] = row[0] if row else known.id
             self.size += FIRST_SIZE + sum(map(getsizeof, kind))

@@ -13,13 +13,15 @@ from observatory.alerts.rules.conditions import (
     By,
     Comparison,
     Function,
+    MetricCondition,
     NoData,
     Operation,
     Selector,
 )
+from observatory.alerts.rules.quantities import QUANTITIES
 from observatory.alerts.silences.matchers import parse_matchers
-from observatory.wire.records import MetricType
-from tests.alerts.evaluation.window.conftest import MEMORY, Fired, Stored, above, rule
+from observatory.wire.records import MetricType, Sample, Series
+from tests.alerts.evaluation.window.conftest import MEMORY, START, Fired, Stored, above, rule
 
 
 def spans(fired: Fired) -> list[tuple[str, float, float | None]]:
@@ -266,3 +268,38 @@ def test_a_nan_sample_is_no_data(stored: Stored) -> None:
     stored.samples({1: 9, 2: float("nan"), 3: 9, 4: float("inf")}, "queue")
     condition = above(5, "queue", by=By.CLUSTER)
     assert spans(stored.firings(rule(condition), 0, 30)) == [("", 1, 2), ("", 3, 19)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind"), [("memory_bytes", {"type": "used"}), ("utilization_percent", {})]
+)
+def test_a_sum_has_a_gpu_once_however_many_workers_share_it(
+    stored: Stored, metric: str, kind: dict[str, str]
+) -> None:
+    metric = f"observatory_worker_gpu_{metric}"
+
+    def sample(value: float, worker: str, **labels: str) -> None:
+        series = Series(metric, tuple(sorted({**labels, **kind}.items())), worker)
+        stored.write(samples=[Sample(series, START + 1, value)])
+
+    for worker in ("w0", "w1"):
+        stored.worker(worker)
+        for number, value in enumerate([30, 20]):
+            # a container numbers the GPUs that it has itself
+            sample(value, worker, device=f"GPU-{number}", gpu=str(number) if worker == "w0" else "0")
+    sample(7, "w0")  # of an unknown one
+    condition = above(0, selector=Selector(metric), by=By.CLUSTER, aggregate=Aggregate.SUM)
+    assert stored.firings(rule(condition), 0, 10) == [("", Firing(1, 1, None, 57, ""))]
+
+
+def test_a_hot_gpu_of_a_worker_fires(stored: Stored) -> None:
+    stored.worker("w0")
+    quantity = QUANTITIES["gpu-temperature"]
+    for number, celsius in enumerate([50, 90]):
+        values = every(1, 1, 80, celsius)
+        stored.samples(
+            values, "observatory_worker_gpu_temperature_celsius", worker="w0", device=f"GPU-{number}"
+        )
+    assert isinstance(quantity.condition, MetricCondition)
+    fired = stored.firings(rule(quantity.condition, hold=quantity.hold), 0, 80)
+    assert [(name, firing.fired, firing.value) for name, firing in fired] == [("w0", 61, 90)]
