@@ -123,11 +123,20 @@ function linesOf({ model }, slots, series, scale) {
 
 /**
  * @param {Series[]} series of the lifetimes of a worker, in order of time
- * @returns {Series[][]} those of each of its GPUs; else all of them
+ * @returns {Series[][]} those of each of its GPUs, by their numbers; else all of them
  */
 function gpusOf(series) {
   const byGpu = grouped(series, ({ labels }) => labels.device ?? "");
-  return [...byGpu.values()].map((its) => [...new Map(its.map((one) => [one.worker, one])).values()]);
+  const sorted = [...byGpu.values()].sort(([one], [other]) => compareNumbers(one, other));
+  return sorted.map((its) => [...new Map(its.map((one) => [one.worker, one])).values()]);
+}
+
+/**
+ * @param {Series} one
+ * @param {Series} other
+ */
+function compareNumbers({ labels: { gpu = "" } }, { labels }) {
+  return gpu.localeCompare(labels.gpu ?? "", "en", { numeric: true });
 }
 
 /**

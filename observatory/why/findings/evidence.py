@@ -25,6 +25,7 @@ from observatory.why.findings.computations import Computations
 from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
 from observatory.why.findings.first_uses import FirstUse, first_uses
 from observatory.why.findings.growths import Growth, growths
+from observatory.why.findings.idle_gpus import IdleGpu, idle_gpus
 from observatory.why.findings.restarts import restarts
 from observatory.why.findings.samples import Samples, samples_of
 from observatory.why.findings.silences import Silence, silences, standing_still
@@ -55,6 +56,9 @@ On a machine with too few cores all work waits a little for them.
 MOST_EVENTS, MOST_FAILURES, MOST_SAMPLES = 10_000, 200, 100_000
 LONGEST_NAME = 120
 MOST_STACKS, MOST_PLACES = 100, 3
+GPU_UTILIZATION = "observatory_worker_gpu_utilization_percent"
+MOST_GPU_VALUES, MOST_GPU_BINS = 500_000, 3_600
+"""that are read of a window, and bins of it: shorter ones tell better which tasks ran while a GPU was idle"""
 TASK_CPU, TASK_WAITING = "observatory_worker_task_cpu_percent", "observatory_worker_task_waits"
 CONSTRAINED = ("observatory_worker_tasks", "constrained", "max", "state")
 IDLE = frozenset({"select", "poll", "epoll", "_run_once", "run_forever"})
@@ -178,6 +182,14 @@ class Evidence:
     def waiting_tasks(self) -> WaitingTasks:
         waits = {wait: self.samples(TASK_WAITING, wait, label="in") for wait in TASK_WAITS}
         return WaitingTasks(self.computations, self.samples(TASK_CPU), waits, self.in_line)
+
+    @cached_property
+    def idle_gpus(self) -> list[IdleGpu]:
+        """The workers that used a GPU, and how long it did nothing while their tasks ran."""
+        bins = int(np.clip(MOST_GPU_VALUES // max(len(self.ends), 1), store.BINS, MOST_GPU_BINS))
+        window = self.start, self.stop
+        columns = store.binned_gpus(self.connection, self._cluster, GPU_UTILIZATION, *window, bins)
+        return idle_gpus(self.computations, columns, self.start, (self.stop - self.start) / bins)
 
     @cached_property
     def in_line(self) -> Intervals:

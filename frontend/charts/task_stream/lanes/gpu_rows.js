@@ -3,7 +3,7 @@
 import { formatPercent } from "../../../formatting.js";
 import { contentOf } from "../../../timeline/tiles/tile_store.js";
 import { theme } from "../../drawing/theme.js";
-import { joinPoints, pointsOf, sumPoints, valueAt, visibleRuns } from "../../series/series_points.js";
+import { joinPoints, pointsOf, valueAt, visibleRuns } from "../../series/series_points.js";
 import { haveLines, workerLayers } from "../../series/worker_lines.js";
 
 /** @typedef {import("../../../types.js").Context} Context */
@@ -123,7 +123,7 @@ export class GpuRows {
     for (const { key, lifetimes } of model.slotsBetween(view.start, view.stop)) {
       const parts = lifetimes.flatMap(({ id }) => {
         const gpus = series.filter(({ worker }) => worker === id).flatMap((one) => found.get(one.id) ?? []);
-        return gpus.length ? [meanOf(gpus, gaps)] : [];
+        return gpus.length ? [meanOf(gpus)] : [];
       });
       if (parts.length) this.#points.set(key, joinPoints(parts));
     }
@@ -131,15 +131,17 @@ export class GpuRows {
 }
 
 /**
- * @param {Points[]} gpus of one worker
- * @param {import("../../series/series_points.js").Gaps} gaps
- * @returns {Points}
+ * @param {Points[]} gpus of one worker, which are read at nearly the same times
+ * @returns {Points} at the times of the first one
  */
-function meanOf(gpus, gaps) {
-  if (gpus.length === 1) return gpus[0];
-  const sum = sumPoints(gpus, gaps);
-  const mean = sum.mean.map((value) => value / gpus.length);
-  return { ...sum, mean, min: mean, max: mean };
+export function meanOf([first, ...others]) {
+  if (!others.length) return first;
+  const mean = first.mean.map((value, place) => {
+    const values = [value, ...others.map((one) => valueAt(one, first.time[place] + first.reach / 4))];
+    const known = values.filter((each) => each !== null);
+    return known.reduce((sum, each) => sum + each, 0) / known.length;
+  });
+  return { ...first, mean, min: mean, max: mean, hasBand: false };
 }
 
 /**

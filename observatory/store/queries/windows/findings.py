@@ -15,6 +15,7 @@ from observatory.store.queries.fetch import Array, fetch_columns
 from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
 from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.store.times import from_microseconds
+from observatory.wire import gpus
 from observatory.wire.records import SOURCES, Action
 
 BINS = 240
@@ -70,6 +71,19 @@ SERIES: LiteralString = f"""
             AND sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
         GROUP BY worker_id, bin) AS binned
     ORDER BY 1, 2"""
+GPU_TYPES = {"worker": "int32", "gpu": "int32", "bin": "int32", "mean": "float64", "most": "float64"}
+GPUS: LiteralString = """
+    SELECT worker_id, gpu,
+        width_bucket(extract(epoch FROM time)::float8, extract(epoch FROM %(start)s)::float8,
+            extract(epoch FROM %(stop)s)::float8, %(bins)s) - 1 AS bin,
+        avg(value), max(value)
+    FROM (
+        SELECT id, worker_id, dense_rank() OVER (ORDER BY labels->>%(device)s NULLS FIRST)::int AS gpu
+        FROM series
+        WHERE cluster_id = %(cluster)s AND metric = %(metric)s AND worker_id IS NOT NULL) AS of_gpu
+    JOIN sample ON series_id = of_gpu.id
+    WHERE sample.cluster_id = %(cluster)s AND time >= %(start)s AND time < %(stop)s
+    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"""
 LABELLED: LiteralString = """
     SELECT labels->>%(label)s AS label, extract(epoch FROM time)::float8 AS time, sum(value) AS value
     FROM series JOIN sample ON series_id = series.id
@@ -244,6 +258,20 @@ def binned_series(
         "function": function,
     }
     return fetch_columns(connection, SERIES, parameters, BIN_TYPES)
+
+
+def binned_gpus(
+    connection: psycopg.Connection, cluster: int, metric: str, start: int, stop: int, bins: int
+) -> dict[str, Array]:
+    """Return the mean and the greatest value of a metric of GPUs in `bins` bins of equal width: columns of
+    GPU_TYPES, by worker, number of the GPU among those of the cluster, and bin. Empty bins are left out."""
+    parameters = {
+        **window_parameters(cluster, start, stop),
+        "metric": metric,
+        "bins": bins,
+        "device": gpus.DEVICE,
+    }
+    return fetch_columns(connection, GPUS, parameters, GPU_TYPES)
 
 
 def labelled_samples(
