@@ -21,14 +21,16 @@ Line = dict[str, Any]
 HEAD = """# Benchmarks
 
 Written by `make bench`, which runs every script in `benchmarks/` except `soak.py` and `attacks.py`, which
-take hours. Each script measures a claim against a peer or a limit in the same run, can be run by itself, and
-prints one JSON line with more details than this page.
+take hours, and [`gpu.py`](gpu.md), which needs a GPU. Each script measures a claim against a peer
+or a limit in the same run, can be run by itself, and prints one JSON line with more details than this page.
 
 | script | measurement | compared with | limit | measured | reached |
 | --- | --- | --- | --- | --- | --- |
 """
 TAKES_HOURS = frozenset(("attacks", "soak"))
 """scripts that `make bench` does not run; their rows are made from FILE"""
+NEEDS_GPU = "gpu"
+"""a script that compares no claim: it has no row"""
 MACHINES = """
 ## Date and machine
 
@@ -38,7 +40,7 @@ MACHINES = """
 
 
 def scripts() -> list[str]:
-    return sorted(path.stem for path in FOLDER.glob("*.py"))
+    return sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != NEEDS_GPU)
 
 
 def run(script: str) -> Line | None:

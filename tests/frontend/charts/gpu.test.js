@@ -9,6 +9,12 @@ import { GpuRows, meanOf } from "../../../frontend/charts/task_stream/lanes/gpu_
 import { layoutLanes } from "../../../frontend/charts/task_stream/lanes/rows.js";
 import { Model } from "../../../frontend/timeline/model.js";
 
+// what colours of the theme are asked of
+Object.assign(globalThis, {
+  document: { documentElement: { dataset: {} } },
+  getComputedStyle: () => ({ getPropertyValue: () => "#123456" }),
+});
+
 const UTILIZATION = "observatory_worker_gpu_utilization_percent";
 
 /**
@@ -29,7 +35,8 @@ function contextOf(count, gpus) {
     }),
   );
   const model = new Model();
-  model.load(/** @type {any} */ ({ workers, lanes: [], prefixes: [], series: { gpu } }));
+  model.load(/** @type {any} */ ({ workers, lanes: [], prefixes: [], series: {} }));
+  model.series.set("gpu", /** @type {any} */ (gpu));
   return { model, selection: { worker: null }, timeline: { start: 0, stop: 10 }, events: { sampleGaps: [] } };
 }
 
