@@ -23,6 +23,8 @@ from observatory.wire.records import MetricType
 
 DASKS_SETTING = "distributed.diagnostics.nvml"
 """where it is false, Dask doesn't read GPUs, and neither does the agent"""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""NVIDIA's variable"""
 MOST_TIME = 0.1
 """share of the time that reading may take: where NVML is slow, GPUs are read less often"""
 PAUSE_OF_LOST = 60.0
@@ -74,7 +76,7 @@ class Gpus:
         nvml = None
         try:
             nvml = initialized_nvml()
-            devices = visible_devices(nvml, os.environ.get("CUDA_VISIBLE_DEVICES")) if nvml else []
+            devices = visible_devices(nvml, os.environ.get(VISIBLE)) if nvml else []
             self.count = len(devices)
             pause = 0.0
             while devices and not self._stopped.wait(pause):
