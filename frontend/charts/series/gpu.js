@@ -26,7 +26,9 @@ const STOCK = `${SOURCE}; without the agent, it is that of the worker's first GP
 const MOST_REFERENCES = 3; // kinds of GPUs
 
 export const gpuMemory = seriesChart({
-  ...chart("gpu-memory", "GPU memory", MEMORY, "used"),
+  name: "gpu-memory",
+  title: "GPU memory",
+  ...drawing(MEMORY, "used"),
   quantity: "gpu-memory",
   help: `Memory in use on each GPU of a worker, and all that it has, dashed; of a part of a GPU (MIG) its own. ${STOCK} (${MEMORY}).`,
   unit: units.bytes,
@@ -35,14 +37,18 @@ export const gpuMemory = seriesChart({
 });
 
 export const gpuUtilization = seriesChart({
-  ...chart("gpu-utilization", "GPU utilization", UTILIZATION),
+  name: "gpu-utilization",
+  title: "GPU utilization",
+  ...drawing(UTILIZATION),
   help: `Share of time in which each GPU of a worker was busy, however little of it. A GPU in MIG mode doesn't tell. ${STOCK} (${UTILIZATION}).`,
   unit: units.percent,
   empty: "No worker has reported how busy its GPU is in this window.",
 });
 
 export const gpuPower = seriesChart({
-  ...chart("gpu-power", "GPU power", POWER, "used"),
+  name: "gpu-power",
+  title: "GPU power",
+  ...drawing(POWER, "used"),
   help: `Power that each GPU of a worker uses, all of its parts together, and the limit that is enforced, dashed. ${SOURCE} (${POWER}).`,
   unit: units.watts,
   empty: "No worker has reported the power of its GPU in this window. The agent reports it (docs/gpu.md).",
@@ -50,7 +56,9 @@ export const gpuPower = seriesChart({
 });
 
 export const gpuTemperature = seriesChart({
-  ...chart("gpu-temperature", "GPU temperature", TEMPERATURE),
+  name: "gpu-temperature",
+  title: "GPU temperature",
+  ...drawing(TEMPERATURE),
   quantity: "gpu-temperature",
   help: `Temperature of each GPU of a worker. ${SOURCE} (${TEMPERATURE}).`,
   unit: units.celsius,
@@ -59,14 +67,18 @@ export const gpuTemperature = seriesChart({
 });
 
 export const gpuSpilled = seriesChart({
-  ...chart("gpu-spilled", "Moved from GPU to host", SPILLED),
+  name: "gpu-spilled",
+  title: "Moved from GPU to host",
+  ...drawing(SPILLED),
   help: `Data that cuDF's spilling or dask-cuda (--device-memory-limit) moved from a worker's GPU to its host's memory (${SPILLED}).`,
   unit: units.bytes,
   empty: "No worker has reported data that it moved from its GPU in this window.",
 });
 
 export const rmmMemory = seriesChart({
-  ...chart("rmm-memory", "RMM memory", RMM, "used"),
+  name: "rmm-memory",
+  title: "RMM memory",
+  ...drawing(RMM, "used"),
   help: `GPU memory that RMM, RAPIDS' memory manager, has allocated on each worker, and its pool, dashed. From the workers' heartbeats, where rmm is installed (${RMM}).`,
   unit: units.bytes,
   empty: "No worker has reported its memory of RMM in this window.",
@@ -75,17 +87,13 @@ export const rmmMemory = seriesChart({
 
 /**
  * What all of these charts have.
- * @param {string} name
- * @param {string} title
  * @param {string} metric
  * @param {string} [kind] the value of its label `type`
  */
-function chart(name, title, metric, kind) {
+function drawing(metric, kind) {
   const isWanted = (/** @type {Series} */ one) =>
     one.metric === metric && (!kind || one.labels.type === kind);
   return {
-    name,
-    title,
     layers: workerLayers(LAYER),
     isThere: (/** @type {Context} */ { model }) => model.seriesOf(LAYER).some(isWanted),
     lines: (/** @type {Context} */ context, /** @type {View} */ view) =>
