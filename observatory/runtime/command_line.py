@@ -91,7 +91,18 @@ def run(program: str, arguments: Sequence[str]) -> None:
     if arguments[0] not in SERVING:
         name = f"{_operating_system_user()}: {arguments[0]}"
         acts_from_now_on(Actor("command", name, door="command line"))
-    execute(program, arguments)
+    try:
+        execute(program, arguments)
+    except Exception as error:
+        from observatory.store.connection import database_error, is_unavailable
+
+        if database_error(error) is None or not is_unavailable(error):
+            raise
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        sys.exit(
+            f"Error: the database can't be used now: {reason}. Start Observatory (`dask-observatory up`), or "
+            "set DATABASE_URL as for its services."
+        )
 
 
 def _operating_system_user() -> str:

@@ -24,7 +24,6 @@ from observatory.store.archive import catalogue
 from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.place import MARK, Place, place, required_place
 from observatory.store.maintenance.retention import delete_cluster
-from tests.runtime.machine import manage
 from tests.store.archive.conftest import archive, cluster, connection, folder, world
 
 __all__ = ["archive", "cluster", "connection", "folder", "world"]
@@ -74,15 +73,6 @@ def test_damaged_missing_and_unknown_files_and_other_numbers_of_rows_are_found(
 def test_commands_without_an_archive_say_how_to_get_one(connection: psycopg.Connection) -> None:
     with pytest.raises(CommandError, match="set OBSERVATORY_ARCHIVE"):
         call_command("archive", "run")
-
-
-def test_commands_without_a_database_say_how_to_get_one(folder: Path) -> None:
-    url = "postgresql://nobody@127.0.0.1:1/x"
-    done = manage("archive", "list", DATABASE_URL=url, OBSERVATORY_ARCHIVE=str(folder))
-    assert done.returncode == 1
-    [line] = done.stderr.strip().splitlines()
-    assert "The database can't be reached: " in line
-    assert "Start Observatory (`dask-observatory up`), or set DATABASE_URL" in line
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from django.core.management import get_commands
@@ -56,6 +57,16 @@ def test_a_command_that_needs_no_server_is_explained_in_the_same_words(
 
 def test_a_command_of_django_works_as_well() -> None:
     assert "axes_reset" in manage("axes_reset", "--help").stdout
+
+
+@pytest.mark.parametrize("command", [["migrate"], ["archive", "list"], ["createsuperuser", "--noinput"]])
+def test_a_command_without_a_database_says_how_to_get_one(command: list[str], tmp_path: Path) -> None:
+    url, archive = "postgresql://nobody@127.0.0.1:1/x", str(tmp_path / "archive")
+    done = manage(*command, DATABASE_URL=url, OBSERVATORY_ARCHIVE=archive)
+    assert done.returncode == 1
+    assert "Error: the database can't be used now: " in done.stderr
+    assert "Start Observatory (`dask-observatory up`), or set DATABASE_URL" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_garbage_collector_runs_after_preloading() -> None:

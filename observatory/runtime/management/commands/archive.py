@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import psycopg
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import OperationalError
 
 from observatory.clusters.formatting import format_bytes, format_count
 from observatory.clusters.models import Cluster
@@ -15,7 +13,7 @@ from observatory.runtime.health import archive
 from observatory.store.archive import catalogue
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.connection import connect, is_unavailable
+from observatory.store.connection import connect
 
 
 class Command(BaseCommand):
@@ -50,14 +48,6 @@ class Command(BaseCommand):
             getattr(self, f"_{options['action']}")(options)
         except ArchiveError as error:
             raise CommandError(str(error)) from error
-        except (psycopg.OperationalError, OperationalError) as error:
-            if not is_unavailable(error):
-                raise
-            reason = str(error).splitlines()[0]
-            raise CommandError(
-                f"The database can't be reached: {reason}. Start Observatory (`dask-observatory up`), or set "
-                "DATABASE_URL as for its services."
-            ) from error
 
     def _list(self, options: dict[str, Any]) -> None:
         with connect() as connection:
