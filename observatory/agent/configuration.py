@@ -68,7 +68,7 @@ class Configuration:
     native_profile: bool = False
     """Whether py-spy records the native stacks of tasks, beside each worker."""
     ask_batch_system: bool = True
-    """Whether each worker in a batch job asks once, by squeue, qstat or bjobs, how long the job waited."""
+    """Whether a worker of each batch job asks once, by squeue, qstat or bjobs, how long the job waited."""
     retire_token: str = field(default="", repr=False)
     """Token that retires a worker by a request to its HTTP port; empty: workers have no such route."""
 

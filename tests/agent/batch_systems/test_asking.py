@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -10,6 +15,7 @@ import pytest
 
 from observatory.agent.batch_systems.slurm import SLURM
 from observatory.agent.batch_systems.systems import with_queue
+from observatory.agent.worker.queue_report import AnotherAsks, claim
 from observatory.wire.batch_jobs import BatchJob
 from tests.agent.eventually import eventually
 
@@ -53,3 +59,16 @@ def test_a_command_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> N
 
 def test_without_the_command_it_is_unknown(tmp_path: Path) -> None:
     assert with_queue(SLURM, JOB, {"SLURM_JOB_ID": "12", "PATH": str(tmp_path)}) == JOB
+
+
+def test_of_the_workers_of_a_job_on_a_machine_one_asks_and_another_when_it_has_gone() -> None:
+    first = claim(JOB)
+    assert first is not None
+    code = f"from observatory.agent.worker.queue_report import *; claim({JOB!r})"
+    other = [sys.executable, "-c", f"from observatory.wire.batch_jobs import BatchJob; {code}"]
+    assert "AnotherAsks" in subprocess.run(other, capture_output=True, text=True, check=False).stderr
+    with pytest.raises(AnotherAsks):
+        claim(JOB)
+    with contextlib.closing(claim(replace(JOB, restarts=1)) or socket.socket()):
+        first.close()
+        subprocess.run(other, check=True)

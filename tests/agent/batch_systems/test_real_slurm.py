@@ -81,13 +81,15 @@ def test_processes_of_a_job_of_dask_jobqueue_tell_the_same_job(commands: Slurm, 
         register(client, received)
         cluster.scale(jobs=2)
         client.wait_for_workers(4, timeout=300)
-        found = with_waits(received, 4)
+        asked = with_waits(received, 2)
+        found = jobs(received)
         submitted = {str(each) for each in (job.job_id for job in cluster.workers.values())}
-    assert {job.id for job in found.values()} == submitted
-    assert len(submitted) == 2
+    assert {job.id for job in found.values()} == {job.id for job in asked.values()} == submitted
+    assert (len(submitted), len(found), len(asked)) == (2, 4, 2), "one of the two workers of a job asks"
     for job in found.values():
         assert (job.system, job.site, job.name, job.queue) == ("slurm", "tests", "etl", "short")
         assert (job.cores, job.memory, job.option, job.nodes) == (2, 2_048 * MIB, "--mem", 1)
+    for job in asked.values():
         assert job.time_limit == 1_200
         assert job.started is not None
         assert job.waited is not None
