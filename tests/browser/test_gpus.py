@@ -11,6 +11,7 @@ from distributed import Client, LocalCluster
 from playwright.sync_api import Page, expect
 
 import observatory.agent as observatory_agent
+from tests.agent.eventually import eventually
 from tests.browser.observatory import Observatory
 from tests.support.nvml.recorded import FOLDER, Machine, a100_in_parts, h100, t4
 
@@ -75,8 +76,8 @@ def test_gpus_of_workers_are_shown_live_and_replayed(
         client.gather(client.map(work, [0.5] * 4, pure=False))
     page.goto(f"{address}?charts={CHARTS}")  # the cluster is gone
     expect(page.locator("[data-chart=gpu-utilization] .legend li")).to_have_text(WITH_UTILIZATION)
-    colours = page.locator("[data-chart=task-stream] canvas").first.evaluate(PIXELS)
-    assert len(colours) > 2
+    canvas = page.locator("[data-chart=task-stream] canvas").first
+    eventually(lambda: len(canvas.evaluate(PIXELS)) > 2)  # it is drawn again while tiles come
     _hover_gpu_row(page)
     show(page, "gpu-temperature", legend=[f"{worker} GPU {gpu}" for worker in "01" for gpu in (0, 1, 2)])
     page.goto(f"{address}?charts=heat-map&heat=gpu")
@@ -95,9 +96,17 @@ def show(page: Page, chart: str, legend: list[str] | None = None) -> None:
 def _hover_gpu_row(page: Page) -> None:
     """The second of four rows is that of the GPUs of the first worker."""
     canvas = page.locator("[data-chart=task-stream] canvas").first
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.375)
-    expect(page.locator("[data-chart=task-stream] .tooltip")).to_contain_text("GPU of 0")
-    expect(page.locator("[data-chart=task-stream] .tooltip")).to_contain_text("busy")
+    tooltip = page.locator("[data-chart=task-stream] .tooltip")
+
+    def is_told() -> bool:
+        """The chart moves as long as others are loaded."""
+        canvas.scroll_into_view_if_needed()
+        box = canvas.bounding_box()
+        assert box is not None
+        page.mouse.move(0, 0)
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.375)
+        page.wait_for_timeout(100)
+        text = tooltip.inner_text() if tooltip.is_visible() else ""
+        return "GPU of 0" in text and "busy" in text
+
+    eventually(is_told)
