@@ -18,7 +18,7 @@ from tests.support.debian_servers import Process, program
 PACKAGE = "slurm-wlm"
 CPUS, MEMORY = 16, 16_000
 """that the node claims to have; MiB"""
-CONFIGURATION = """ClusterName=tests
+CONFIGURATION = """ClusterName={cluster}
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller}
 SlurmdPort={node}
@@ -53,8 +53,9 @@ PartitionName=short Nodes=ALL Default=YES MaxTime=60 DefaultTime=30 State=UP
 class Slurm:
     """Its commands."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cluster: str) -> None:
         self.folder = folder
+        self.cluster = cluster
         self.variables = {"SLURM_CONF": f"{folder}/slurm.conf", "LC_ALL": "C"}
 
     def run(self, *command: str) -> str:
@@ -84,11 +85,14 @@ def slurm(folder: Path) -> Iterator[Slurm]:
     """Starts controller and node daemon in `folder`, and ends them and their jobs."""
     user = pwd.getpwuid(os.geteuid()).pw_name
     programs = [program(name, PACKAGE) for name in ("slurmctld", "slurmd")]
+    controller = free_port()
+    cluster = f"tests{controller}"  # others at the same time have jobs of the same ids
     text = CONFIGURATION.format(
         folder=folder,
+        cluster=cluster,
         host=socket.gethostname().partition(".")[0],
         user=user,
-        controller=free_port(),
+        controller=controller,
         node=free_port(),
         cpus=CPUS,
         memory=MEMORY,
@@ -96,7 +100,7 @@ def slurm(folder: Path) -> Iterator[Slurm]:
     (folder / "slurm.conf").write_text(text)
     for name in ("state", "spool"):
         (folder / name).mkdir()
-    found = Slurm(folder)
+    found = Slurm(folder, cluster)
     processes = [
         Process(
             [each, "-D"],
