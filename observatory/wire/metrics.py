@@ -118,7 +118,7 @@ _OBSERVATORY = (
     Metric("observatory_worker_gil_contention_ratio", "ratio", "Share of time in which a worker's threads wait for the GIL.", layer="gil", source=Source.GILKNOCKER, of_process=True),
     Metric("observatory_worker_event_loop_interval_seconds", "seconds", "Mean time between two ticks of a worker's event loop; 0.02 when nothing blocks it.", layer="event-loop", of_process=True),
     Metric("observatory_worker_event_loop_own_interval_seconds", "seconds", "Mean time between two ticks of a worker's event loop, without the time in which it was ready to run and others had the cores. On Linux.", source=Source.AGENT, of_process=True),
-    Metric("observatory_worker_imported_modules", "", "Python modules that a worker's process has imported since about a second, or since before its event loop was blocked.", source=Source.AGENT, of_process=True),
+    Metric("observatory_worker_imported_modules", "", "Python modules that a worker's process imported in the last second, or while its event loop was blocked.", source=Source.AGENT, of_process=True),
     Metric("observatory_worker_host_network_bytes_per_second", "bytes/s", "Network traffic of a worker's machine, all processes together.", READ_WRITE, layer="network", of_process=True),
     Metric("observatory_worker_host_disk_bytes_per_second", "bytes/s", "Disk traffic of a worker's machine, all processes together.", READ_WRITE, layer="disk", of_process=True),
     Metric("observatory_worker_transfer_bytes", "bytes", "Results in transit to or from other workers.", IN_OUT),

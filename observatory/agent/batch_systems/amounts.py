@@ -36,6 +36,11 @@ def seconds_of(text: str) -> float | None:
     return seconds if math.isfinite(seconds) and 0 <= seconds <= MOST_SECONDS else None
 
 
+def wait_of(submitted: float | None, started: float | None) -> float | None:
+    """Seconds in the queue; None where one of the times isn't known, or they contradict each other."""
+    return started - submitted if submitted and started and started >= submitted else None
+
+
 def bytes_of(text: str, unit: int = 1) -> int | None:
     """A size such as 6gb or 600M, in powers of 1024; without a suffix it is in `unit` bytes."""
     found = SIZE.fullmatch(text.strip())

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from observatory.agent.batch_systems.amounts import MIB, bytes_of, count_of, seconds_of
+from observatory.agent.batch_systems.amounts import MIB, bytes_of, count_of, seconds_of, wait_of
 from observatory.agent.batch_systems.batch_system import BatchSystem
 from observatory.wire.batch_jobs import LONGEST, BatchJob
 
@@ -51,7 +51,7 @@ class HTCondor(BatchSystem):
             option="request_memory" if memory else "",
             time_limit=seconds_of(ad.get("allowedjobduration", "")),
             started=started,
-            waited=started - submitted if started and submitted and started >= submitted else None,
+            waited=wait_of(submitted, started),
         )
 
 

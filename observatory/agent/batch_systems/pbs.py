@@ -12,7 +12,7 @@ from dataclasses import replace
 from email.utils import parsedate
 from typing import ClassVar
 
-from observatory.agent.batch_systems.amounts import bytes_of, count_of, duration_of, text_of
+from observatory.agent.batch_systems.amounts import bytes_of, count_of, duration_of, text_of, wait_of
 from observatory.agent.batch_systems.batch_system import BatchSystem
 from observatory.wire.batch_jobs import LONGEST, BatchJob
 
@@ -68,7 +68,7 @@ class Pbs(BatchSystem):
             account=job.account or told.get("Account_Name", "")[:LONGEST],
             restarts=max((count_of(told.get("run_count", "")) or 1) - 1, 0),
             started=started,
-            waited=started - queued if started and queued and started >= queued else None,
+            waited=wait_of(queued, started),
         )
 
 

@@ -17,6 +17,7 @@ from observatory.agent.batch_systems.amounts import (
     duration_of,
     seconds_of,
     text_of,
+    wait_of,
 )
 from observatory.agent.batch_systems.batch_system import BatchSystem
 from observatory.wire.batch_jobs import BatchJob
@@ -70,7 +71,7 @@ class Slurm(BatchSystem):
         return replace(
             job,
             started=begun,
-            waited=begun - since if since and begun and begun >= since else None,
+            waited=wait_of(since, begun),
             time_limit=duration_of(limit) or job.time_limit,
         )
 

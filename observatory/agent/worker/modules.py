@@ -19,7 +19,7 @@ class ImportedModules:
     While the event loop imports there are no heartbeats; the one after that reports all of it.
     """
 
-    def __init__(self, worker: Any = None) -> None:
+    def __init__(self) -> None:
         self._counts = deque([(monotonic(), len(sys.modules))])
         """(when, modules) of the last heartbeats"""
 

@@ -95,7 +95,7 @@ END $$;
 """
 FUNCTION = """
 CREATE FUNCTION {schema}.{function}() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE found bigint; upkeep text; actor jsonb := {schema}.actor();
+DECLARE found bigint; earlier text; actor jsonb := {schema}.actor();
 BEGIN
     IF ({only_of_people} AND actor IS NULL)
             OR (NOT {always} AND actor ->> 'is_noted' = 'false') THEN
@@ -143,14 +143,14 @@ END $$;
 """
 ADD_PROJECTS = f"""
     IF TG_OP = 'INSERT' THEN
-        upkeep := coalesce(current_setting('{UPKEEP}', true), '');
+        earlier := coalesce(current_setting('{UPKEEP}', true), '');
         PERFORM set_config('{UPKEEP}', 'on', true);
         UPDATE {TABLE} entry SET projects = entry.projects || added.projects
             FROM (SELECT {{source}}::text AS subject, array_agg({{project}}) AS projects
                 FROM rows_after GROUP BY {{source}}) added
             WHERE entry.at >= transaction_timestamp() AND entry.action = 'make' AND entry.kind = {{made}}
                 AND entry.subject_id = added.subject;
-        PERFORM set_config('{UPKEEP}', upkeep, true);
+        PERFORM set_config('{UPKEEP}', earlier, true);
     END IF;
 """
 """a row is made before it is put into projects; their owners read that it was made, in one transaction"""

@@ -23,6 +23,14 @@ from tests.support.stored_alerts import make_alert
 __all__ = ["world"]
 
 pytestmark = pytest.mark.django_db
+conditions_about_the_end = pytest.mark.parametrize(
+    "condition",
+    [
+        RunCondition(Measure.DURATION),
+        EventCondition(RUN_SLOWER.name, By.CLUSTER),
+        EventCondition(ENDED_WITH_ERRORS.name, By.CLUSTER),
+    ],
+)
 
 
 @pytest.fixture
@@ -72,14 +80,7 @@ def test_the_page_of_a_run_lists_rules_with_links_and_escapes_messages(world: Wo
     assert "too early" not in page
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        RunCondition(Measure.DURATION),
-        EventCondition(RUN_SLOWER.name, By.CLUSTER),
-        EventCondition(ENDED_WITH_ERRORS.name, By.CLUSTER),
-    ],
-)
+@conditions_about_the_end
 def test_an_alert_about_the_end_of_a_run_is_on_its_timeline_and_on_a_public_link_at_its_end(
     world: World, run: Run, condition: RunCondition | EventCondition
 ) -> None:
@@ -121,14 +122,7 @@ def test_a_public_link_shows_names_numbers_and_times_alone(world: World, run: Ru
     assert not any(each.flag.is_firing for each in fired)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        RunCondition(Measure.DURATION),
-        EventCondition(RUN_SLOWER.name, By.CLUSTER),
-        EventCondition(ENDED_WITH_ERRORS.name, By.CLUSTER),
-    ],
-)
+@conditions_about_the_end
 def test_a_notification_about_a_run_names_what_fired_in_it(
     world: World, run: Run, condition: RunCondition | EventCondition
 ) -> None:

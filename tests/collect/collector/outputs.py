@@ -11,9 +11,7 @@ import pytest
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.writing.flusher import Flusher
-from observatory.collect.collector.writing.outbox import (
-    Outbox,
-)
+from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.writer_threads import WriterThread
 from observatory.store import free_space
 from observatory.store.ingest.publishing.committed import Committed
