@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,6 +73,17 @@ class LoopTicks:
                 np.flatnonzero(self.is_blocked & (self.samples.worker == id))
             ).union()
             for id in np.unique(self.samples.worker[self.is_blocked]).tolist()
+        }
+
+    def only(self, wanted: Flags) -> LoopTicks:
+        """The same, but blocked in the wanted samples alone."""
+        return replace(self, is_blocked=self.is_blocked & wanted)
+
+    def waited(self, evidence: Evidence) -> dict[int, float]:
+        """Thread seconds for which tasks waited for each worker's loop, but for those due to the machine."""
+        return {
+            id: evidence.waits.of_kinds_during(WAITING, id, times) * self.own_share(id)
+            for id, times in self.by_worker().items()
         }
 
 

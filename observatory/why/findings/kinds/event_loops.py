@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,14 +16,8 @@ from observatory.why.thread_times.kinds import ThreadKind
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all workers whose event loop was blocked while tasks waited there."""
     ticks = worker_ticks(evidence)
-    ticks, samples = (
-        replace(ticks, is_blocked=ticks.is_blocked & ~are_imports(evidence, ticks)),
-        ticks.samples,
-    )
-    waited = {
-        id: evidence.waits.of_kinds_during(WAITING, id, times) * ticks.own_share(id)
-        for id, times in ticks.by_worker().items()
-    }
+    ticks, samples = ticks.only(~are_imports(evidence, ticks)), ticks.samples
+    waited = ticks.waited(evidence)
     unreported = _unreported(evidence, ticks)
     workers = sorted((id for id in waited if waited[id] > 0 or unreported), key=lambda id: -waited[id])
     cost = evidence.cost(sum(waited.values()) + unreported)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -20,11 +19,8 @@ LEAST_SHARE = 0.2
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all workers whose event loop was blocked by imports while tasks waited there."""
     ticks = worker_ticks(evidence)
-    ticks = replace(ticks, is_blocked=are_imports(evidence, ticks))
-    times = ticks.by_worker()
-    waited = {
-        id: evidence.waits.of_kinds_during(WAITING, id, times[id]) * ticks.own_share(id) for id in times
-    }
+    ticks = ticks.only(are_imports(evidence, ticks))
+    times, waited = ticks.by_worker(), ticks.waited(evidence)
     workers = sorted((id for id in waited if waited[id] > 0), key=lambda id: -waited[id])
     seconds = sum(waited.values())
     cost = evidence.cost(seconds)

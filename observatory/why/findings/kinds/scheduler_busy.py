@@ -23,11 +23,12 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for the times at which the scheduler was busy and tasks waited for it."""
     cpu, ticks = evidence.samples(CPU), scheduler_ticks(evidence)
     interval = ticks.samples
-    parts = [cpu.times.where(cpu.value >= BUSY), ticks.blocked]
+    of_cpu = cpu.times.where(cpu.value >= BUSY).union()
+    parts = [of_cpu, ticks.blocked]
     busy = Intervals(
         np.concatenate([part.start for part in parts]), np.concatenate([part.stop for part in parts])
     ).union()
-    waited = _waited(evidence, cpu.times.where(cpu.value >= BUSY), ticks) + _not_received(evidence, ticks)
+    waited = _waited(evidence, of_cpu, ticks) + _not_received(evidence, ticks)
     cost = evidence.cost(waited)
     if not len(busy) or waited < LEAST_OF_OVERHEAD * evidence.waits.active or not evidence.is_worth(cost):
         return
@@ -54,9 +55,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _waited(evidence: Evidence, busy: Intervals, ticks: LoopTicks) -> float:
     """How long threads waited while it used a core, or was blocked by something else than the machine."""
-    blocked, found = ticks.blocked.without(busy.union()), 0.0
+    blocked, found = ticks.blocked.without(busy), 0.0
     for kind in (ThreadKind.SCHEDULER, ThreadKind.READY):
-        found += evidence.waits.during(kind, busy.union())
+        found += evidence.waits.during(kind, busy)
         found += evidence.waits.during(kind, blocked) * ticks.own_share()
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -83,7 +82,7 @@ def _blocked(evidence: Evidence, during: Intervals) -> float:
     middle = (samples.times.start + samples.times.stop) // 2
     place = np.searchsorted(during.start, middle, side="right") - 1
     is_in = (place >= 0) & (middle < during.stop[np.maximum(place, 0)])
-    return replace(ticks, is_blocked=ticks.is_blocked & is_in).blocked_seconds
+    return ticks.only(is_in).blocked_seconds
 
 
 def _waited(evidence: Evidence, during: Intervals, longer: Intervals) -> float:
