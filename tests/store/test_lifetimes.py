@@ -49,6 +49,44 @@ def test_an_address_that_is_used_again_is_another_worker(
     assert rows(LANES, cluster) == [("a", 140_001, 0, 2), ("b", 140_001, 0, 1)]
 
 
+def test_what_a_dead_process_recorded_itself_is_added_to_its_lifetime_which_stays_closed(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    facts = "SELECT detail->>'python' FROM worker WHERE cluster_id = %s ORDER BY started"
+    writer.write(Batch.of(cluster, workers=[make.worker(now, detail={"pid": 7})]))
+    writer.write(Batch.of(cluster, gone=[WorkerGone(make.address, now + 1, "lost")]))
+    detail = {"pid": 7, "python": "3.13"}
+    for late in (now + 0.5, now - 0.25):  # workers are set up shortly before the scheduler knows them
+        writer.write(Batch.of(cluster, workers=[make.worker(late, status="running", detail=detail)]))
+    assert rows(LIFETIMES, cluster) == [("w0", now - 0.25, now + 1, "lost", "closed")]
+    assert rows(facts, cluster) == [("3.13",)]
+
+
+def test_what_a_dead_process_recorded_itself_is_not_told_of_the_next_one_at_its_address(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    writer.write(Batch.of(cluster, workers=[make.worker(now, name="a")]))
+    writer.write(Batch.of(cluster, gone=[WorkerGone(make.address, now + 1, "lost")]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now + 5, name="b")]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now + 0.5, name="a late")]))
+    assert rows(LIFETIMES, cluster) == [
+        ("a late", now, now + 1, "lost", "closed"),
+        ("b", now + 5, None, "", "running"),
+    ]
+
+
+def test_another_process_at_an_address_is_another_worker_also_when_the_end_of_the_first_was_noticed_late(
+    writer: Writer, rows: Rows, cluster: int, now: float, make: Any
+) -> None:
+    writer.write(Batch.of(cluster, workers=[make.worker(now, name="a", detail={"pid": 7})]))
+    writer.write(Batch.of(cluster, gone=[WorkerGone(make.address, now + 10, "lost")]))
+    writer.write(Batch.of(cluster, workers=[make.worker(now + 9, name="b", detail={"pid": 8})]))
+    assert rows(LIFETIMES, cluster) == [
+        ("a", now, now + 10, "lost", "closed"),
+        ("b", now + 9, None, "", "running"),
+    ]
+
+
 def test_a_worker_can_leave_and_another_take_its_address_in_one_batch(
     writer: Writer, rows: Rows, cluster: int, now: float, make: Any
 ) -> None:

@@ -132,6 +132,7 @@ class Membership:
                 return
             is_another = departure.worker.directory not in {"", worker.directory}
             self._returned(departure, ANOTHER_PROCESS if is_another else SAME_PROCESS)
+            now = max(now, departure.time)
         member = self.members.get(worker.address)
         if member is None:
             self._add(worker, now)
@@ -206,8 +207,10 @@ class Membership:
         """The event stream named a worker. True when it is new, so that its identity has to be polled."""
         if address in self.members or len(self.members) >= MAXIMUM_WORKERS:
             return False
-        if address in self.departures:
-            self._returned(self.departures[address], ANOTHER_PROCESS)
+        departure = self.departures.get(address)
+        if departure is not None:
+            self._returned(departure, ANOTHER_PROCESS)
+            now = max(now, departure.time)
         host = address.rpartition("://")[2].rpartition(":")[0].strip("[]")
         process = process_of_address(address)
         self._add(WorkerIdentity(address, "", host, 0, 0, "", "", "", 0, now, process=process), now)

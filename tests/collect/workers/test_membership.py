@@ -10,8 +10,10 @@ import time
 import pytest
 from distributed import Status, Worker
 
+from observatory.collect.workers.membership import Membership, Record
 from observatory.store.connection import read_connection
 from observatory.store.queries.windows.outliers import paused_seconds
+from observatory.wire.records import WorkerGone, WorkerSeen
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, observed, read
 
@@ -115,3 +117,18 @@ async def test_a_pause_is_counted_from_the_status_that_the_scheduler_lists() -> 
 def _pauses(cluster: int, start: int, stop: int) -> list[float]:
     with read_connection() as connection:
         return list(paused_seconds(connection, cluster, start, stop).values())
+
+
+def test_a_worker_at_the_address_of_one_that_left_starts_no_earlier_than_that_one_ended() -> None:
+    records: list[Record] = []
+    membership = Membership(records.append)
+    address = "tcp://10.0.0.1:4000"
+    membership.joined(address, 10.0)
+    membership.left(address, 20.5)
+    membership.joined(address, 20.0)
+    lifetimes = [record for record in records if isinstance(record, WorkerSeen | WorkerGone)]
+    assert [(type(record), record.time) for record in lifetimes] == [
+        (WorkerSeen, 10.0),
+        (WorkerGone, 20.5),
+        (WorkerSeen, 20.5),
+    ]

@@ -99,17 +99,24 @@ class Lifetime:
         }
 
     def update(self, seen: WorkerSeen) -> bool:
-        """Updates it; returns whether anything changed."""
+        """Updates it; returns whether anything changed. An ended one keeps its status."""
         before = self._state()
         self.name, self.host = clean_name(seen.name), clean_name(seen.host)
         self.nthreads = min(max(seen.nthreads, 0), LARGEST_INT4)
         self.memory_limit = min(max(seen.memory_limit, 0), LARGEST_INTEGER)
-        self.resources, self.status = clean_json(seen.resources), clean_name(seen.status)
+        self.resources = clean_json(seen.resources)
+        if math.isinf(self.ended):
+            self.status = clean_name(seen.status)
         if seen.detail:
             self.detail = clean_json(_merged(json.loads(self.detail), seen.detail))
         self.started = min(self.started, seen.time)
         after = self._state()
         return before != after
+
+    def is_another_process(self, seen: WorkerSeen) -> bool:
+        """Whether both are known to be processes, and not the same one."""
+        ids = (json.loads(self.detail).get("pid"), (seen.detail or {}).get("pid"))
+        return None not in ids and ids[0] != ids[1]
 
     def _state(self) -> tuple[Any, ...]:
         return (
@@ -188,14 +195,29 @@ class Workers:
         self._lifetimes, self._lanes = counts or (0, 0)
 
     def seen(self, seen: WorkerSeen) -> None:
-        lifetimes = self._by_address[clean_name(seen.address)]
-        if lifetimes and math.isinf(lifetimes[-1].ended):
-            if lifetimes[-1].update(seen):
-                self._change(lifetimes[-1])
+        address = clean_name(seen.address)
+        known = self._described(self._by_address[address], seen)
+        if known is not None:
+            if known.update(seen):
+                self._change(known)
         else:
-            lifetime = self._open(clean_name(seen.address), seen.time)
-            if lifetime.address == clean_name(seen.address):
+            lifetime = self._open(address, seen.time)
+            if lifetime.address == address:
                 lifetime.update(seen)
+
+    def _described(self, lifetimes: list[Lifetime], seen: WorkerSeen) -> Lifetime | None:
+        """The lifetime that `seen` describes; None: a new one.
+
+        It can have ended: what a killed process recorded itself is sent by its nanny, after the news of its end.
+        """
+        of_process = [lifetime for lifetime in lifetimes if not lifetime.is_another_process(seen)]
+        for lifetime in reversed(of_process):
+            if lifetime.started <= seen.time < lifetime.ended:
+                return lifetime
+        for lifetime in of_process:
+            if seen.time < lifetime.ended:
+                return lifetime
+        return lifetimes[-1] if lifetimes and math.isinf(lifetimes[-1].ended) else None
 
     def gone(self, gone: WorkerGone) -> None:
         for lifetime in self._by_address[clean_name(gone.address)][-1:]:
