@@ -208,7 +208,7 @@ class Workers:
     def _described(self, lifetimes: list[Lifetime], seen: WorkerSeen) -> Lifetime | None:
         """The lifetime that `seen` describes; None: a new one.
 
-        It can have ended: what a killed process recorded itself is sent by its nanny, after the news of its end.
+        It can have ended: what a killed process recorded itself is sent by its nanny, after its end.
         """
         of_process = [lifetime for lifetime in lifetimes if not lifetime.is_another_process(seen)]
         for lifetime in reversed(of_process):
