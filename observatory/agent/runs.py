@@ -48,6 +48,8 @@ log = logging.getLogger("observatory")
 
 TIMEOUT = 5.0
 """Most seconds that a script waits for the scheduler's answer."""
+CONNECTING = 0.05
+"""Seconds between two looks at a client that connects."""
 LONGEST_SERVER = 2_000
 LINES_AROUND = 100
 """before and after the line that opened a run, in files that are long"""
@@ -227,7 +229,7 @@ class OpenRun:
 
     async def _call(self, outcome: str, exception_type: str) -> Any:
         """Calls the handler if the scheduler has it; returns its answer, else None."""
-        scheduler = self._client.scheduler
+        scheduler = await self._connected_scheduler()
         if not await scheduler.get_metadata(keys=[METADATA], default=False):
             return None
         now = time.monotonic()
@@ -240,6 +242,14 @@ class OpenRun:
             description={**self.description, **ended},
             exception_type=exception_type,
         )
+
+    async def _connected_scheduler(self) -> Any:
+        """The client's connection, when it is made. Raises RuntimeError if the client is closed."""
+        while self._client.scheduler is None:
+            if self._client.status not in ("newly-created", "connecting"):
+                raise RuntimeError(f"the Dask client is {self._client.status}")
+            await asyncio.sleep(CONNECTING)
+        return self._client.scheduler
 
 
 def _outcome(kind: type[BaseException] | None, error: BaseException | None) -> tuple[str, str]:

@@ -183,6 +183,36 @@ def test_async_with_works_with_a_client_of_the_loop_and_with_one_of_another_thre
     ]
 
 
+def test_a_run_is_recorded_also_when_its_client_is_still_connecting(
+    observed: Client, received: FakeServer
+) -> None:
+    async def work() -> None:
+        client = Client(observed.scheduler.address, asynchronous=True)
+        assert client.scheduler is None
+        async with observatory.run("early", client=client):
+            await client
+        await client.close()
+
+    asyncio.run(work())
+    assert [(row["name"], row["outcome"]) for row in run_rows(received, 2)] == [
+        ("early", "running"),
+        ("early", "finished"),
+    ]
+
+
+def test_without_a_connection_a_run_says_that_its_client_is_closed(
+    observed: Client, received: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        client = await Client(observed.scheduler.address, asynchronous=True)
+        await client.close()
+        async with observatory.run("late", client=client):
+            pass
+
+    asyncio.run(work())
+    assert "this run is not recorded by Observatory: RuntimeError: the Dask client is closed" in caplog.text
+
+
 def test_nested_runs_are_each_reported(observed: Client, received: FakeServer) -> None:
     with observatory.run("outer"), observatory.run("inner"):
         pass
