@@ -265,8 +265,12 @@ class Evidence:
         """The functions in which tasks of prefixes were seen most often. Empty where code isn't shown."""
         if not self.shows(Section.CODE):
             return []
+        return self._places(self.task_stacks(prefixes))
+
+    def task_stacks(self, prefixes: Sequence[int]) -> list[tuple[str, int]]:
+        """The frames in which tasks of prefixes were seen, and how often, most first.."""
         window = self.start, self.stop
-        return self._places(store.task_stacks(self.connection, self._cluster, prefixes, *window, MOST_STACKS))
+        return store.task_stacks(self.connection, self._cluster, prefixes, *window, MOST_STACKS)
 
     def _places(self, stacks: Sequence[tuple[str, int]]) -> list[str]:
         innermost = (frames.rsplit("\n", 1)[-1].split("\t") for frames, _ in stacks)

@@ -8,15 +8,18 @@ import numpy as np
 
 from observatory.clusters.formatting import format_duration
 from observatory.store.worker_tags import amount_text
-from observatory.why.findings.evidence import CONSTRAINED, Evidence, counted, facts, listed
+from observatory.why.findings.evidence import CONSTRAINED, Evidence, LabelledSamples, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.intervals import Intervals, Numbers, Steps
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps
+from observatory.why.thread_times.assignments import PROCESSING, stays
 from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 from observatory.wire.task_waits import FILE_LOCK, LOCK
 
 PENDING, MOST = "dask_semaphore_pending_leases", "dask_semaphore_max_leases"
 LABEL = "name"
+LEASES = ("distributed/semaphore.py", "distributed/lock.py", "distributed/multi_lock.py")
+"""files of distributed in which a task acquires a lease"""
 LEAST_SHARE = 0.1
 """of the time of threads in which there was something to do"""
 LONGEST_STEP = 5.0
@@ -43,11 +46,12 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
     pending, most = (evidence.labelled(metric, LABEL) for metric in (PENDING, MOST))
     for name, samples in pending.items():
         lengths = _lengths(samples.time)
-        waited = float((samples.value * lengths).sum())
+        own = _of_run(evidence, samples)
+        waited = float((own * lengths).sum())
         cost = evidence.cost(waited)
         if not _is_much(evidence, waited):
             continue
-        waiting = samples.value > 0
+        waiting = own > 0
         leases = int(most[name].value.max()) if name in most else 1
         length = float(lengths[waiting].sum())
         yield Finding(
@@ -58,10 +62,35 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
             facts(
                 ("most at once", f"{leases:,}"),
                 ("waited on average", f"{waited / length:.1f}"),
-                ("most that waited", f"{int(samples.value.max()):,}"),
+                ("most that waited", f"{int(own.max()):,}"),
             ),
             (evidence.moment("tasks wait from here on", float(samples.time[np.argmax(waiting)])),),
         )
+
+
+def _of_run(evidence: Evidence, pending: LabelledSamples) -> Numbers:
+    """How many of the tasks that wait for a lease are the run's: at least those that can't be of others."""
+    if not evidence.others:
+        return pending.value
+    if not _was_seen_to_acquire(evidence):
+        return np.zeros(len(pending.value))
+    times = (pending.time * 1e6).astype(np.int64)
+    known = stays(evidence.records)
+    own = _count_at(known.where(known.state == PROCESSING).times, times)
+    others = _count_at(evidence.records.others.times, times)
+    return np.clip(pending.value - others, 0, own)
+
+
+def _was_seen_to_acquire(evidence: Evidence) -> bool:
+    """Whether the profile has tasks of the run that acquired a lease; True where it has none of its tasks."""
+    stacks = evidence.task_stacks(np.unique(evidence.computations.spans.prefix).tolist())
+    return not stacks or any(file in frames for frames, _ in stacks for file in LEASES)
+
+
+def _count_at(times: Intervals, at: Integers) -> Integers:
+    """How many intervals cover each time."""
+    begun = np.searchsorted(np.sort(times.start), at, side="right")
+    return np.asarray(begun - np.searchsorted(np.sort(times.stop), at, side="right"))
 
 
 def _locks(evidence: Evidence) -> Iterator[Finding]:
