@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 
 from django.db import connection as django_connection
 
@@ -34,6 +35,7 @@ class TargetRow:
     """seconds between two polls and two scrapes"""
 
 
+_values = attrgetter(*(field.name for field in fields(TargetRow)))  # astuple() would copy each value
 COLUMNS = {field.name: TYPES[str(field.type).split(" ")[0]] for field in fields(TargetRow)}
 ARRAYS = ", ".join(f"%s::{type}[]" for type in COLUMNS.values())
 UPDATE = f"""
@@ -55,6 +57,6 @@ UPDATE = f"""
 
 def update_targets(holder: str, statuses: Sequence[TargetRow]) -> None:
     """Stores rows, but not of targets whose lease another collector holds. Raises django.db.Error."""
-    columns = zip(*map(astuple, statuses), strict=True)
+    columns = zip(*map(_values, statuses), strict=True)
     with django_connection.cursor() as cursor:
         cursor.execute(UPDATE, [*map(list, columns), holder])

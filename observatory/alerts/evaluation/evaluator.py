@@ -28,17 +28,19 @@ from observatory.alerts.evaluation.open_alerts import (
 from observatory.alerts.evaluation.watermark import GRACE, settled, watermark
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.evaluate import evaluate_rule
+from observatory.alerts.evaluation.window.event_data import present_sources
 from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
 from observatory.alerts.evaluation.window.runs import last_ends
 from observatory.alerts.evaluation.window.state_machine import advance
 from observatory.alerts.models import Alert, Progress
+from observatory.alerts.rules.conditions import EventCondition
 from observatory.clusters.models import Cluster
 from observatory.clusters.own_cluster import INTERVAL
 from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.store.connection import return_to_savepoint, set_savepoint, statement_timeout
 from observatory.store.late_records import LATENESS, take_late, with_late
 from observatory.store.queries.extents import Extent, extents
-from observatory.store.times import from_seconds
+from observatory.store.times import from_seconds, to_microseconds
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +97,7 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
         if not is_waiting or cluster.pk in late or cluster.ended is not None:
             due.append(cluster)
     last_runs = last_ends(cluster.pk for cluster in due)
+    present = _present_sources(connection, rules, [(cluster, begun.get(cluster.pk)) for cluster in due])
     for cluster in due:
         extent, progress = stored[cluster.pk], begun.get(cluster.pk)
         in_scope = [rule for rule in rules if rule.scope.includes(cluster)]
@@ -103,10 +106,27 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
                 if progress is None:
                     _begin(extent)
                 step_of = Step(connection, cluster, extent, now, errors, last_runs.get(cluster.pk))
+                step_of.present = present.get(cluster.pk)
                 step_of.run(in_scope, cluster.pk in late)
         except Exception:  # must not stop the other clusters
             log.exception("evaluating the alerts of cluster %d failed and is tried again", cluster.pk)
     errors.save()
+
+
+def _present_sources(
+    connection: psycopg.Connection,
+    rules: Sequence[ActiveRule],
+    clusters: Sequence[tuple[Cluster, Progress | None]],
+) -> dict[int, set[str]]:
+    """What clusters that go on have events of at all: mostly nothing, and each need not be asked for it."""
+    conditions = [each for rule in rules for each in rule.spec.conditions if isinstance(each, EventCondition)]
+    longest = max((condition.window for condition in conditions), default=0.0)
+    since = {
+        cluster.pk: to_microseconds(min(cluster.started, progress.until - timedelta(seconds=longest + 1)))
+        for cluster, progress in clusters
+        if progress is not None
+    }
+    return present_sources(connection, conditions, since)
 
 
 def _is_waiting(progress: Progress, until: float, step: float) -> bool:
@@ -136,6 +156,8 @@ class Step:
         """`last_run`: as of WindowData."""
         self.connection = connection
         self.last_run = last_run
+        self.present: Collection[str] | None = None
+        """as of EventData"""
         self.cluster = cluster
         self.extent = extent
         self.errors = errors
@@ -191,6 +213,7 @@ class Step:
     def _evaluate(self, alerts: OpenAlerts, rules: Sequence[ActiveRule], start: float, stop: float) -> None:
         data = WindowData(self.connection, self.cluster, start, stop)
         data.last_run = self.last_run
+        data.events.present = self.present
         data.load(rule.spec for rule in rules)
         self._resolve_out_of_scope(alerts, rules, stop)
         # spreads the writes of clusters over time

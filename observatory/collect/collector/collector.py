@@ -44,6 +44,10 @@ TABLE_INTERVAL = 1.0
 """Seconds between two reads of the table of targets."""
 IDLE_INTERVAL = 2.5
 """The same while no target shows a cluster, and this collector holds all: it has none to take over."""
+ROWS_PER_SECOND = 50
+"""Rows of the table that are read."""
+SETTINGS = ("url", "secret", "workers", "identity_interval", "metrics_interval", "series_limit")
+"""Fields of a target that a running watcher follows."""
 BALANCE_INTERVAL = 2.0
 """Seconds between two checks of the fair share."""
 ABANDONED_INTERVAL = 10.0
@@ -142,7 +146,9 @@ class Collector:
     def table_interval(self, enabled: int) -> float:
         """Seconds until the table of targets is read again. `enabled`: the number of enabled targets."""
         observes = any(watcher.observation is not None for watcher, _ in self.watchers.values())
-        return TABLE_INTERVAL if observes or enabled > len(self.leases.held) else IDLE_INTERVAL
+        if not observes and enabled <= len(self.leases.held):
+            return IDLE_INTERVAL
+        return max(TABLE_INTERVAL, min(IDLE_INTERVAL, enabled / ROWS_PER_SECOND))
 
     async def _renew_leases(self) -> None:
         """Renews the leases until cancelled, whatever the watchers wait for."""
@@ -182,8 +188,22 @@ class Collector:
 
     def _read_table(self) -> tuple[Availability, list[Target]]:
         """How many targets there are, and those held: all that is asked while nothing changes."""
-        held = Target.objects.filter(pk__in=self.leases.held).select_related("discovery")
-        return self.leases.available(), list(held)
+        return self.leases.available(), self._held()
+
+    def _held(self) -> list[Target]:
+        """The held targets. Of those with a watcher the settings are read, the whole row if one changed."""
+        running = {pk: watcher.target for pk, (watcher, _) in list(self.watchers.items())}
+        held = set(self.leases.held)
+        found, others = [], held - running.keys()
+        if known := held & running.keys():
+            for pk, *settings in Target.objects.filter(pk__in=known).values_list("pk", *SETTINGS):
+                if settings == [getattr(running[pk], name) for name in SETTINGS]:
+                    found.append(running[pk])
+                else:
+                    others.add(pk)
+        if others:
+            found += Target.objects.filter(pk__in=others).select_related("discovery")
+        return found
 
     async def _follow_table(self, held: list[Target]) -> None:
         """Starts, restarts and stops watchers to match the rows of the held targets."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from observatory.collect.collector.lease import Leases
 
-POLLS_PER_SECOND = 20
+POLLS_PER_SECOND = 10
 """of all targets whose clusters have no open pages"""
 LONGEST_BETWEEN_POLLS = 5.0
 """Seconds, unless the target's own interval is longer."""

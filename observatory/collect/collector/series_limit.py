@@ -31,8 +31,9 @@ LIMITS = {SeriesKind.OF_WORKERS: 300, SeriesKind.OF_CLUSTER: 5_000, SeriesKind.O
 def kind_of(series: Series) -> SeriesKind:
     if series.metric not in METRICS:
         return SeriesKind.OTHER
-    if any(label in PREFIX_LABELS for label, _ in series.labels):
-        return SeriesKind.OF_PREFIXES
+    for label, _ in series.labels:
+        if label in PREFIX_LABELS:
+            return SeriesKind.OF_PREFIXES
     return SeriesKind.OF_WORKERS if series.worker else SeriesKind.OF_CLUSTER
 
 
@@ -44,6 +45,8 @@ class SeriesLimit:
         """Most series of metrics of other programs."""
         self.known: defaultdict[tuple[SeriesKind, str], set[int]] = defaultdict(set)
         """Hashes of the admitted series by kind and the address of their worker; "" for the cluster's own."""
+        self.admitted: defaultdict[str, set[int]] = defaultdict(set)
+        """The same hashes, of all kinds together: what is asked for each sample."""
         self.counts: Counter[SeriesKind] = Counter()
         """How many series are admitted, by kind."""
         self.refused: set[int] = set()
@@ -67,10 +70,10 @@ class SeriesLimit:
 
     def admits(self, series: Series) -> bool:
         """Whether samples of the series are stored."""
+        if hash(series) in self.admitted.get(series.worker, ()):
+            return True
         kind = kind_of(series)
         known = self.known.get((kind, series.worker), ())
-        if hash(series) in known:
-            return True
         limit = LIMITS.get(kind, self.limit)
         if (len(known) if kind is SeriesKind.OF_WORKERS else self.counts[kind]) < limit:
             self._add(kind, series)
@@ -88,6 +91,7 @@ class SeriesLimit:
 
     def forget(self, worker: str) -> None:
         """Removes the series of a worker that left."""
+        self.admitted.pop(worker, None)
         for kind in SeriesKind:
             self.counts[kind] -= len(self.known.pop((kind, worker), ()))
 
@@ -95,11 +99,13 @@ class SeriesLimit:
         """Removes the scheduler's series by prefix that are not among those of its page."""
         kind = SeriesKind.OF_PREFIXES
         known = self.known[kind, ""]
-        self.counts[kind] -= len(known)
-        known.intersection_update(map(hash, present))
-        self.counts[kind] += len(known)
+        gone = known.difference(map(hash, present))
+        known -= gone
+        self.admitted[""] -= gone
+        self.counts[kind] -= len(gone)
 
     def _add(self, kind: SeriesKind, series: Series) -> None:
         known = self.known[kind, series.worker]
         self.counts[kind] += hash(series) not in known
         known.add(hash(series))
+        self.admitted[series.worker].add(hash(series))

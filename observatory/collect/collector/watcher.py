@@ -20,6 +20,7 @@ from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.observation import Observation
 from observatory.collect.collector.shared import Shared
 from observatory.collect.collector.standstill import StandstillDetector
+from observatory.collect.collector.ticks import tick
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Slowdown
@@ -324,7 +325,7 @@ class Watcher:
         """Every second renews claims and settles why workers left; updates the target's row when due."""
         updated = -math.inf
         while True:
-            await asyncio.sleep(REPORT_INTERVAL)
+            await tick(REPORT_INTERVAL)
             observation = self._current()
             if observation is not None:
                 observation.membership.settle()

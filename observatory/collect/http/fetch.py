@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 import socket
 import ssl
 import time
@@ -12,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,7 +21,17 @@ from aiohttp.resolver import ThreadedResolver
 
 from observatory.clusters.ip_addresses import IPAddress, is_metadata, is_reserved, parse_ip
 from observatory.collect.credentials.credentials import Credentials
+from observatory.collect.http.connections import (
+    ConnectionEnded,
+    Connections,
+    InvalidAnswer,
+    LongAnswer,
+    Request,
+    header_lines,
+    request_to,
+)
 from observatory.collect.http.handshakes import Handshakes
+from observatory.collect.http.json_body import read_json
 
 IDENTITY_LIMIT = 64 * 2**20
 METRICS_LIMIT = 32 * 2**20
@@ -30,6 +40,12 @@ REQUEST_TIMEOUT = 5.0
 KEEP_ALIVE = 60.0
 """Seconds between two requests over the same connection: a slow scrape must not open all of them again."""
 AGENT = "dask-observatory"
+NAMES_LIFETIME = 30.0
+"""Seconds for which the addresses of a host name are remembered."""
+MOST_NAMES = 10_000
+OF_METADATA = "it is the address of a cloud's metadata service"
+UNKNOWN_HOST = "its host name cannot be resolved"
+CLOSED = "it closed the connection without an answer"
 
 
 class Failure(Enum):
@@ -97,6 +113,11 @@ class HttpClient:
         self.guards = guards
         self.headers: Mapping[str, str] = {}
         self.tls: ssl.SSLContext | bool = True
+        self.keeps_connections = True
+        self.connections = Connections(KEEP_ALIVE, CONNECT_TIMEOUT)
+        """of requests without TLS"""
+        self.addresses: dict[str, tuple[list[str], float]] = {}
+        """of host names, and until when they are valid (monotonic)"""
 
     async def __aenter__(self) -> HttpClient:
         self.session = self._session(keepalive_timeout=KEEP_ALIVE)
@@ -118,6 +139,7 @@ class HttpClient:
 
     async def __aexit__(self, *error: object) -> None:
         await self.handshakes.complete(REQUEST_TIMEOUT)
+        self.connections.close()
         await self.session.close()
         await self.unpooled.close()
 
@@ -145,6 +167,7 @@ class HttpClient:
             return self
         client = copy.copy(self)
         client.session = self.unpooled
+        client.keeps_connections = False
         return client
 
     def trust(self, target: str) -> None:
@@ -158,6 +181,46 @@ class HttpClient:
 
         `is_cut`: of a longer body the beginning is returned.
         """
+        if url.startswith("http://") and not self.guards:
+            return await self._get_plain(url, limit, timeout, is_cut)
+        return await self._get(url, limit, timeout, is_cut)
+
+    async def _get_plain(self, url: str, limit: int, timeout: float, is_cut: bool) -> Answer:
+        sent = time.time()
+        try:
+            request, headers = request_to(url, AGENT), header_lines(self.headers)
+            async with asyncio.timeout(timeout):
+                address = await self._address(request)
+                if address is None:
+                    return await self._get(url, limit, timeout, is_cut)
+                response = await self.connections.get(
+                    address, request, headers, limit, is_cut, self.keeps_connections
+                )
+        except (TimeoutError, ConnectionEnded, InvalidAnswer, LongAnswer, OSError, ValueError) as error:
+            raise plain_failure_of(error, limit, timeout) from error
+        check_status(response.status, response.headers)
+        date = _parsed_date(response.headers.get("date", ""))
+        return Answer(response.body, response.headers.get("content-type", ""), sent, response.received, date)
+
+    async def _address(self, request: Request) -> str | None:
+        """The IP address to which a request goes; None if its host has several."""
+        if is_refused(request.host):
+            raise FetchError(Failure.REFUSED, OF_METADATA)
+        if is_ip(request.host):
+            return request.host
+        known, until = self.addresses.get(request.host, ([], 0.0))
+        if time.monotonic() > until:
+            try:
+                found = await self.resolver.resolve(request.host, request.port, socket.AF_UNSPEC)
+            except OSError:
+                raise FetchError(Failure.REFUSED, UNKNOWN_HOST) from None
+            known = sorted({entry["host"] for entry in found})
+            if len(self.addresses) >= MOST_NAMES:
+                self.addresses.clear()
+            self.addresses[request.host] = known, time.monotonic() + NAMES_LIFETIME
+        return known[0] if len(known) == 1 else None
+
+    async def _get(self, url: str, limit: int, timeout: float, is_cut: bool) -> Answer:
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_TIMEOUT)
         sent = time.time()
         try:
@@ -165,7 +228,7 @@ class HttpClient:
                 url, allow_redirects=False, timeout=limits, headers=self.headers, ssl=self.tls
             ) as response:
                 received = time.time()
-                check_status(response)
+                check_status(response.status, response.headers)
                 body = await read_bounded(response, limit, is_cut)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise failure_of(error, timeout) from error
@@ -179,7 +242,7 @@ class HttpClient:
         """GETs `url` and decodes the body as JSON. Raises FetchError."""
         answer = await self.get(url, limit, timeout)
         try:
-            return answer, await parse_off_loop(json.loads, answer.body)
+            return answer, await parse_off_loop(read_json, answer.body)
         except (ValueError, RecursionError):
             raise FetchError(Failure.ANSWER, "its answer is not JSON") from None
 
@@ -202,7 +265,22 @@ def refuse_redirects() -> aiohttp.TraceConfig:
 
 def refuse_metadata() -> aiohttp.TraceConfig:
     """Stops a request to the address of a cloud's metadata service; the resolver stops those to its names."""
-    return refuse_addresses(is_metadata, "it is the address of a cloud's metadata service")
+    return refuse_addresses(is_metadata, OF_METADATA)
+
+
+@lru_cache(maxsize=MOST_NAMES)
+def is_ip(host: str) -> bool:
+    try:
+        parse_ip(host)
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=MOST_NAMES)
+def is_refused(host: str) -> bool:
+    """Whether a host is the IP address of a cloud's metadata service."""
+    return is_ip(host) and is_metadata(parse_ip(host))
 
 
 def refuse_addresses(is_refused: Callable[[IPAddress], bool], message: str) -> aiohttp.TraceConfig:
@@ -221,15 +299,18 @@ def refuse_addresses(is_refused: Callable[[IPAddress], bool], message: str) -> a
     return trace
 
 
-def check_status(response: aiohttp.ClientResponse) -> None:
-    """Raises FetchError unless the status is 200 and the body is not compressed."""
-    if 300 <= response.status < 400:
-        where = response.headers.get("Location", "")[:200]
+def check_status(status: int, headers: Mapping[str, str]) -> None:
+    """Raises FetchError unless the status is 200 and the body is not compressed.
+
+    The headers have names in lower case, or any that are found so.
+    """
+    if 300 <= status < 400:
+        where = headers.get("location", "")[:200]
         message = f"it answered with a redirect to {where!r}, and redirects are not followed"
-        raise FetchError(Failure.ANSWER, message, response.status)
-    if response.status != 200:
-        raise FetchError(Failure.ANSWER, f"it answered with status {response.status}", response.status)
-    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise FetchError(Failure.ANSWER, message, status)
+    if status != 200:
+        raise FetchError(Failure.ANSWER, f"it answered with status {status}", status)
+    if headers.get("content-encoding", "identity") != "identity":
         raise FetchError(Failure.ANSWER, "it answered with a compressed body, which was not requested")
 
 
@@ -243,17 +324,42 @@ async def read_bounded(response: aiohttp.ClientResponse, limit: int, is_cut: boo
             parts.append(part[: limit - length])
             break
         if length > limit:
-            raise FetchError(Failure.ANSWER, f"its answer is longer than {limit // 2**20} MB")
+            raise too_long(limit)
         parts.append(part)
     return b"".join(parts)
 
 
 def date_of(response: aiohttp.ClientResponse) -> float | None:
     """The Date header in seconds since the epoch; None when it is missing or malformed."""
+    return _parsed_date(response.headers.get("Date", ""))
+
+
+@lru_cache(maxsize=64)
+def _parsed_date(text: str) -> float | None:
+    """Remembered: all answers of a second have the same date."""
     try:
-        return parsedate_to_datetime(response.headers["Date"]).timestamp()
-    except (KeyError, ValueError, TypeError, OverflowError):
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
         return None
+
+
+def too_long(limit: int) -> FetchError:
+    return FetchError(Failure.ANSWER, f"its answer is longer than {limit // 2**20} MB")
+
+
+def plain_failure_of(error: Exception, limit: int, timeout: float) -> FetchError:
+    """The same for an exception of http/connections.py."""
+    if isinstance(error, LongAnswer):
+        return too_long(limit)
+    if isinstance(error, InvalidAnswer):
+        return FetchError(Failure.ANSWER, f"its answer is not valid HTTP ({error})")
+    if isinstance(error, ConnectionEnded):
+        return FetchError(Failure.REFUSED, CLOSED)
+    if isinstance(error, ValueError):
+        return FetchError(Failure.ANSWER, "its address is not valid")
+    if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+        return FetchError(Failure.REFUSED, f"it cannot be reached: {error.strerror or error}"[:300])
+    return failure_of(error, timeout)
 
 
 def failure_of(error: BaseException, timeout: float) -> FetchError:
@@ -261,14 +367,14 @@ def failure_of(error: BaseException, timeout: float) -> FetchError:
     if isinstance(error, TimeoutError):
         return FetchError(Failure.TIMEOUT, f"it did not answer within {timeout:g} s")
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return FetchError(Failure.REFUSED, "its host name cannot be resolved")
+        return FetchError(Failure.REFUSED, UNKNOWN_HOST)
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         return FetchError(Failure.ANSWER, "its TLS certificate or protocol is not accepted")
     if isinstance(error, aiohttp.ClientConnectorError):
         reason = error.os_error.strerror or str(error.os_error)
         return FetchError(Failure.REFUSED, f"it cannot be reached: {reason}"[:300])
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError | OSError):
-        return FetchError(Failure.REFUSED, "it closed the connection without an answer")
+        return FetchError(Failure.REFUSED, CLOSED)
     if isinstance(error, aiohttp.InvalidURL):
         return FetchError(Failure.ANSWER, "its address is not valid")
     return FetchError(Failure.ANSWER, f"its answer is not valid HTTP ({type(error).__name__})")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from observatory.clusters.models import Target
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.ticks import until_tick
 from observatory.collect.http.addresses import stream_url
 from observatory.collect.http.fetch import FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock
@@ -127,7 +128,7 @@ class Subscriber:
         )
         try:
             while not listening.done():
-                await asyncio.wait([listening], timeout=LISTEN_CHECK)
+                await asyncio.wait([listening], timeout=until_tick(LISTEN_CHECK))
                 if not self._is_wanted(observation):
                     break
                 if self._was_stolen(observation):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.ticks import tick
 from observatory.collect.http.fetch import FetchError, HttpClient, parse_off_loop
 from observatory.collect.workers.scheduler_log import Removals, read_scheduler_log
 
@@ -40,7 +41,7 @@ class DepartureReader:
     async def run(self) -> None:
         while True:
             await self.observing.wait()
-            await asyncio.sleep(CHECK)
+            await tick(CHECK)
             observation = self.current()
             if observation is not None and observation.membership.has_unexplained:
                 started = time.monotonic()

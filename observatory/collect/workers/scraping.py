@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from observatory.clusters.models import Target
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation, totals_of
+from observatory.collect.collector.ticks import tick, until_tick
 from observatory.collect.http.addresses import AddressError, proxied_worker_url, worker_url
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
 from observatory.collect.http.fetch import METRICS_LIMIT, FetchError, HttpClient, parse_off_loop
@@ -106,7 +107,7 @@ class Scraper:
                     scraped.pop(address).cancel()
                 for address in members.keys() - scraped.keys():
                     scraped[address] = tasks.create_task(self._worker(address))
-                await asyncio.sleep(WORKERS_CHECK)
+                await tick(WORKERS_CHECK)
                 if not scraped:
                     await self.observing.wait()
 
@@ -138,7 +139,7 @@ class Scraper:
             while time.monotonic() < until and not self.wanted.is_set() and self.observing.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(
-                        self.wanted.wait(), max(0.0, min(WORKERS_CHECK, until - time.monotonic()))
+                        self.wanted.wait(), max(0.0, min(until_tick(WORKERS_CHECK), until - time.monotonic()))
                     )
                 observation = self.current()
                 # a worker left: scrape at once, because suspicious tasks show why

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,6 +18,7 @@ from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.conditions import RuleSpec
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.store.late_records import LATENESS
+from observatory.store.queries.alerts import events as queries_of_events
 from observatory.wire.custom_metrics import METRIC
 from observatory.wire.records import Event, Sample, Series
 from tests.alerts.evaluation.conftest import (
@@ -130,6 +132,32 @@ def test_runs_are_read_only_of_clusters_where_some_ended(observed: Observed) -> 
     observed.evaluate(140)
     assert alerts() == [("slower", "resolved", 48, 48, 108)]
     assert reads_of_runs(150) == 1, "they ended longer ago than the rule's window"
+
+
+def test_a_cluster_without_events_is_not_asked_for_those_of_each_rule(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for event in ("worker-lost", "killed-worker", "worker-paused", "unreachable", "collector-lag"):
+        event_rule(event)
+    reads: list[str] = []
+    read = queries_of_events._read
+
+    def noted(connection: psycopg.Connection, query: Any, parameters: Any) -> Any:
+        reads.append(str(parameters.get("kinds", "errors")))
+        return read(connection, query, parameters)
+
+    monkeypatch.setattr(queries_of_events, "_read", noted)
+    observed.load(*CALM, since=0)
+    observed.evaluate(20)  # begins: what it has isn't known yet
+    reads.clear()
+    observed.load(*CALM, since=20)
+    observed.evaluate(40)
+    assert reads == []
+    found = (Event(START + 45, "worker-lost"), Event(START + 46, "scheduler-unreachable"))
+    observed.tell(*found, until=60)
+    observed.evaluate(60)
+    assert {name for name, *_ in alerts()} == {"worker-lost", "unreachable"}
+    assert not [read for read in reads if read == "errors" or "worker-status" in read]
 
 
 def rows_as_written() -> list[tuple[object, ...]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from observatory.clusters.models import Target
 from observatory.collect.collector.collector import IDLE_INTERVAL, TABLE_INTERVAL, Collector
 from tests.collect.dask_processes import scheduler
 from tests.collect.observer import event_kinds, eventually, make_target, observed
@@ -37,6 +39,30 @@ def test_a_round_without_changes_asks_three_statements_whatever_the_number_of_ta
     assert statements(collector) == 3
     make_target("http://127.0.0.1:9999")
     assert collector.leases.available().available == 1
+
+
+def test_of_a_target_that_is_watched_the_row_is_read_whole_only_when_a_setting_changes() -> None:
+    first, second = make_target("http://127.0.0.1:1"), make_target("http://127.0.0.1:2")
+    collector = Collector()
+    collector.leases.take(2)
+    watched: list[Any] = collector._held()
+    assert {target.pk for target in watched} == {first.pk, second.pk}
+    for target in watched:
+        collector.watchers[target.pk] = SimpleNamespace(target=target), None  # type: ignore[assignment]
+    with CaptureQueriesContext(connection) as queries:
+        assert sorted(map(id, collector._held())) == sorted(map(id, watched))
+    assert len(queries) == 1
+    Target.objects.filter(pk=first.pk).update(metrics_interval=30)
+    [changed] = [target for target in collector._held() if target.pk == first.pk]
+    assert changed.metrics_interval == 30
+    Target.objects.filter(pk=second.pk).delete()
+    assert [target.pk for target in collector._held()] == [first.pk]
+
+
+def test_many_targets_are_read_less_often() -> None:
+    collector = Collector()
+    collector.watchers[1] = SimpleNamespace(observation=object()), None  # type: ignore[assignment]
+    assert [collector.table_interval(number) for number in (1, 50, 100, 1000)] == [1, 1, 2, IDLE_INTERVAL]
 
 
 async def test_of_a_target_whose_scheduler_is_gone_only_the_poll_goes_on() -> None:

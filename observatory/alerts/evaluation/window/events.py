@@ -155,6 +155,8 @@ def _paused_workers(data: WindowData, _: EventCondition) -> Iterator[EventInEffe
 
 
 def _pauses(data: WindowData) -> Iterator[EventInEffect]:
+    if not data.events.may_have("worker-status"):
+        return
     began = min((worker.started for worker in data.workers.values()), default=data.start)
     before = last_statuses(data.connection, data.cluster.pk, began, data.start)
     by_worker: defaultdict[int, list[Occurrence]] = defaultdict(list)
@@ -182,6 +184,8 @@ def _interruptions(data: WindowData, condition: EventCondition) -> Iterator[Even
 
 def _between(data: WindowData, opens: str, closes: str) -> Iterator[EventInEffect]:
     """From each event that opens a state to the next one that closes it."""
+    if not data.events.may_have(opens):
+        return
     before = last_event(data.connection, data.cluster.pk, (opens, closes), data.began, data.start)
     within = [each for kind in (opens, closes) for each in data.events.of(kind) if each.time >= data.start]
     since: Occurrence | None = None

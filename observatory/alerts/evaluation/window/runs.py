@@ -90,6 +90,8 @@ def judged_runs(data: WindowData, condition: RunCondition) -> list[JudgedRun]:
     """The runs that ended in the window, and the last of each name that ended a condition's window before it,
     in order of their ends."""
     runs = _runs(data, condition)
+    if not runs:
+        return []
     if condition.measure is Measure.NEW_ERRORS:
         earlier = earlier_by_run(runs, condition.earlier, ENDED)
         return _with_new_errors(data, condition, runs, earlier)

@@ -57,6 +57,8 @@ class QueuedBatch:
         """Samples of workers' metrics that no chart draws."""
         self.bytes: Counter[Part] = Counter()
         """Estimated memory."""
+        self.added = 0
+        """Records that were ever added."""
         self.since = time.monotonic()
         self.losses: Losses = {}
         """What a report tells: it is never dropped itself."""
@@ -162,13 +164,14 @@ class Outbox:
             self._count_added(batch, Part.SAMPLES, SAMPLE_BYTES)
 
     def _newest(self) -> QueuedBatch:
-        if not self.batches or len(self.batches[-1]) >= LARGEST_BATCH:
+        if not self.batches or self.batches[-1].added >= LARGEST_BATCH:
             self._next()
         return self.batches[-1]
 
     def _count_added(self, batch: QueuedBatch, part: Part, size: int) -> None:
         self.length += 1
         self.bytes += size
+        batch.added += 1
         batch.bytes[part] += size
         if self.bytes > self.capacity:
             self._drop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import uvloop
 from django.core.management.base import BaseCommand
 
 from observatory.base.memory import prepare_for_hours
@@ -17,4 +18,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         prepare_for_hours()
-        asyncio.run(collect())
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(collect())

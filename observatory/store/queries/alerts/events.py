@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
@@ -54,12 +54,52 @@ _EVENTS: LiteralString = f"""
 _WITHIN: LiteralString = "AND time >= %(start)s AND time < %(stop)s"
 
 
+_CLUSTER: LiteralString = "since.cluster"
+_SINCE: LiteralString = "unnest(%(clusters)s::int[], %(starts)s::timestamptz[]) AS since (cluster, start)"
+
+
+def _since(since: Mapping[int, int]) -> dict[str, Any]:
+    return {
+        "clusters": list(since),
+        "starts": [from_microseconds(start) for start in since.values()],
+        "first": from_microseconds(min(since.values())),
+    }
+
+
 def events(
     connection: psycopg.Connection, cluster: int, kinds: Sequence[str], start: int, stop: int
 ) -> list[Occurrence]:
     """The events in [start, stop) (microseconds) in order of time; the newest MAX_ROWS of them."""
     query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT {MAX_ROWS}"
     return _read(connection, query, _parameters(cluster, start, stop, kinds=list(kinds)))
+
+
+def present_kinds(
+    connection: psycopg.Connection, since: Mapping[int, int], kinds: Sequence[str]
+) -> dict[int, set[str]]:
+    """Those of `kinds` of which each cluster has events from its time in `since` (microseconds) on."""
+    rows = connection.execute(
+        f"""SELECT {_CLUSTER}, wanted.kind FROM {_SINCE}
+           CROSS JOIN unnest(%(kinds)s::text[]) AS wanted (kind)
+           WHERE EXISTS (SELECT FROM event WHERE event.cluster_id = {_CLUSTER} AND event.kind = wanted.kind
+                         AND event.time >= since.start AND event.time >= %(first)s)""",
+        _since(since) | {"kinds": list(kinds)},
+    )
+    found: dict[int, set[str]] = {}
+    for cluster, kind in rows:
+        found.setdefault(cluster, set()).add(kind)
+    return found
+
+
+def with_errors(connection: psycopg.Connection, since: Mapping[int, int]) -> set[int]:
+    """The clusters with errors of tasks from their time in `since` (microseconds) on."""
+    rows = connection.execute(
+        f"""SELECT {_CLUSTER} FROM {_SINCE}
+           WHERE EXISTS (SELECT FROM error WHERE error.cluster_id = {_CLUSTER}
+                         AND error.time >= since.start AND error.time >= %(first)s)""",
+        _since(since),
+    )
+    return {cluster for (cluster,) in rows}
 
 
 def last_statuses(connection: psycopg.Connection, cluster: int, oldest: int, before: int) -> list[Occurrence]:
