@@ -17,6 +17,7 @@ from observatory.why.clocks import corrected
 from observatory.why.intervals import Flags, Intervals
 from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
 from observatory.why.seceded import inferred, with_rest
+from observatory.why.unfinished import unfinished_computations
 from observatory.wire.records import Action, Status
 
 MOST_EDGES = 5_000_000
@@ -30,7 +31,11 @@ def read_records(
     rows = store.transitions(connection, cluster, start, stop, others)
     records = _records(connection, cluster, start, stop)
     found = corrected(_with_transitions(connection, cluster, records, rows))
-    return _without(others, replace(found, spans=inferred(found.spans, found.workers)))
+    found = replace(found, spans=inferred(found.spans, found.workers))
+    if not others:
+        return replace(found, unfinished=unfinished_computations(found))
+    of_others = store.transitions_of_others(connection, cluster, start, stop, others)
+    return _without(others, found, _transitions(of_others))
 
 
 def read_accounted(
@@ -97,20 +102,28 @@ def _with_transitions(
     connection: psycopg.Connection, cluster: int, records: Records, rows: Mapping[str, Array]
 ) -> Records:
     """With those that work stealing made."""
-    steals = store.steals(connection, cluster, records.start, records.stop)
-    columns = [field.name for field in fields(Transitions)]
-    found = (np.concatenate([rows[name], steals[name]]).astype(np.int64) for name in columns)
-    return replace(records, transitions=Transitions(*found))
+    steals = _transitions(store.steals(connection, cluster, records.start, records.stop))
+    return replace(records, transitions=_transitions(rows).with_others(steals))
 
 
-def _without(others: OtherWork, records: Records) -> Records:
-    """With the spans of others' tasks apart."""
-    if not others:
-        return records
+def _transitions(columns: Mapping[str, Array]) -> Transitions:
+    return Transitions(*(columns[field.name].astype(np.int64) for field in fields(Transitions)))
+
+
+def _without(others: OtherWork, records: Records, of_others: Transitions) -> Records:
+    """With the computations of others' tasks apart; `of_others`: their transitions."""
+    known = replace(records, transitions=records.transitions.with_others(of_others))
+    unfinished = unfinished_computations(known)
+    is_left_by_others = np.isin(unfinished.task, of_others.task)
     is_other = _is_other(records.spans, others)
     computing = records.spans.where(is_other & (records.spans.action == Action.COMPUTE))
-    own = records.spans.where(~is_other)
-    return replace(records, spans=own, others=OfWorkers(computing.worker, computing.in_pool))
+    computing = computing.with_others(unfinished.where(is_left_by_others))
+    return replace(
+        records,
+        spans=records.spans.where(~is_other),
+        others=OfWorkers(computing.worker, computing.in_pool),
+        unfinished=unfinished.where(~is_left_by_others),
+    )
 
 
 def _is_other(spans: Spans, others: OtherWork) -> Flags:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 
 from observatory.why.clients import Clients
-from observatory.why.intervals import Flags, Integers, Intervals
+from observatory.why.intervals import Flags, Integers, Intervals, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,23 @@ class Spans:
         """When they ran beside the pool, having seceded."""
         return Intervals(self.seceded, self.times.stop)
 
+    @classmethod
+    def none(cls) -> Spans:
+        no = np.zeros(0, np.int64)
+        flags = np.zeros(0, np.bool_)
+        return cls(no, no, no, no, no, no, flags, no, Intervals.none(), no, no)
+
     def __len__(self) -> int:
         return len(self.worker)
+
+    def with_others(self, others: Spans) -> Spans:
+        """All of both, `others` last."""
+
+        def both(name: str) -> Any:
+            return np.concatenate([getattr(self, name), getattr(others, name)])
+
+        arrays = {one.name: both(one.name) for one in fields(self) if one.name != "times"}
+        return Spans(times=joined([self.times, others.times]), **arrays)
 
     def where(self, condition: Flags | Integers) -> Spans:
         """`condition`: flags, or places."""
@@ -102,6 +118,11 @@ class Transitions:
     @classmethod
     def none(cls) -> Transitions:
         return cls(*(np.zeros(0, np.int64) for _ in range(6)))
+
+    def with_others(self, others: Transitions) -> Transitions:
+        """All of both."""
+        names = [one.name for one in fields(self)]
+        return Transitions(*(np.concatenate([getattr(self, name), getattr(others, name)]) for name in names))
 
     def __len__(self) -> int:
         return len(self.task)
@@ -137,6 +158,8 @@ class Records:
     """by how much times of a worker can differ from the scheduler's, where they do"""
     others: OfWorkers = field(default_factory=OfWorkers.none)
     """computations of other clients' tasks, of which the other records have nothing"""
+    unfinished: Spans = field(default_factory=Spans.none)
+    """what ran and did not finish in the window (unfinished.py); `spans` don't have it"""
 
     @property
     def has_agent(self) -> bool:

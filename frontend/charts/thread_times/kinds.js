@@ -13,6 +13,7 @@ const COLORS = {
   computing: "#228833",
   recomputing: "#7766cc",
   failed: "#aa3377",
+  unfinished: "#4b5a2a",
   "other-runs": "#5a8a8a",
   lost: "#7a1f4d",
   starting: "#5f9ea0",

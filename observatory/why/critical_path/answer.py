@@ -11,6 +11,7 @@ import psycopg
 from observatory.replay.scope import Scope
 from observatory.runs.other_work import other_work_in
 from observatory.store.queries.timeline import snapshot
+from observatory.store.queries.windows.findings import keys_of_tasks
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.queries.windows.thread_time import keys_of_computations
 from observatory.why.critical_path.path import CriticalPath, Piece
@@ -43,7 +44,7 @@ def critical_path(
         "has_graph": len(graph) > 0,
         "kinds": _kinds(pieces),
         **_prefixes(connection, scope, path, pieces),
-        "pieces": _pieces(connection, scope, path.computing, listed),
+        "pieces": _pieces(connection, scope, path, listed),
         "other_pieces": len(pieces) - len(listed),
     }
 
@@ -91,15 +92,24 @@ def _longest(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _pieces(
-    connection: psycopg.Connection, scope: Scope, computing: Spans, pieces: Sequence[Piece]
+    connection: psycopg.Connection, scope: Scope, path: CriticalPath, pieces: Sequence[Piece]
 ) -> list[Item]:
-    places = sorted({piece.place for piece in pieces} - {NONE})
-    spans = computing.where(np.array(places, np.int64))
-    keys = keys_of_computations(
-        connection, scope.cluster.pk, spans.lane.tolist(), spans.recorded_start.tolist()
-    )
-    key_of = dict(zip(places, keys, strict=True))
-    return [_piece(scope, computing, piece, key_of.get(piece.place)) for piece in pieces]
+    keys = _keys(connection, scope.cluster.pk, path, sorted({piece.place for piece in pieces} - {NONE}))
+    return [_piece(scope, path.computing, piece, keys.get(piece.place)) for piece in pieces]
+
+
+def _keys(
+    connection: psycopg.Connection, cluster: int, path: CriticalPath, places: Sequence[int]
+) -> dict[int, str]:
+    """The key of the task of each computation, by place."""
+    recorded = [place for place in places if not path.is_unfinished(place)]
+    left = [place for place in places if path.is_unfinished(place)]
+    spans = path.computing.where(np.array(recorded, np.int64))
+    found = keys_of_computations(connection, cluster, spans.lane.tolist(), spans.recorded_start.tolist())
+    tasks = path.computing.task[np.array(left, np.int64)].tolist()
+    keys = keys_of_tasks(connection, cluster, tasks, path.start, path.stop) if tasks else {}
+    of_left = {place: keys[task] for place, task in zip(left, tasks, strict=True) if task in keys}
+    return dict(zip(recorded, found, strict=True)) | of_left
 
 
 def _piece(scope: Scope, computing: Spans, piece: Piece, key: str | None) -> Item:
@@ -110,5 +120,5 @@ def _piece(scope: Scope, computing: Spans, piece: Piece, key: str | None) -> Ite
         "key": scope.text(key),
         "prefix": int(computing.prefix[piece.place]),
         "worker": int(computing.worker[piece.place]),
-        "lane": int(computing.lane[piece.place]),
+        "lane": lane if (lane := int(computing.lane[piece.place])) >= 0 else None,
     }

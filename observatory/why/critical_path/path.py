@@ -51,10 +51,12 @@ class CriticalPath:
     """Finds the critical path of the records of a window."""
 
     def __init__(self, records: Records, graph: Graph) -> None:
-        self._start, self.stop = records.start, records.stop
+        self.start, self.stop = records.start, records.stop
         known = stays(records)
         self._cluster = ClusterKinds.of(records, known)
-        self.computing = records.spans.where(records.spans.action == Action.COMPUTE)
+        computing = records.spans.where(records.spans.action == Action.COMPUTE)
+        self._recorded = len(computing)
+        self.computing = computing.with_others(records.unfinished)
         self._room = Room(records, self.computing)
         self._hindrances = Hindrances(records, known, self._room.full)
         times = self.computing.times
@@ -88,11 +90,11 @@ class CriticalPath:
         if place != NONE:
             time = min(time, int(self._ended[place]))
         self._add(ThreadKind.NOTHING, time, self.stop, NONE)
-        while place != NONE and time > self._start:
+        while place != NONE and time > self.start:
             began = int(self._began[place])
             self._add_computation(place, began, time)
             place, time = self._before(place, min(began, time))
-        self._add(ThreadKind.NOTHING, self._start, time, NONE)
+        self._add(ThreadKind.NOTHING, self.start, time, NONE)
         return self._pieces[::-1]
 
     def _final(self) -> int:
@@ -114,13 +116,19 @@ class CriticalPath:
         """While any thread computed."""
         return self.computing.in_pool.union()
 
+    def is_unfinished(self, place: int) -> bool:
+        """Whether a computation has no span: it did not finish in the window."""
+        return place >= self._recorded
+
     def _kind(self, place: int) -> ThreadKind:
+        if self.is_unfinished(place):
+            return ThreadKind.UNFINISHED
         if self.computing.is_error[place]:
             return ThreadKind.FAILED
         return ThreadKind.RECOMPUTING if self._is_repeated[place] else ThreadKind.COMPUTING
 
     def _add(self, kind: ThreadKind, start: int, stop: int, place: int) -> None:
-        start = max(start, self._start)
+        start = max(start, self.start)
         parts = self._cluster.kinds_in(start, stop) if kind is ThreadKind.NOTHING else [(kind, start, stop)]
         for part, first, last in parts if start < stop else ():
             if part is not ThreadKind.SCHEDULER:
@@ -158,7 +166,7 @@ class CriticalPath:
             elif time > began:
                 lost = ThreadKind.OTHERS if state == MEMORY else ThreadKind.NOTHING
                 break
-            if found != NONE or time <= self._start:
+            if found != NONE or time <= self.start:
                 return found, time
             after = state
         return self._unrecorded(place, time) if after == NONE else self._submitted(place, time, lost)
@@ -232,7 +240,7 @@ class CriticalPath:
     def _submitted(self, place: int, time: int, kind: ThreadKind) -> tuple[int, int]:
         """A task was submitted at `time`: the client may have waited for what had ended last."""
         found = self._ended_before(self._last, 0, time)
-        ended = self._start if found == NONE else min(time, int(self._ended[found]))
+        ended = self.start if found == NONE else min(time, int(self._ended[found]))
         self._add(kind, ended, time, place)
         return found, ended
 
@@ -245,7 +253,7 @@ class CriticalPath:
             found = found if is_between else before
         elif not len(self.needed.of(place)):
             found = self._nearer_end(place, found, time)
-        ended = self._start if found == NONE else min(time, int(self._ended[found]))
+        ended = self.start if found == NONE else min(time, int(self._ended[found]))
         self._add(ThreadKind.NOTHING, ended, time, place)
         return found, ended
 
@@ -254,7 +262,7 @@ class CriticalPath:
 
         A clock explains at most that each of two that follow each other overlaps the other by half.
         """
-        gap = time - (self._start if found == NONE else int(self._ended[found]))
+        gap = time - (self.start if found == NONE else int(self._ended[found]))
         most = min(gap, int(self._ended[place] - self._began[place]) // 2)
         later = self._last.between(0, time, time + most)
         middle = (self._began[later] + self._ended[later]) // 2
@@ -263,7 +271,7 @@ class CriticalPath:
 
     def _waited_for(self, place: int, time: int) -> int:
         """What the task needed last; where that isn't known, what had ended last in the cluster."""
-        found, last = NONE, self._start
+        found, last = NONE, self.start
         for needed in self.needed.of(place).tolist():
             heard = self._heard.item(needed)
             if self._began.item(needed) < time and (found == NONE or heard > last):

@@ -71,6 +71,11 @@ class Computations:
         found = self.durations[(self.spans.prefix == prefix) & self.finished]
         return float(np.median(found)) if len(found) else 0.0
 
+    def longest_of(self, prefix: int) -> float:
+        """The upper end of what tasks of a prefix take as a rule; 0: too few finished."""
+        found = self.longest_usual[self.spans.prefix == prefix]
+        return float(found[0]) if len(found) and not np.isnan(found[0]) else 0.0
+
     def _of_prefixes(self, figure: object) -> Numbers:
         assert callable(figure)
         values = np.full(len(self._prefixes), np.nan)

@@ -35,7 +35,7 @@ from observatory.why.findings.waiting_tasks import WaitingTasks
 from observatory.why.findings.waits import Waits
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers, joined
 from observatory.why.reading import read_clients, read_graph, read_records
-from observatory.why.records import Records
+from observatory.why.records import Records, Spans
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Assignments, stays, unfinished
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
@@ -55,6 +55,8 @@ On a machine with too few cores all work waits a little for them.
 """
 MOST_EVENTS, MOST_FAILURES, MOST_SAMPLES = 10_000, 200, 100_000
 LONGEST_NAME = 120
+SOON = 5_000_000
+"""microseconds after the end of a window, in which its cluster ends"""
 MOST_STACKS, MOST_PLACES = 100, 3
 GPU_UTILIZATION = "observatory_worker_gpu_utilization_percent"
 MOST_GPU_VALUES, MOST_GPU_BINS = 500_000, 3_600
@@ -247,6 +249,14 @@ class Evidence:
         return runs.filter(outcome=Run.Outcome.FINISHED).exists()
 
     @cached_property
+    def is_over(self) -> bool:
+        """Whether what had not finished in the window will not: its run or its cluster has ended."""
+        ended = self.scope.cluster.ended
+        if ended is not None and ended.timestamp() * 1e6 <= self.stop + SOON:
+            return True
+        return Run.objects.filter(pk=self.scope.run or 0).exclude(outcome=Run.Outcome.RUNNING).exists()
+
+    @cached_property
     def environment(self) -> dict[str, Any]:
         """Machines and versions of the processes, as the API has them."""
         return environment_of(self.connection, self.scope, self.start, self.stop)
@@ -261,15 +271,15 @@ class Evidence:
         window = self.start, self.stop
         return self._places(store.loop_stacks(self.connection, self._cluster, workers, *window, MOST_STACKS))
 
-    def task_code(self, *prefixes: int) -> list[str]:
+    def task_code(self, *prefixes: int, since: int = 0) -> list[str]:
         """The functions in which tasks of prefixes were seen most often. Empty where code isn't shown."""
         if not self.shows(Section.CODE):
             return []
-        return self._places(self.task_stacks(prefixes))
+        return self._places(self.task_stacks(prefixes, since))
 
-    def task_stacks(self, prefixes: Sequence[int]) -> list[tuple[str, int]]:
-        """The frames in which tasks of prefixes were seen, and how often, most first.."""
-        window = self.start, self.stop
+    def task_stacks(self, prefixes: Sequence[int], since: int = 0) -> list[tuple[str, int]]:
+        """The frames in which tasks of prefixes were seen since a time (microseconds), most first."""
+        window = max(self.start, since), self.stop
         return store.task_stacks(self.connection, self._cluster, prefixes, *window, MOST_STACKS)
 
     def _places(self, stacks: Sequence[tuple[str, int]]) -> list[str]:
@@ -375,6 +385,25 @@ class Evidence:
     def tasks(self, rows: Integers) -> tuple[FoundTask, ...]:
         """The tasks of some computations."""
         return tuple(task for task, _ in self.sized_tasks(rows))
+
+    def unfinished_tasks(self, left: Spans) -> tuple[FoundTask, ...]:
+        """Some of `records.unfinished`, as tasks."""
+        window = self.start, self.stop
+        keys = store.keys_of_tasks(self.connection, self._cluster, left.task.tolist(), *window)
+        rows = zip(
+            left.task, left.prefix, left.worker, left.lane, left.times.start, left.times.stop, strict=True
+        )
+        return tuple(
+            FoundTask(
+                self.scope.text(keys[int(task)]),
+                int(prefix),
+                int(worker),
+                max(0, int(lane)),
+                *map(float, self.scope.clip_seconds(start / 1e6, stop / 1e6)),
+            )
+            for task, prefix, worker, lane, start, stop in rows
+            if int(task) in keys
+        )
 
     def sized_tasks(self, rows: Integers) -> list[tuple[FoundTask, int]]:
         """The tasks of some computations, with the size of their results in bytes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,9 @@ WAITING, NO_WORKER, QUEUED, PROCESSING, MEMORY = map(
     TASK_STATES.index, ("waiting", "no-worker", "queued", "processing", "memory")
 )
 UNFINISHED = tuple(map(TASK_STATES.index, UNFINISHED_STATES))
+NO_STATE = -1
+LEFT_FOR = (NO_STATE, *(TASK_STATES.index(state) for state in ("released", "forgotten", *UNFINISHED_STATES)))
+"""states after processing that say that a task did not finish there; PROCESSING itself: it was stolen"""
 DEATH = 2_000_000
 """microseconds between the end of a worker and the transitions that it causes"""
 
@@ -29,6 +32,8 @@ class Stays:
     worker: Integers
     """0: none"""
     times: Intervals
+    next: Integers
+    """the state after it; NO_STATE: there is none in the window"""
 
     def where(self, condition: Flags | Integers) -> Stays:
         return Stays(
@@ -37,6 +42,7 @@ class Stays:
             self.state[condition],
             self.worker[condition],
             self.times.where(condition),
+            self.next[condition],
         )
 
 
@@ -65,7 +71,9 @@ def stays(records: Records) -> Stays:
     order = np.lexsort((rows.time, rows.task))
     task, prefix, time = rows.task[order], rows.prefix[order], rows.time[order]
     is_first = _is_other_than_before(task)
-    until = np.where(np.roll(is_first, -1), records.stop, np.roll(time, -1))
+    is_last = np.roll(is_first, -1)
+    until = np.where(is_last, records.stop, np.roll(time, -1))
+    after = np.where(is_last, NO_STATE, np.roll(rows.finish[order], -1))
     begin = np.full(is_first.sum(), records.start)
     return Stays(
         np.concatenate([task, task[is_first]]),
@@ -73,6 +81,7 @@ def stays(records: Records) -> Stays:
         np.concatenate([rows.finish[order], rows.start[order][is_first]]),
         np.concatenate([rows.worker[order], rows.worker[order][is_first]]),
         Intervals.of(np.concatenate([time, begin]), np.concatenate([until, time[is_first]])),
+        np.concatenate([after, rows.finish[order][is_first]]),
     )
 
 
@@ -80,12 +89,22 @@ def assignments(records: Records, known: Stays) -> Assignments:
     sent = known.where((known.state == PROCESSING) & (known.worker > 0))
     start, stop = sent.times.start, sent.times.stop
     begun, begun_on = _first_computation(records, sent.task, start, stop)
-    died = {one.id: one.stop for one in records.workers if one.has_ended}
-    death = np.array([died.get(one, -DEATH * 10) for one in sent.worker.tolist()], np.int64)
-    is_lost = (begun_on == 0) & (np.abs(stop - death) <= DEATH)
+    is_lost = (begun_on == 0) & _are_lost(records, sent)
+    death = _deaths(records, sent.worker)
     # it has begun elsewhere, or its computation is not recorded: then it isn't known for how long it waited
     end = np.where(begun_on == sent.worker, begun, np.where(is_lost, np.minimum(stop, death), start))
     return Assignments(sent.worker, sent.prefix, Intervals.of(start, np.maximum(start, end)), is_lost)
+
+
+def left_behind(records: Records, known: Stays) -> Stays:
+    """The tasks that a worker had which lived on, and that neither finished there nor failed."""
+    sent = known.where((known.state == PROCESSING) & (known.worker > 0))
+    left = sent.where(np.isin(sent.next, LEFT_FOR) & (sent.next != PROCESSING))
+    if not len(left.task):
+        return left
+    same = replace(records, spans=records.spans.where(np.isin(records.spans.task, left.task)))
+    begun, begun_on = _first_computation(same, left.task, left.times.start, left.times.stop)
+    return left.where((begun == 0) & (begun_on == 0) & ~_are_lost(records, left))
 
 
 def unfinished(records: Records, known: Stays) -> Intervals:
@@ -93,6 +112,19 @@ def unfinished(records: Records, known: Stays) -> Intervals:
     computing = records.spans.where(records.spans.action == Action.COMPUTE).times
     waiting = known.where(np.isin(known.state, UNFINISHED)).times
     return joined([waiting, computing]).union()
+
+
+def _deaths(records: Records, workers: Integers) -> Integers:
+    """When each of some workers ended; long before the window, where it lived on."""
+    died = {one.id: one.stop for one in records.workers if one.has_ended}
+    return np.array([died.get(one, -DEATH * 10) for one in workers.tolist()], np.int64)
+
+
+def _are_lost(records: Records, sent: Stays) -> Flags:
+    """Whether tasks left a worker as it ended. What a worker had that closed with the cluster isn't lost."""
+    has_died = np.isin(sent.worker, [one.id for one in records.workers if one.has_died])
+    at_its_end = np.abs(sent.times.stop - _deaths(records, sent.worker)) <= DEATH
+    return np.asarray(at_its_end & (has_died | (sent.next != NO_STATE)))
 
 
 def at_scheduler(records: Records, known: Stays, cluster: Intervals) -> Intervals:

@@ -14,6 +14,7 @@ class ThreadKind(StrEnum):
     COMPUTING = "computing"
     RECOMPUTING = "recomputing"
     FAILED = "failed"
+    UNFINISHED = "unfinished"
     OTHER_RUNS = "other-runs"
     PAUSED = "paused"
     LOST = "lost"
@@ -47,6 +48,11 @@ TEXTS = {
         "Tasks computed again whose result was lost, or not kept, after they had finished in this window",
     ),
     ThreadKind.FAILED: Text("failed attempts", "Tasks that erred computed"),
+    ThreadKind.UNFINISHED: Text(
+        "not finished",
+        "Tasks ran that did not finish in this window: they hung, were cancelled, or go on",
+        True,
+    ),
     ThreadKind.OTHER_RUNS: Text(
         "tasks of other runs",
         "Tasks computed that other clients submitted than the one that opened this run from code",
@@ -107,7 +113,7 @@ TEXTS = {
 KINDS = tuple(ThreadKind)
 OF_CLIENTS = (ThreadKind.GATHERING, ThreadKind.SENDING, ThreadKind.OPTIMIZING, ThreadKind.CLIENT_CODE)
 """what there was nothing to do for, where a client's run was open"""
-OWN = frozenset({ThreadKind.COMPUTING, ThreadKind.RECOMPUTING, ThreadKind.FAILED})
+OWN = frozenset({ThreadKind.COMPUTING, ThreadKind.RECOMPUTING, ThreadKind.FAILED, ThreadKind.UNFINISHED})
 """the thread ran a task of the run"""
 FINISHED = (ThreadKind.COMPUTING, ThreadKind.RECOMPUTING)
 """the thread ran a task that finished"""

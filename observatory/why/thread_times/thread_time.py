@@ -127,6 +127,9 @@ class Accountant:
         yield _acting(ThreadKind.COMPUTING, computing, ~is_repeated & ~computing.is_error)
         yield _acting(ThreadKind.RECOMPUTING, computing, is_repeated)
         yield _acting(ThreadKind.FAILED, computing, computing.is_error)
+        left = self._records.unfinished
+        left = left.where(left.worker == worker.id)
+        yield _acting(ThreadKind.UNFINISHED, left, np.ones(len(left), np.bool_))
         others = self._records.others
         yield Demand(ThreadKind.OTHER_RUNS, others.times.where(others.worker == worker.id)), None
         pauses = self._records.pauses
@@ -149,9 +152,11 @@ class Accountant:
             return np.zeros(len(self._computing))
         window = int(waiting.edges[0]), int(waiting.edges[-1])
         tasks, seceded = self._computing.in_pool.clipped(*window), self._computing.outside.clipped(*window)
-        edges = np.unique(np.concatenate([waiting.edges, tasks.start, tasks.stop, seceded.stop]))
+        left = self._records.unfinished.times.clipped(*window)
+        times = [tasks.start, tasks.stop, seceded.stop, left.start, left.stop]
+        edges = np.unique(np.concatenate([waiting.edges, *times]))
         values = waiting.at(edges[:-1])
-        running, alone = tasks.counts(edges), seceded.counts(edges)
+        running, alone = tasks.counts(edges) + left.counts(edges), seceded.counts(edges)
         shares = Steps(edges, values / np.maximum(running, 1))
         of_seceded = Steps(edges, np.where(running == 0, values / np.maximum(alone, 1), 0.0))
         return (shares.integrals(tasks) + of_seceded.integrals(seceded)) / 1e6

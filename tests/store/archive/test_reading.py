@@ -193,6 +193,7 @@ class Arguments:
                 )
             },
             "windows.thread_time.keys_of_computations": {"lanes": [span[0]], "starts": [span[1]]},
+            "windows.findings.keys_of_tasks": of_sample,
             "windows.findings.known_tasks": {"lanes": [span[0]], "starts": [span[1]]},
             "windows.sampled_tasks.sampled_tasks": {"keys": [KEY]},
             "windows.sampled_tasks.spans_of_tasks": of_sample,

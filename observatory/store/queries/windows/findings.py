@@ -13,7 +13,7 @@ from psycopg.rows import class_row
 from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import Array, fetch_columns
 from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
-from observatory.store.queries.windows.other_work import NONE, OtherWork
+from observatory.store.queries.windows.other_work import NONE, TASK, OtherWork
 from observatory.store.times import from_microseconds
 from observatory.wire import gpus
 from observatory.wire.records import SOURCES, Action
@@ -127,6 +127,12 @@ TASK_STACKS: LiteralString = f"""
         WHERE {WITHIN} AND source = {SOURCES.index("task")} AND prefix_id = ANY(%(prefixes)s)
         GROUP BY stack_id ORDER BY samples DESC LIMIT %(limit)s) AS counted
     JOIN stack ON stack.id = stack_id ORDER BY samples DESC"""
+
+
+KEYS_OF_TASKS: LiteralString = f"""
+    SELECT DISTINCT {TASK.format("transition")} AS task, key_rest, task_group.name
+    FROM transition JOIN task_group ON task_group.id = group_id
+    WHERE transition.{WITHIN} AND {TASK.format("transition")} = ANY(%(tasks)s::bigint[])"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +300,15 @@ def known_tasks(
     times = [from_microseconds(start) for start in starts]
     rows = connection.execute(TASKS, {"cluster": cluster, "lanes": list(lanes), "starts": times})
     return [KnownTask(decode_key(rest, group), nbytes) for rest, group, nbytes in rows.fetchall()]
+
+
+def keys_of_tasks(
+    connection: psycopg.Connection, cluster: int, tasks: Sequence[int], start: int, stop: int
+) -> dict[int, str]:
+    """Return the keys of tasks that changed their state in the window, by the hash of the key."""
+    parameters = {**window_parameters(cluster, start, stop), "tasks": list(tasks)}
+    rows = connection.execute(KEYS_OF_TASKS, parameters)
+    return {task: decode_key(rest, group) for task, rest, group in rows.fetchall()}
 
 
 def usual_size(connection: psycopg.Connection, cluster: int, prefix: int, start: int, stop: int) -> float:

@@ -159,6 +159,15 @@ def transitions(
     return fetch_packed_columns(connection, query, parameters, TRANSITION_TYPES)
 
 
+def transitions_of_others(
+    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork
+) -> dict[str, Array]:
+    """Return those that `transitions` leaves out, because the tasks are others'."""
+    query = f"{TRANSITIONS} AND {others.includes('transition')}"
+    parameters = others.parameters | window_parameters(cluster, start, stop)
+    return fetch_packed_columns(connection, query, parameters, TRANSITION_TYPES)
+
+
 def steals(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
     """Return stolen tasks as transitions from processing to processing on the thief."""
     return fetch_columns(connection, STEALS, window_parameters(cluster, start, stop), TRANSITION_TYPES)

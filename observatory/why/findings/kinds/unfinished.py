@@ -1,0 +1,100 @@
+"""Tasks that ran and did not finish: they hung, or were cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from observatory.clusters.formatting import format_duration
+from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.intervals import Integers, Intervals, Numbers
+from observatory.why.records import Spans
+from observatory.why.thread_times.kinds import ThreadKind
+
+MOST_WORKERS, MOST_TASKS = 5, 10
+LAST = 1_000_000
+"""microseconds before the end of a run, in which it withdraws what it doesn't need"""
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for those that hung or ran on, and one for those that were cancelled."""
+    left = evidence.records.unfinished
+    withdrawn = left.times.stop < evidence.stop
+    yield from _found(evidence, left.where(withdrawn), "was cancelled", "were cancelled")
+    yield from _found(evidence, left.where(~withdrawn), "did not finish", "did not finish")
+
+
+def _found(evidence: Evidence, left: Spans, *verbs: str) -> Iterator[Finding]:
+    lost = _lost(evidence, left)
+    rows = np.flatnonzero(lost)
+    rows = rows[np.argsort(-lost[rows], kind="stable")]
+    left, lost = left.where(rows), lost[rows]
+    waited = evidence.waits.waited_for(Intervals.of(left.times.stop - lost, left.times.stop))
+    seconds = lost / 1e6
+    cost = evidence.cost(float((seconds + waited).sum()))
+    if not len(rows) or not evidence.is_worth(cost):
+        return
+    prefixes = list(dict.fromkeys(left.prefix.tolist()))
+    longest = int(left.times.lengths.argmax())
+    length = format_duration(float(left.times.lengths[longest]) / 1e6)
+    usual = _usual(evidence, int(left.prefix[longest]))
+    code = evidence.task_code(*prefixes, since=int(left.times.start.min()))
+    yield Finding(
+        f"{counted(len(rows), 'task')} of {listed([evidence.prefix(id) for id in prefixes])} "
+        f"{verbs[len(rows) > 1]}: {'it ran' if len(rows) == 1 else 'the longest ran'} for {length}"
+        f"{f', where others took {format_duration(usual)} (median)' if usual else ''}."
+        f"{f' {_subject(len(rows))} seen in {code[0]}.' if code else ''}",
+        cost,
+        facts(
+            *((evidence.worker(id), _text(left, id)) for id in _workers(left)[:MOST_WORKERS]),
+            ("threads waited for them", format_duration(float(waited.sum())) if waited.any() else None),
+            ("code in which they were seen", ", ".join(code)),
+        ),
+        (evidence.moment("the longest begins", float(left.times.start[longest]) / 1e6),),
+        evidence.unfinished_tasks(left.where(np.arange(min(len(rows), MOST_TASKS)))),
+        tuple(_workers(left)),
+        tuple(prefixes),
+    )
+
+
+def _lost(evidence: Evidence, left: Spans) -> Integers:
+    """Microseconds that each took too long: all, where it can't finish any more."""
+    length = left.times.lengths
+    if evidence.has_finished and len(left):  # nobody needed what still ran
+        return np.where(left.times.stop < evidence.stop - LAST, length, 0)
+    can_finish = not evidence.is_over and (left.times.stop >= evidence.stop)
+    usual = np.array([_usual(evidence, id) for id in left.prefix.tolist()]) * 1e6
+    longest = np.array([evidence.computations.longest_of(id) for id in left.prefix.tolist()]) * 1e6
+    beyond = np.where((longest > 0) & (length > longest), length - usual, 0)
+    return np.where(can_finish, beyond, length).astype(np.int64)
+
+
+def _usual(evidence: Evidence, prefix: int) -> float:
+    return evidence.computations.median(prefix)
+
+
+def _subject(count: int) -> str:
+    return "It was" if count == 1 else "They were"
+
+
+def _workers(left: Spans) -> list[int]:
+    return list(dict.fromkeys(left.worker.tolist()))
+
+
+def _text(left: Spans, worker: int) -> str:
+    lengths: Numbers = left.times.lengths[left.worker == worker] / 1e6
+    longest = format_duration(float(lengths.max()))
+    return longest if len(lengths) == 1 else f"{len(lengths):,} tasks, the longest {longest}"
+
+
+KIND = FindingKind(
+    title="tasks that did not finish",
+    advice="Look at what they did then: their profile, and the logs of their worker. Give what waits for "
+    "something outside of Dask, or for a lock, a time limit of its own, so that it can be repeated. A task "
+    "that is cancelled keeps its thread until it returns.",
+    documentation="https://docs.dask.org/en/stable/how-to/debug.html",
+    find=find,
+    counts=(ThreadKind.UNFINISHED, ThreadKind.OTHERS),
+)

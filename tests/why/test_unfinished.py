@@ -1,0 +1,136 @@
+"""Tasks that ran and did not finish in the window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from observatory.why.critical_path.path import CriticalPath
+from observatory.why.records import Graph, Records
+from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.thread_times.thread_time import Accountant
+from observatory.why.unfinished import MOST_OF_WORKER, unfinished_computations
+from tests.why.made_records import (
+    ERRED,
+    LENGTH,
+    MEMORY,
+    PROCESSING,
+    QUEUED,
+    RELEASED,
+    SECOND,
+    WAITING,
+    computed,
+    recorded,
+    worker,
+)
+
+
+def found(records: Records) -> list[tuple[int, int, float, float]]:
+    """Worker, task, start and stop (seconds) of each."""
+    left = unfinished_computations(records)
+    times = zip(left.times.start / SECOND, left.times.stop / SECOND, strict=True)
+    return [
+        (task, at, start, stop)
+        for task, at, (start, stop) in zip(left.worker.tolist(), left.task.tolist(), times, strict=True)
+    ]
+
+
+def sent(task: int, time: float, to: int = 1) -> tuple[int, float, int, int, int]:
+    return (task, time, WAITING, PROCESSING, to)
+
+
+def withdrawn(task: int, time: float, state: int = RELEASED) -> tuple[int, float, int, int, int]:
+    return (task, time, PROCESSING, state, 0)
+
+
+def test_a_task_that_hangs_lasts_until_the_end_of_the_window() -> None:
+    assert found(recorded([worker()], transitions=[sent(1, 10)])) == [(1, 1, 10, LENGTH)]
+
+
+@pytest.mark.parametrize("state", [RELEASED, WAITING, QUEUED])
+def test_one_that_was_cancelled_lasts_until_then(state: int) -> None:
+    records = recorded([worker()], transitions=[sent(1, 10), withdrawn(1, 30, state)])
+    assert found(records) == [(1, 1, 10, 30)]
+
+
+@pytest.mark.parametrize("state", [MEMORY, ERRED])
+def test_one_whose_span_was_dropped_has_finished(state: int) -> None:
+    assert found(recorded([worker()], transitions=[sent(1, 10), withdrawn(1, 30, state)])) == []
+
+
+def test_one_that_computed_has_finished_also_after_the_windows_end() -> None:
+    records = recorded([worker()], [computed(1, 11, LENGTH + 5)], [sent(1, 10)])
+    assert found(records) == []
+
+
+def test_one_that_was_stolen_did_not_run_where_it_had_been() -> None:
+    stolen = (1, 20, PROCESSING, PROCESSING, 2)
+    records = recorded([worker(1), worker(2)], [computed(1, 21, 30, worker=2)], [sent(1, 10), stolen])
+    assert found(records) == []
+
+
+def test_one_whose_worker_died_is_lost_with_it() -> None:
+    records = recorded(
+        [worker(1, stop=30, ended=True, died=True)], transitions=[sent(1, 10), withdrawn(1, 30.1)]
+    )
+    assert found(records) == []
+
+
+def test_what_ran_as_the_cluster_was_closed_did_not_finish() -> None:
+    records = recorded([worker(1, stop=LENGTH - 1, ended=True)], transitions=[sent(1, 10)])
+    assert found(records) == [(1, 1, 10, LENGTH)]
+
+
+def test_it_began_when_its_worker_had_a_thread_for_it() -> None:
+    spans = [computed(1, 0, 12), computed(2, 0, 40)]
+    before = [sent(1, 0), sent(2, 0), sent(3, 5)]
+    assert found(recorded([worker(threads=2)], spans, before)) == [(1, 3, 11.9, LENGTH)]
+
+
+def test_that_two_tasks_of_a_thread_seem_to_overlap_a_little_does_not_delay_it() -> None:
+    spans = [computed(1, 20, 30.05), computed(2, 30, 40)]
+    assert found(recorded([worker(threads=2)], spans, [sent(3, 5)])) == [(1, 3, 5, LENGTH)]
+
+
+def test_no_more_run_than_there_are_threads() -> None:
+    hung = [sent(task, 10 + task) for task in range(5)]
+    records = recorded([worker(threads=2)], transitions=[*hung, *(withdrawn(task, 50) for task in range(5))])
+    assert [task for _, task, _, _ in found(records)] == [0, 1]
+
+
+def test_how_many_are_looked_for_is_bounded() -> None:
+    count = MOST_OF_WORKER + 10
+    moves = [
+        move for task in range(count) for move in (sent(task, task * 0.4), withdrawn(task, task * 0.4 + 0.3))
+    ]
+    assert len(found(recorded([worker()], transitions=moves))) == MOST_OF_WORKER
+
+
+def hanging() -> Records:
+    """One of two threads has a task that hangs, the other one nothing more to do."""
+    spans = [computed(1, 0, 10), computed(2, 10, 20)]
+    moves = [sent(1, 0), (1, 10, PROCESSING, MEMORY, 1), sent(2, 10), (2, 20, PROCESSING, MEMORY, 1)]
+    made = recorded([worker(threads=2)], spans, [*moves, sent(3, 10)])
+    return replace(made, unfinished=unfinished_computations(made))
+
+
+def test_its_thread_is_neither_idle_nor_computing_and_others_wait_for_it() -> None:
+    time = Accountant(hanging()).account()
+    assert time.seconds[ThreadKind.UNFINISHED] == pytest.approx(90)
+    assert time.seconds[ThreadKind.COMPUTING] == pytest.approx(20)
+    # the other thread has nothing to do in the first ten seconds, and waits in the last eighty
+    assert time.seconds[ThreadKind.OTHERS] == pytest.approx(90)
+    assert time.seconds[ThreadKind.SCHEDULER] == 0
+    # the eighty are those of the one that hangs alone
+    assert time.blamed.tolist() == pytest.approx([10, 0])
+
+
+def test_the_critical_path_ends_with_it() -> None:
+    none = np.zeros(0, np.int64)
+    path = CriticalPath(hanging(), Graph(none, none, none, none, none))
+    assert [(piece.kind, piece.stop / SECOND) for piece in path.pieces()] == [
+        (ThreadKind.COMPUTING, 10),
+        (ThreadKind.UNFINISHED, LENGTH),
+    ]
