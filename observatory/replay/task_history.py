@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 import psycopg
 
+from observatory.store.archive.scans.conditions import Condition, OneOf, with_key
 from observatory.store.keys import StoredKeys, find_keys
 from observatory.store.queries import logs
 from observatory.store.queries.logs import LogLine
@@ -23,6 +25,8 @@ from observatory.store.queries.tasks.history import (
     WorkerEvent,
 )
 from observatory.store.queries.tasks.lineage import Direction, neighbours
+from observatory.store.scanning import scanned
+from observatory.wire.records import clean_key
 
 MINUTE = timedelta(seconds=60)
 AFTER = timedelta(seconds=10)
@@ -146,15 +150,25 @@ class TaskHistory:
 def task_history(connection: psycopg.Connection, cluster: int, key: str) -> TaskHistory:
     """Read the history of a task."""
     keys = find_keys(connection, cluster, key)
-    return TaskHistory(
-        store.transitions(connection, cluster, keys, MAXIMUM_STEPS),
-        store.spans(connection, cluster, keys, MAXIMUM_STEPS),
-        errors.errors_of_key(connection, cluster, keys, MAXIMUM_STEPS),
-        store.submissions(connection, cluster, keys, MAXIMUM_STEPS),
-        _neighbours(connection, cluster, keys, Direction.DEPENDENCIES),
-        _neighbours(connection, cluster, keys, Direction.DEPENDENTS),
-        store.prefixes(connection, cluster, keys),
-    )
+    of_key = with_key([clean_key(key)])
+    conditions = dict.fromkeys(("transition", "span", "error", "task"), of_key)
+    edges = with_key([clean_key(key)], ("key", "depends_on"))
+    with scanned(connection, cluster, {**conditions, "dependency": edges}):
+        return TaskHistory(
+            store.transitions(connection, cluster, keys, MAXIMUM_STEPS),
+            store.spans(connection, cluster, keys, MAXIMUM_STEPS),
+            errors.errors_of_key(connection, cluster, keys, MAXIMUM_STEPS),
+            store.submissions(connection, cluster, keys, MAXIMUM_STEPS),
+            _neighbours(connection, cluster, keys, Direction.DEPENDENCIES),
+            _neighbours(connection, cluster, keys, Direction.DEPENDENTS),
+            store.prefixes(connection, cluster, keys),
+        )
+
+
+def error_with_id(connection: psycopg.Connection, cluster: int, id: UUID) -> TaskError | None:
+    """Read one error with its traceback; None if the cluster has no such error."""
+    with scanned(connection, cluster, {"error": Condition((OneOf(("id",), frozenset({str(id)})),))}):
+        return errors.task_error(connection, cluster, id)
 
 
 def _neighbours(
@@ -189,11 +203,15 @@ def _last_minute(
 ) -> WorkerLastMinute:
     # ends are reported with a delay: one just after the error may have caused it
     end = life.ended if life.ended is not None and life.ended <= erred + AFTER else erred
-    start = end - MINUTE
-    return WorkerLastMinute(
-        life,
-        end,
-        store.process_memory(connection, cluster, life.id, start, end),
-        logs.last_lines_of_worker(connection, cluster, life.id, start, end + AFTER, MAXIMUM_LINES),
-        store.worker_events(connection, cluster, life.id, start, end + AFTER, MAXIMUM_EVENTS),
-    )
+    start, stop = end - MINUTE, end + AFTER
+    memory = (OneOf(("metric",), frozenset({store.MEMORY})), OneOf(("worker",), frozenset({life.address})))
+    of_worker = Condition((OneOf(("worker",), frozenset({life.address})),), start, stop)
+    conditions = {"sample": Condition(memory, start, stop), "log": of_worker, "event": of_worker}
+    with scanned(connection, cluster, conditions):
+        return WorkerLastMinute(
+            life,
+            end,
+            store.process_memory(connection, cluster, life.id, start, end),
+            logs.last_lines_of_worker(connection, cluster, life.id, start, stop, MAXIMUM_LINES),
+            store.worker_events(connection, cluster, life.id, start, stop, MAXIMUM_EVENTS),
+        )

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
 import psycopg
 
+from observatory.store.archive.scans.conditions import Condition, Contains, OneOf, with_key
 from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.queries.tasks import search as store
 from observatory.store.queries.tasks.search import LastError, MatchedTask, Stretch, Where
+from observatory.store.scanning import Cover, scan, scanned
 from observatory.store.times import MAXIMUM_TIME, from_microseconds, to_microseconds
+from observatory.wire.records import Action
 
 BUDGET = 1.5
 """seconds after which a search stops; it is continued from there"""
@@ -115,12 +119,14 @@ class _Search:
             place = Stretch(self.wanted.start, self.wanted.stop, BEFORE_ALL)
             if position is not None and position.part is part:
                 place = replace(place, stop=min(position.time, place.stop), number=position.number)
-            for stretch in self._stretches(place):
-                self._collect(part, stretch)
-                if self.is_full:
-                    return None
-                if stretch.start > self.wanted.start and time.monotonic() > self.deadline:
-                    return Position(part, stretch.start, BEFORE_ALL)
+            with self._scan(part) as cover:
+                for stretch in self._stretches(place):
+                    for covered in _covered(cover, stretch):
+                        self._collect(part, covered)
+                        if self.is_full:
+                            return None
+                        if covered.start > self.wanted.start and time.monotonic() > self.deadline:
+                            return Position(part, covered.start, BEFORE_ALL)
         return None
 
     def add(self, part: Part, rows: Iterable[MatchedTask]) -> None:
@@ -131,7 +137,11 @@ class _Search:
     def add_exact(self) -> None:
         """Add the tasks whose key is the text: one, unless keys of different types are written like this."""
         found: dict[store.TaskId, list[MatchedTask]] = {}
-        for task in store.tasks_with_key(self.connection, self.cluster, self.wanted.text):
+        text = self.wanted.text
+        exact = with_key([text])
+        with scanned(self.connection, self.cluster, {"span": exact, "task": exact}):
+            tasks = store.tasks_with_key(self.connection, self.cluster, text)
+        for task in tasks:
             if self.wanted.start <= to_microseconds(task.time) < self.wanted.stop:
                 found.setdefault(task.id, []).append(task)
         beginning = Position(self._parts(None)[0], self.wanted.stop, BEFORE_ALL)
@@ -168,13 +178,26 @@ class _Search:
             width = width * 4 if took < QUICK else width if took < SLOW else max(SHORTEST, width // 2)
             place = Stretch(whole.start, start, BEFORE_ALL)
 
+    def _scan(self, part: Part) -> AbstractContextManager[Cover]:
+        """A scan for the tasks of a part, where they are archived."""
+        start, stop = from_microseconds(self.wanted.start), from_microseconds(self.wanted.stop)
+        columns = {Part.GROUPS: ("group",), Part.KEYS: ("key",)}.get(part, ("group", "key"))
+        test = Contains(columns, self.wanted.text)
+        if part is Part.NOT_COMPUTED:
+            condition, kind = Condition((test,), start, stop), "task"
+        else:
+            compute = OneOf(("action",), frozenset({Action.COMPUTE.label}))
+            condition, kind = Condition((compute, test), start, stop), "span"
+        return scan(self.connection, self.cluster, kind, condition, goes_back=True)
+
     def _collect(self, part: Part, stretch: Stretch) -> None:
         """Add the tasks of a stretch until the page is full."""
         while not self.is_full:
             limit = BATCH if part is Part.NOT_COMPUTED else self.most + 1
             rows = self._rows(part, stretch, limit)
             if part is Part.NOT_COMPUTED:
-                computed = store.computed_tasks(self.connection, self.cluster, rows)
+                with scanned(self.connection, self.cluster, {"span": _of_tasks(rows)}):
+                    computed = store.computed_tasks(self.connection, self.cluster, rows)
                 self.add(part, (row for row in rows if row.id not in computed))
             else:
                 self.add(part, rows)
@@ -213,9 +236,28 @@ def search_tasks(
 
 
 def _described(connection: psycopg.Connection, cluster: int, tasks: list[MatchedTask]) -> list[FoundTask]:
-    states = store.last_states(connection, cluster, tasks)
-    errors = store.last_errors(connection, cluster, tasks)
+    of_tasks = _of_tasks(tasks)
+    with scanned(connection, cluster, {"transition": of_tasks, "error": of_tasks}):
+        states = store.last_states(connection, cluster, tasks)
+        errors = store.last_errors(connection, cluster, tasks)
     return [FoundTask(task, states.get(task.id, _state(task)), errors.get(task.id)) for task in tasks]
+
+
+def _of_tasks(tasks: Sequence[MatchedTask]) -> Condition:
+    """Of records of these tasks since the first was found."""
+    return with_key((task.key for task in tasks), since=min((task.time for task in tasks), default=None))
+
+
+def _covered(cover: Cover, stretch: Stretch) -> Iterator[Stretch]:
+    """The parts of a stretch that a scan has ready, one after the other."""
+    while True:
+        # a place with a number is among others of its time
+        stop = from_microseconds(stretch.stop + (stretch.number != BEFORE_ALL))
+        start = to_microseconds(cover(from_microseconds(stretch.start), stop))
+        yield replace(stretch, start=start)
+        if start <= stretch.start:
+            return
+        stretch = Stretch(stretch.start, start, BEFORE_ALL)
 
 
 def _state(task: MatchedTask) -> str:

@@ -52,6 +52,8 @@ class ReadingConnection(psycopg.Connection[TupleRow]):
         super().__init__(*args, **options)
         self.cursor_factory = _Cursor
         self.server_cursor_factory = _ServerCursor
+        self.scanned: dict[str, int] = {}
+        """the cluster of each kind whose rows a scan found in files (archive/scans/shadows.py)"""
 
 
 def _require(connection: psycopg.Connection[Any], query: Query, parameters: Params | None) -> None:
@@ -61,7 +63,10 @@ def _require(connection: psycopg.Connection[Any], query: Query, parameters: Para
     from observatory.store.archive import needed
 
     if needed.is_anything_listed(connection):
-        needed.require(connection, clusters_of(parameters), kinds)
+        clusters = clusters_of(parameters)
+        scanned = connection.scanned if isinstance(connection, ReadingConnection) else {}
+        if left := [kind for kind in kinds if [scanned.get(kind)] != clusters]:
+            needed.require(connection, clusters, left)
 
 
 def _text(connection: psycopg.Connection[Any], query: Query) -> str:

@@ -13,7 +13,7 @@ from observatory.clusters.models import Cluster
 from observatory.pages.clusters.frame import get_cluster, record_frame
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.pages.site.query import format_position, parse_position, parse_time, query_text
-from observatory.replay.task_history import task_history, worker_last_minutes
+from observatory.replay.task_history import error_with_id, task_history, worker_last_minutes
 from observatory.runs.other_work import other_work_of
 from observatory.runs.refresh import end_of
 from observatory.store.connection import read_connection
@@ -21,7 +21,6 @@ from observatory.store.queries.tasks.errors import (
     OUTCOMES,
     ErrorFilter,
     error_groups,
-    task_error,
     task_errors,
 )
 from observatory.store.queries.timeline import snapshot
@@ -60,7 +59,7 @@ def error_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
 def error_page(request: HttpRequest, cluster_id: int, error_id: UUID) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
     with read_connection() as connection, snapshot(connection):
-        error = task_error(connection, cluster.pk, error_id)
+        error = error_with_id(connection, cluster.pk, error_id)
         if error is None:
             raise Http404("This error doesn't exist, or it is past the project's retention.")
         story = task_history(connection, cluster.pk, error.key)

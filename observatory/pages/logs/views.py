@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,12 +13,15 @@ from observatory.clusters.models import Cluster
 from observatory.pages.clusters.frame import get_cluster, record_frame
 from observatory.pages.site.csv import MOST_ROWS, csv_response, wants_csv
 from observatory.pages.site.query import format_position, parse_position, parse_time, query_text
+from observatory.replay.logs.search import listed_lines
 from observatory.store.connection import read_connection
-from observatory.store.queries.logs import LogCursor, LogFilter, LogLine, lines_after, lines_before
+from observatory.store.queries.logs import LogCursor, LogFilter, LogLine
 from observatory.wire.records import ROLES
 
 LINES = 200
 """on one page"""
+BUDGET = 3.0
+"""seconds after which a search of archived lines stops; the next page goes on"""
 LEVELS = {10: "Debug", 20: "Info", 30: "Warning", 40: "Error", 50: "Critical"}
 
 
@@ -41,7 +45,7 @@ def log_list(request: HttpRequest, cluster_id: int) -> HttpResponse:
 
 def _csv(cluster: Cluster, wanted: LogFilter) -> HttpResponse:
     with read_connection() as connection:
-        lines = lines_before(connection, cluster.pk, wanted, MOST_ROWS + 1)
+        lines, _ = listed_lines(connection, cluster.pk, wanted, MOST_ROWS + 1)
     header = ("time", "level", "role", "worker", "address", "pid", "logger", "message", "traceback")
     rows = (
         (
@@ -62,23 +66,32 @@ def _csv(cluster: Cluster, wanted: LogFilter) -> HttpResponse:
 
 def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, Any]:
     older, newer = _position(request, "older"), _position(request, "newer")
+    goes_back = newer is None
     with read_connection() as connection:
-        if newer is not None:
-            found = lines_after(connection, cluster, wanted, LINES + 1, newer)
-            lines = found[-LINES:]
-            return {
-                "lines": lines,
-                "older": _edge(lines[-1:]),
-                "newer": _edge(lines[:1]) if len(found) > LINES else "",
-                "is_newest": False,
-            }
-        found = lines_before(connection, cluster, wanted, LINES + 1, older)
-    lines = found[:LINES]
+        found, stopped = listed_lines(
+            connection,
+            cluster,
+            wanted,
+            LINES + 1,
+            older if goes_back else newer,
+            goes_back=goes_back,
+            deadline=time.monotonic() + BUDGET,
+        )
+    has_more = len(found) > LINES
+    lines = found[:LINES] if goes_back else found[-LINES:]
+    further = "" if stopped is None else format_position(*stopped)
+    if goes_back:
+        paging = {
+            "older": _edge(lines[-1:]) if has_more else further,
+            "newer": _edge(lines[:1]) if older else "",
+        }
+    else:
+        paging = {"older": _edge(lines[-1:]), "newer": _edge(lines[:1]) if has_more else further}
     return {
         "lines": lines,
-        "older": _edge(lines[-1:]) if len(found) > LINES else "",
-        "newer": _edge(lines[:1]) if older else "",
-        "is_newest": older is None,
+        **paging,
+        "searched_to": stopped and stopped[0],
+        "is_newest": older is None and goes_back,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,14 +57,16 @@ def _searched(connection: psycopg.Connection, scope: Scope, wanted: Wanted, bins
     deadline = time.monotonic() + BUDGET
     counted_from = None
     end = before(from_microseconds(bins.first + bins.bins * bins.width))
-    for lines, beyond in matching_lines(connection, scope, wanted, end, goes_back=True):
-        levels += [line.level for line in lines]
-        places += [(to_microseconds(line.time) - bins.first) // bins.width for line in lines]
-        if beyond is not None and time.monotonic() > deadline:
-            counted_from = to_microseconds(beyond[0])
-            break
-        if beyond is not None and beyond[0] <= from_microseconds(bins.first):
-            break
+    pieces = matching_lines(connection, scope, wanted, end, goes_back=True)
+    with closing(pieces):
+        for lines, beyond in pieces:
+            levels += [line.level for line in lines]
+            places += [(to_microseconds(line.time) - bins.first) // bins.width for line in lines]
+            if beyond is not None and time.monotonic() > deadline:
+                counted_from = to_microseconds(beyond[0])
+                break
+            if beyond is not None and beyond[0] <= from_microseconds(bins.first):
+                break
     one = np.ones(len(levels))
     return _counts(bins, np.array(levels, int), np.array(places, int), one, counted_from)
 

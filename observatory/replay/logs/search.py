@@ -5,17 +5,28 @@ Texts are compared as the scope shows them: with pseudonyms nobody can find out 
 
 from __future__ import annotations
 
+import math
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import psycopg
 
 from observatory.replay.scope import Scope, Section
+from observatory.store.archive.scans.conditions import Condition, Contains
 from observatory.store.patterns import pattern
-from observatory.store.queries.logs import LogCursor, LogFilter, LogLine, lines_after, lines_before
+from observatory.store.queries.logs import (
+    LogCursor,
+    LogFilter,
+    LogLine,
+    condition_of,
+    lines_after,
+    lines_before,
+)
+from observatory.store.scanning import scan
 from observatory.store.times import MAXIMUM_TIME, from_microseconds, to_microseconds
 
 BUDGET = 1.5
@@ -107,6 +118,42 @@ def search_from(
     return _page(side, _Side()) if goes_back else _page(_Side(), side)
 
 
+def listed_lines(
+    connection: psycopg.Connection,
+    cluster: int,
+    filters: LogFilter,
+    limit: int,
+    cursor: LogCursor | None = None,
+    *,
+    goes_back: bool = True,
+    deadline: float = math.inf,
+) -> tuple[list[LogLine], LogCursor | None]:
+    """As `lines_before` or `lines_after`, where archived lines are searched in their files.
+
+    The second is where the search goes on, if it took too long. `deadline` is one of time.monotonic().
+    """
+    start, stop = filters.start or from_microseconds(0), filters.stop or from_microseconds(MAXIMUM_TIME)
+    if cursor is not None:
+        start, stop = (start, min(stop, cursor[0] + INSTANT)) if goes_back else (max(start, cursor[0]), stop)
+    found: list[LogLine] = []
+    condition = condition_of(connection, cluster, filters)
+    with scan(connection, cluster, "log", condition, goes_back=goes_back) as cover:
+        while start < stop and len(found) < limit:
+            edge = cover(start, stop)
+            left = limit - len(found)
+            if goes_back:
+                within = replace(filters, start=edge, stop=stop)
+                found += lines_before(connection, cluster, within, left, cursor)
+                stop = edge
+            else:
+                within = replace(filters, start=start, stop=edge)
+                found = [*lines_after(connection, cluster, within, left, cursor), *found]
+                start = edge
+            if time.monotonic() > deadline and start < stop and len(found) < limit:
+                return found, before(stop) if goes_back else from_time(start)
+    return found, None
+
+
 def before(time: datetime) -> LogCursor:
     """Return the place before all lines of a time."""
     return time, -(2**63)
@@ -137,38 +184,48 @@ def matching_lines(
     *,
     goes_back: bool,
     batch: int = BATCH,
-) -> Iterator[tuple[list[LogLine], LogCursor | None]]:
+) -> Generator[tuple[list[LogLine], LogCursor | None]]:
     """Yield matching lines from a cursor on, as shown, and where the next ones begin; None: these are all.
 
-    Each piece reads a stretch of time, and no more than `batch` lines, so that the caller can stop.
+    Each piece reads a stretch of time, and no more than `batch` lines, so that the caller can stop. Who does
+    not take all pieces has to close the generator.
     """
     filters, accepts = _filters(scope, wanted)
     start, stop = filters.start or from_microseconds(0), filters.stop or from_microseconds(MAXIMUM_TIME)
-    place: LogCursor | None = cursor
+    cluster = scope.cluster.pk
     width = FIRST_WIDTH
-    while start < stop:
-        began = time.monotonic()
-        if goes_back:
-            edge = min(place[0] + INSTANT, stop) if place else stop
-            end = edge - width if edge - start > width else start
-            within = replace(filters, start=end, stop=edge)
-            rows = lines_before(connection, scope.cluster.pk, within, batch, place)
-        else:
-            edge = max(place[0], start) if place else start
-            end = edge + width if stop - edge > width else stop
-            within = replace(filters, start=edge, stop=end)
-            rows = lines_after(connection, scope.cluster.pk, within, batch, place)[::-1]
-        found = [line for line in (_shown(row, scope) for row in rows) if accepts(line)]
-        if len(rows) == batch:
-            place = (rows[-1].time, rows[-1].hash)
-        elif end in (start, stop):
-            yield found, None
-            return
-        else:
-            place = before(end) if goes_back else from_time(end)
-            took = time.monotonic() - began
-            width = 4 * width if took < QUICK else width if took < SLOW else max(FIRST_WIDTH, width / 2)
-        yield found, place
+    condition = _condition(connection, scope, wanted, filters)
+    place: LogCursor | None = cursor
+    # the lines of the place's time are on both of its sides
+    edge = min(cursor[0] + INSTANT, stop) if goes_back else max(cursor[0], start)
+    with scan(connection, cluster, "log", condition, goes_back=goes_back) as cover:
+        while start < stop:
+            began = time.monotonic()
+            if goes_back:
+                asked = edge - width if edge - start > width else start
+                end = cover(asked, edge)
+                within = replace(filters, start=end, stop=edge)
+                rows = lines_before(connection, cluster, within, batch, place)
+            else:
+                asked = edge + width if stop - edge > width else stop
+                end = cover(edge, asked)
+                within = replace(filters, start=edge, stop=end)
+                rows = lines_after(connection, cluster, within, batch, place)[::-1]
+            found = [line for line in (_shown(row, scope) for row in rows) if accepts(line)]
+            if len(rows) == batch:
+                place = (rows[-1].time, rows[-1].hash)
+                edge = min(place[0] + INSTANT, stop) if goes_back else place[0]
+            elif end in (start, stop):
+                yield found, None
+                return
+            else:
+                place, edge = before(end) if goes_back else from_time(end), end
+                took = time.monotonic() - began
+                if took > SLOW:
+                    width = max(FIRST_WIDTH, width / 2)
+                elif took < QUICK and end == asked:
+                    width *= 4
+            yield found, place
 
 
 def _search(
@@ -185,14 +242,16 @@ def _search(
     side = _Side()
     is_compared = wanted.is_regex or scope.pseudonyms is not None
     batch = BATCH if is_compared else limit + 1
-    for found, beyond in matching_lines(connection, scope, wanted, cursor, goes_back=goes_back, batch=batch):
-        side.lines += found
-        side.next = beyond
-        if len(side.lines) > limit or beyond is None:
-            break
-        if time.monotonic() > deadline:
-            side.stopped = beyond[0]
-            break
+    pieces = matching_lines(connection, scope, wanted, cursor, goes_back=goes_back, batch=batch)
+    with closing(pieces):
+        for found, beyond in pieces:
+            side.lines += found
+            side.next = beyond
+            if len(side.lines) > limit or beyond is None:
+                break
+            if time.monotonic() > deadline:
+                side.stopped = beyond[0]
+                break
     return side
 
 
@@ -228,6 +287,15 @@ def _filters(scope: Scope, wanted: Wanted) -> tuple[LogFilter, Callable[[LogLine
         if not wanted.is_regex:
             return replace(filters, text=wanted.match), lambda line: True
     return filters, _accepts(wanted)
+
+
+def _condition(connection: psycopg.Connection, scope: Scope, wanted: Wanted, filters: LogFilter) -> Condition:
+    """What a scan of archived lines looks for: the text as well, unless the scope shows another."""
+    found = condition_of(connection, scope.cluster.pk, filters)
+    if wanted.match and not filters.text and scope.pseudonyms is None:
+        text = Contains(("message", "traceback"), wanted.match, wanted.is_regex)
+        return replace(found, tests=(*found.tests, text))
+    return found
 
 
 def _accepts(wanted: Wanted) -> Callable[[LogLine], bool]:

@@ -87,7 +87,7 @@ def copied_rows(
     with place.open(piece.path) as stream:
         for batch in _batches(place, piece, stream):
             rows = with_ids(kind, ids, batch)
-            _copy(connection, table, rows)
+            copy_rows(connection, table, rows)
             copied += rows.num_rows
             yield rows.num_rows
     if copied != piece.rows:
@@ -111,7 +111,7 @@ def _batches(place: Place, piece: Piece, stream: pa.NativeFile) -> Iterator[pa.T
         raise ArchiveError(f"{place.name}/{piece.path} can't be read: {error}.") from error
 
 
-def _copy(connection: psycopg.Connection, table: str, rows: pa.Table) -> None:
+def copy_rows(connection: psycopg.Connection, table: str, rows: pa.Table) -> None:
     statement = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT csv)").format(
         sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
     )

@@ -10,11 +10,12 @@ import psycopg
 from observatory.store.archive import presence
 from observatory.store.askers import PATIENCE
 from observatory.store.connection import connect
+from observatory.store.reading import ReadingConnection
 
 REMEMBERED = 60.0
 """seconds for which a process takes it as known that a cluster is not listed, or that a use was noted"""
 MOST_REMEMBERED = 20_000
-SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 """as timeline.snapshot begins one"""
 
 _is_anything_listed, _known_until = False, 0.0
@@ -104,4 +105,6 @@ def _see(connection: psycopg.Connection, clusters: Collection[int], kinds: Colle
     ).fetchone()
     if row and row[0]:
         connection.execute("COMMIT")
+        if isinstance(connection, ReadingConnection):
+            connection.scanned.clear()
         connection.execute(SNAPSHOT)

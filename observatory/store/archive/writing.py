@@ -29,6 +29,7 @@ LARGE_PAGE = 8 << 20
 LONGEST_STATISTIC = 200
 """characters"""
 FALSE_POSITIVES = 0.05
+FILTERED = ("key", "depends_on")
 ROWS_A_KEY = {"transition": 4, "dependency": 2}
 """how many rows of a kind have the same key, at the least: its filter is so much smaller"""
 
@@ -76,9 +77,10 @@ def write_records(
         ),
         **({"data_page_size": LARGE_PAGE} if is_of_series else {}),
     }
-    if "key" in schema.names:
-        keys = max(rows // ROWS_A_KEY.get(kind.name, 1), 1)
-        options["bloom_filter_options"] = {"key": {"ndv": keys, "fpp": FALSE_POSITIVES}}
+    keys = max(rows // ROWS_A_KEY.get(kind.name, 1), 1)
+    options["bloom_filter_options"] = {
+        name: {"ndv": keys, "fpp": FALSE_POSITIVES} for name in FILTERED if name in schema.names
+    }
     return _write(place, path, schema, about, groups, (kind.time, kind.stop or kind.time), options)
 
 

@@ -12,6 +12,7 @@ import psycopg
 from django.conf import settings
 from psycopg.rows import class_row
 
+from observatory.store.archive.scans.conditions import AtLeast, Condition, Contains, OneOf, Test
 from observatory.wire.records import ROLES
 
 MAXIMUM_TRACEBACK: LiteralString = "20000"
@@ -131,6 +132,26 @@ def last_lines_of_worker(
         "limit": limit,
     }
     return _lines(connection, query, parameters)[::-1]
+
+
+def condition_of(connection: psycopg.Connection, cluster: int, filters: LogFilter) -> Condition:
+    """What a scan looks for to find the lines that a filter selects."""
+    tests: list[Test] = [AtLeast("level", filters.level)] if filters.level else []
+    if filters.role:
+        tests.append(OneOf(("role",), frozenset({filters.role})))
+    if filters.workers:
+        rows = connection.execute(
+            "SELECT position FROM worker WHERE cluster_id = %s AND id = ANY(%s)",
+            [cluster, list(filters.workers)],
+        )
+        tests.append(OneOf(("worker_lifetime",), frozenset(position for (position,) in rows)))
+    if filters.worker and " " not in filters.worker:  # name and address are compared as one text
+        tests.append(Contains(("worker_name", "worker"), filters.worker))
+    if filters.logger:
+        tests.append(Contains(("logger",), filters.logger))
+    if filters.text:
+        tests.append(Contains(("message", "traceback"), filters.text))
+    return Condition(tuple(tests), filters.start, filters.stop)
 
 
 def _lines(connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]) -> list[LogLine]:

@@ -91,7 +91,8 @@ class SpanCount:
 def snapshot(connection: psycopg.Connection) -> Iterator[None]:
     """Read from one snapshot: the rows are those of the batches that the extent counts."""
     with connection.transaction():
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        # not read-only: scans of the archive make temporary tables in it
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         yield
 
 

@@ -15,6 +15,7 @@ from observatory.store.worker_thresholds import DEFAULTS, thresholds_of
 from observatory.wire.records import TASK_STATES, Action
 
 Row = TypeVar("Row")
+MEMORY = "observatory_worker_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +178,10 @@ def process_memory(
         """SELECT time, value FROM sample
            WHERE cluster_id = %(cluster)s AND time >= %(start)s AND time <= %(stop)s AND series_id IN (
                SELECT id FROM series
-               WHERE cluster_id = %(cluster)s AND metric = 'observatory_worker_memory_bytes'
+               WHERE cluster_id = %(cluster)s AND metric = %(metric)s
                  AND worker_id = %(worker)s AND labels->>'type' = 'process')
            ORDER BY time""",
-        {"cluster": cluster, "worker": worker, "start": start, "stop": stop},
+        {"cluster": cluster, "metric": MEMORY, "worker": worker, "start": start, "stop": stop},
     ).fetchall()
 
 

@@ -1,0 +1,64 @@
+"""Picks the rows of a row group that meet a condition."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from observatory.store.archive.columns import TIME, file_columns
+from observatory.store.archive.scans.conditions import AnyOf, AtLeast, Condition, Contains, OneOf, Test
+from observatory.store.archive.scans.row_groups import RowGroup
+
+SPECIAL = frozenset("\\.+*?()|[]{}^$")
+"""in a regular expression"""
+
+
+def matching_rows(group: RowGroup, condition: Condition) -> pa.Table | None:
+    """All columns of the rows that meet the condition; None if there are none. Raises ArchiveError."""
+    if not group.may_meet(condition):
+        return None
+    names = [column.name for column in file_columns(group.kind)]
+    tested = group.read([*condition.columns, group.kind.time])
+    mask = _mask(tested, group, condition)
+    if mask is None:
+        return group.read(names)
+    mask = pc.fill_null(mask, False)
+    if not pc.any(mask).as_py():
+        return None
+    return group.read(names).filter(mask)
+
+
+def _mask(rows: pa.Table, group: RowGroup, condition: Condition) -> pa.ChunkedArray | None:
+    """Which rows meet the condition; None: all."""
+    times = rows.column(group.kind.time)
+    masks = [_meets(rows, test) for test in condition.tests]
+    if condition.start is not None and group.first < condition.start:
+        masks.append(pc.greater_equal(times, pa.scalar(condition.start, TIME)))
+    if condition.stop is not None and group.last >= condition.stop:
+        masks.append(pc.less(times, pa.scalar(condition.stop, TIME)))
+    return reduce(pc.and_kleene, masks) if masks else None
+
+
+def _meets(rows: pa.Table, test: Test) -> pa.ChunkedArray:
+    if isinstance(test, AtLeast):
+        return pc.greater_equal(rows.column(test.column), test.value)
+    if isinstance(test, AnyOf):
+        return reduce(pc.or_kleene, [_meets(rows, each) for each in test.tests])
+    return reduce(pc.or_kleene, [_column_meets(rows.column(name), test) for name in test.columns])
+
+
+def _column_meets(column: pa.ChunkedArray, test: OneOf | Contains) -> pa.ChunkedArray:
+    if isinstance(test, OneOf):
+        return pc.is_in(column, pa.array(sorted(test.values), column.type))
+    pattern = test.text if test.is_regex else _quoted(test.text)
+    return pc.match_substring_regex(column, pattern, ignore_case=True)
+
+
+def _quoted(text: str) -> str:
+    """A regular expression for a text, whatever its case."""
+    # of all letters with another case, İ alone is none of RE2's, and i in PostgreSQL
+    return "".join(
+        "[iİ]" if letter in "iIİ" else f"\\{letter}" if letter in SPECIAL else letter for letter in text
+    )

@@ -1,0 +1,138 @@
+"""The row groups of a cluster's files of one kind that can have wanted rows, as catalogue and files say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from observatory.store.archive.catalogue import Piece
+from observatory.store.archive.errors import ArchiveError, LacksColumns
+from observatory.store.archive.ids import missing_columns
+from observatory.store.archive.place import Place
+from observatory.store.archive.scans.bloom_filters import may_have_any
+from observatory.store.archive.scans.conditions import AtLeast, Condition, OneOf
+from observatory.wire.kind import Kind
+from observatory.wire.kinds import KINDS
+
+MOST_LOOKED_UP = 200
+"""values that a filter is asked for"""
+REMEMBERED_FILES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class _Footer:
+    metadata: pq.FileMetaData
+    places: Mapping[str, int]
+    """positions of columns by name"""
+
+
+_footers: dict[tuple[str, str, str], _Footer] = {}
+"""of the files that were scanned last: by place, path and checksum"""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Methods raise ArchiveError."""
+
+    where: str
+    stream: pa.NativeFile
+    footer: _Footer
+    number: int
+    kind: Kind
+    first: datetime
+    last: datetime
+    """least and greatest time"""
+
+    def read(self, columns: Collection[str]) -> pa.Table:
+        try:
+            # another one each time: it is not to be used by two threads
+            file = pq.ParquetFile(self.stream, metadata=self.footer.metadata, pre_buffer=True)
+            return file.read_row_group(self.number, list(columns), use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise ArchiveError(f"{self.where} can't be read: {error}.") from error
+
+    def may_meet(self, condition: Condition) -> bool:
+        """Whether statistics and filters allow rows that meet a condition."""
+        for test in condition.tests:
+            if isinstance(test, OneOf) and not any(
+                self._may_have(name, test.values) for name in test.columns
+            ):
+                return False
+            if isinstance(test, AtLeast) and self._limits(test.column)[1] < test.value:
+                return False
+        return True
+
+    def _may_have(self, name: str, values: Collection[Any]) -> bool:
+        least, greatest = self._limits(name)
+        within = [value for value in values if least is None or least <= value <= greatest]
+        if not within or len(within) > MOST_LOOKED_UP or not isinstance(within[0], str):
+            return bool(within)
+        try:
+            return may_have_any(self.stream, self._column(name), within)
+        except OSError as error:
+            raise ArchiveError(f"{self.where} can't be read: {error}.") from error
+
+    def _limits(self, name: str) -> tuple[Any, Any]:
+        statistics = self._column(name).statistics
+        known = statistics is not None and statistics.has_min_max
+        return (statistics.min, statistics.max) if known else (None, float("inf"))
+
+    def _column(self, name: str) -> pq.ColumnChunkMetaData:
+        return self.footer.metadata.row_group(self.number).column(self.footer.places[name])
+
+
+def row_groups(place: Place, pieces: Sequence[Piece], condition: Condition) -> Iterator[RowGroup]:
+    """The row groups that can have rows of the condition's time. Raises ArchiveError."""
+    for piece in pieces:
+        if not _overlaps(condition, piece.first, piece.last) or _is_ruled_out(piece, condition):
+            continue
+        kind, where = KINDS[piece.kind], f"{place.name}/{piece.path}"
+        stream = place.open(piece.path)
+        footer = _footer(stream, place, piece)
+        if missing := missing_columns(kind, footer.places):
+            raise LacksColumns(f"{where} lacks the columns {', '.join(missing)}.")
+        for number in range(footer.metadata.num_row_groups):
+            times = footer.metadata.row_group(number).column(footer.places[kind.time]).statistics
+            if _overlaps(condition, times.min, times.max):
+                yield RowGroup(where, stream, footer, number, kind, times.min, times.max)
+
+
+def _footer(stream: pa.NativeFile, place: Place, piece: Piece) -> _Footer:
+    """What the end of a file says of it, which never changes."""
+    known = place.name, piece.path, piece.checksum
+    if known not in _footers:
+        try:
+            metadata = pq.read_metadata(stream)
+        except (OSError, pa.ArrowException) as error:
+            raise ArchiveError(f"{place.name}/{piece.path} can't be read: {error}.") from error
+        columns = range(metadata.num_columns)
+        if len(_footers) >= REMEMBERED_FILES:
+            _footers.clear()
+        _footers[known] = _Footer(
+            metadata, {metadata.schema.column(position).path: position for position in columns}
+        )
+    return _footers[known]
+
+
+def _overlaps(condition: Condition, first: datetime | None, last: datetime | None) -> bool:
+    if first is None or last is None:
+        return True
+    return not (
+        (condition.start is not None and last < condition.start)
+        or (condition.stop is not None and first >= condition.stop)
+    )
+
+
+def _is_ruled_out(piece: Piece, condition: Condition) -> bool:
+    """Whether the catalogue's statistics say that no row of a file meets the condition."""
+    for test in condition.tests:
+        if isinstance(test, OneOf) and all(name in piece.statistics for name in test.columns):
+            limits = [piece.statistics[name] for name in test.columns]
+            if not any(least <= value <= greatest for least, greatest in limits for value in test.values):
+                return True
+    return False

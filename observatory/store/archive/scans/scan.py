@@ -1,0 +1,173 @@
+"""Scans a cluster's files of one kind from one end of its time to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime, timedelta
+from time import monotonic
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from observatory.store.archive.catalogue import Piece
+from observatory.store.archive.columns import TIME
+from observatory.store.archive.place import Place
+from observatory.store.archive.scans.conditions import Condition
+from observatory.store.archive.scans.matching import matching_rows
+from observatory.store.archive.scans.row_groups import RowGroup, row_groups
+from observatory.store.archive.scans.shadows import Shadow
+from observatory.wire.kinds import KINDS
+
+THREADS = 2
+"""of a scan: as many row groups are in memory besides the one whose rows are used"""
+AT_ONCE = 0.4
+"""seconds after which `cover` returns, once it has read a row group"""
+FEW_ROWS = 4_000
+"""that are found, after which it returns as well"""
+INSTANT = timedelta(microseconds=1)
+
+
+class Scan:
+    """Methods raise ArchiveError and psycopg.Error."""
+
+    def __init__(
+        self, place: Place, pieces: list[Piece], condition: Condition, shadow: Shadow, goes_back: bool
+    ) -> None:
+        self._condition, self._shadow, self._goes_back = condition, shadow, goes_back
+        self._time = KINDS[pieces[0].kind].time if pieces else ""
+        groups = list(row_groups(place, pieces, condition))
+        groups.sort(key=_last if goes_back else _first, reverse=goes_back)
+        self._pool = ThreadPoolExecutor(THREADS, "scan")
+        self._groups = groups
+        self._reading: list[Future[pa.Table | None]] = []
+        self._begun = self._done = 0
+        self._waiting: list[pa.Table] = []
+        """rows that were read, and are not in the table"""
+        self._covered: tuple[datetime, datetime] | None = None
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def cover(self, start: datetime, stop: datetime) -> datetime:
+        """Have the rows of a part of [start, stop) in their table; returns where the part ends.
+
+        It begins at `stop` where the scan goes back, else at `start`. Each call is for what comes after the
+        parts before, or for the rest of the last one.
+        """
+        if self._covered:
+            low, high = self._covered
+            if low < stop <= high if self._goes_back else low <= start < high:
+                return max(low, start) if self._goes_back else min(high, stop)
+        low, high = self._next(start, stop)
+        self._covered = low, high
+        return low if self._goes_back else high
+
+    def _next(self, start: datetime, stop: datetime) -> tuple[datetime, datetime]:
+        until = monotonic() + AT_ONCE
+        while True:
+            edge = self._edge(start, stop)
+            part = (edge, stop) if self._goes_back else (start, edge)
+            found = self._found(*part)
+            if edge == (start if self._goes_back else stop):
+                break
+            if part[0] < part[1] and (found.num_rows >= FEW_ROWS or monotonic() > until):
+                break
+            self._read()
+        if found.num_rows > FEW_ROWS:
+            part, found = self._cut(*part, found)
+        self._shadow.fill(found)
+        return part
+
+    def _edge(self, start: datetime, stop: datetime) -> datetime:
+        """How far all rows are read: times of the row groups to come do not reach there."""
+        left = self._groups[self._done :]
+        if self._goes_back:
+            return max([start, *(min(group.last + INSTANT, stop) for group in left[:1])])
+        return min([stop, *(max(group.first, start) for group in left[:1])])
+
+    def _read(self) -> None:
+        while self._begun < len(self._groups) and self._begun <= self._done + THREADS:
+            self._reading.append(self._pool.submit(matching_rows, self._groups[self._begun], self._condition))
+            self._begun += 1
+        rows = self._reading.pop(0).result()
+        self._done += 1
+        if rows is not None:
+            self._waiting.append(rows)
+
+    def _found(self, start: datetime, stop: datetime) -> pa.Table:
+        """The waiting rows of [start, stop); those that are past are dropped."""
+        kept = []
+        for rows in self._waiting:
+            times = rows.column(self._time)
+            is_left = (
+                pc.less(times, pa.scalar(stop, TIME))
+                if self._goes_back
+                else pc.greater_equal(times, pa.scalar(start, TIME))
+            )
+            if (left := rows.filter(is_left)).num_rows:
+                kept.append(left)
+        self._waiting = kept
+        if not kept:
+            return pa.table({self._time: pa.array([], TIME)})
+        rows = pa.concat_tables(kept)
+        times = rows.column(self._time)
+        within = (
+            pc.greater_equal(times, pa.scalar(start, TIME))
+            if self._goes_back
+            else pc.less(times, pa.scalar(stop, TIME))
+        )
+        return rows.filter(within)
+
+    def _cut(
+        self, start: datetime, stop: datetime, found: pa.Table
+    ) -> tuple[tuple[datetime, datetime], pa.Table]:
+        """The nearest rows, with all of the last one's time."""
+        order = "descending" if self._goes_back else "ascending"
+        nearest = pc.select_k_unstable(found, FEW_ROWS, [(self._time, order)])
+        times = found.column(self._time)
+        edge = times.take(nearest.slice(FEW_ROWS - 1)).to_pylist()[0]
+        if self._goes_back:
+            return (edge, stop), found.filter(pc.greater_equal(times, pa.scalar(edge, TIME)))
+        return (start, edge + INSTANT), found.filter(pc.less_equal(times, pa.scalar(edge, TIME)))
+
+
+def all_rows(
+    place: Place, pieces: list[Piece], condition: Condition, most: int, until: float
+) -> pa.Table | None:
+    """All rows that meet a condition; None if they are more than `most`, or if it takes too long.
+
+    `until` is one of time.monotonic(). Raises ArchiveError.
+    """
+    found: list[pa.Table] = []
+    with ThreadPoolExecutor(THREADS, "scan") as pool:
+        for rows in _in_turn(pool, list(row_groups(place, pieces, condition)), condition):
+            if rows is not None:
+                found.append(rows)
+            if sum(each.num_rows for each in found) > most or monotonic() > until:
+                return None
+    return pa.concat_tables(found) if found else pa.table({})
+
+
+def _in_turn(
+    pool: ThreadPoolExecutor, groups: list[RowGroup], condition: Condition
+) -> Iterator[pa.Table | None]:
+    reading: list[Future[pa.Table | None]] = []
+    try:
+        for group in groups:
+            reading.append(pool.submit(matching_rows, group, condition))
+            if len(reading) > THREADS:
+                yield reading.pop(0).result()
+        for each in reading:
+            yield each.result()
+    finally:
+        for each in reading:
+            each.cancel()
+
+
+def _first(group: RowGroup) -> datetime:
+    return group.first
+
+
+def _last(group: RowGroup) -> datetime:
+    return group.last

@@ -1,0 +1,50 @@
+"""Temporary tables that hide those of kinds of records from the queries of one transaction.
+
+PostgreSQL looks for a table among a session's temporary ones first, so that queries are the same, whether
+they read rows of the tables, or rows that a scan found in files.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+
+from observatory.store.archive.bringing_back import copy_rows
+from observatory.store.archive.ids import Ids, with_ids
+from observatory.store.reading import ReadingConnection
+from observatory.wire.kinds import KINDS
+
+MANY_ROWS = 10_000
+"""from which on series are looked up with an index"""
+
+
+class Shadow:
+    """The table of a kind, with a scan's rows of a cluster. Methods raise ArchiveError and psycopg.Error."""
+
+    def __init__(self, connection: ReadingConnection, cluster: int, kind: str) -> None:
+        self._connection, self._cluster, self._kind = connection, cluster, kind
+        self._table = sql.Identifier(kind)
+        self._ids = Ids(connection, cluster)
+        connection.execute(
+            sql.SQL("CREATE TEMPORARY TABLE {} (LIKE {}) ON COMMIT DROP").format(self._table, self._table)
+        )
+        connection.scanned[kind] = cluster
+
+    def fill(self, rows: pa.Table | None) -> None:
+        """Have these rows of files in the table, and no others."""
+        self._connection.execute(sql.SQL("TRUNCATE pg_temp.{}").format(self._table))
+        if rows is None or not rows.num_rows:
+            return
+        copy_rows(self._connection, self._kind, with_ids(KINDS[self._kind], self._ids, rows))
+        if rows.num_rows >= MANY_ROWS and self._kind == "sample":
+            self._connection.execute("CREATE INDEX ON pg_temp.sample (series_id, time)")
+            self._connection.execute("ANALYZE pg_temp.sample")
+
+    def drop(self) -> None:
+        """Have queries find the rows of the kind's table again."""
+        self._connection.scanned.pop(self._kind, None)
+        with suppress(psycopg.Error):  # of a transaction that failed: it is gone with it
+            self._connection.execute(sql.SQL("DROP TABLE pg_temp.{}").format(self._table))

@@ -1,0 +1,119 @@
+"""Has queries read archived rows that a scan finds in files, where a whole kind need not be brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import datetime
+from time import monotonic
+
+import psycopg
+
+from observatory.store.archive import catalogue, needed
+from observatory.store.archive.catalogue import Piece
+from observatory.store.archive.scans.conditions import Condition
+from observatory.store.reading import ReadingConnection
+
+MOST_ROWS = 200_000
+"""that `scanned` finds, beyond which the kinds are brought back"""
+LONGEST = 5.0
+"""seconds of `scanned`, likewise"""
+
+Cover = Callable[[datetime, datetime], datetime]
+
+
+@contextmanager
+def scanned(
+    connection: psycopg.Connection, cluster: int, conditions: Mapping[str, Condition]
+) -> Iterator[None]:
+    """Queries of the block find those archived rows of these kinds that meet a condition, and no others.
+
+    That is for queries that ask for such rows. Kinds whose rows are in their tables are read there. Raises
+    ArchiveError and psycopg.Error.
+    """
+    with _one_snapshot(connection) as reader:
+        removed = {} if reader is None else _removed_kinds(reader, cluster, conditions)
+        if reader is None or not removed:
+            yield
+            return
+        from observatory.store.archive.place import required_place
+        from observatory.store.archive.scans.scan import all_rows
+        from observatory.store.archive.scans.shadows import Shadow
+
+        place, until, found = required_place(), monotonic() + LONGEST, {}
+        for kind, pieces in removed.items():
+            rows = all_rows(place, pieces, conditions[kind], MOST_ROWS, until)
+            if rows is None:
+                yield  # queries bring the kinds back
+                return
+            found[kind] = rows
+        shadows = []
+        try:
+            for kind, rows in found.items():
+                shadows.append(shadow := Shadow(reader, cluster, kind))
+                shadow.fill(rows)
+            yield
+        finally:
+            for shadow in shadows:
+                shadow.drop()
+
+
+@contextmanager
+def scan(
+    connection: psycopg.Connection, cluster: int, kind: str, condition: Condition, *, goes_back: bool
+) -> Iterator[Cover]:
+    """A function that has a part of a stretch ready for queries, and returns where the part ends.
+
+    The first part begins at the stretch's end if the scan `goes_back`, else at its start; each further one
+    where the one before ends. Queries of the block find those archived rows of the part that meet the
+    condition. Where rows are in their table, the whole stretch is ready. Raises ArchiveError and
+    psycopg.Error.
+    """
+    with _one_snapshot(connection) as reader:
+        removed = {} if reader is None else _removed_kinds(reader, cluster, {kind: condition})
+        if reader is None or not removed:
+            yield lambda start, stop: start if goes_back else stop
+            return
+        from observatory.store.archive.place import required_place
+        from observatory.store.archive.scans.scan import Scan
+        from observatory.store.archive.scans.shadows import Shadow
+
+        shadow = Shadow(reader, cluster, kind)
+        try:
+            with closing(Scan(required_place(), removed[kind], condition, shadow, goes_back)) as found:
+                yield found.cover
+        finally:
+            shadow.drop()
+
+
+@contextmanager
+def _one_snapshot(connection: psycopg.Connection) -> Iterator[ReadingConnection | None]:
+    """The connection, if queries of the block read from one snapshot, and anything is archived."""
+    if not isinstance(connection, ReadingConnection) or not needed.is_anything_listed(connection):
+        yield None
+    elif connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield connection
+    else:
+        row = connection.execute("SELECT current_setting('transaction_isolation')").fetchone()
+        yield connection if row and row[0] == "repeatable read" else None
+
+
+def _removed_kinds(
+    connection: ReadingConnection, cluster: int, conditions: Mapping[str, Condition]
+) -> dict[str, list[Piece]]:
+    """The files of the kinds whose rows are in the archive alone, all of them.
+
+    Late records can be in the tables until the cluster is archived again: then there are none.
+    """
+    rows = connection.execute(
+        """SELECT kind FROM archived_rows
+           JOIN archived_cluster USING (cluster_id) JOIN extent USING (cluster_id)
+           WHERE cluster_id = %s AND kind = ANY(%s) AND is_removed
+             AND archived_cluster.sequence = extent.sequence""",
+        [cluster, list(conditions)],
+    ).fetchall()
+    kinds = {kind for (kind,) in rows if kind not in connection.scanned}
+    pieces = catalogue.pieces(connection, cluster) if kinds else []
+    return {kind: [piece for piece in pieces if piece.kind == kind] for kind in sorted(kinds)}

@@ -1,0 +1,197 @@
+"""What scans of files find is what queries of the tables do, and no kind is brought back for it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.replay.logs.search import (
+    LogPage,
+    Wanted,
+    listed_lines,
+    parse_cursor,
+    search_around,
+    search_from,
+)
+from observatory.replay.pseudonyms import read_pseudonyms
+from observatory.replay.scope import ALL_SECTIONS, Scope, Section
+from observatory.replay.task_history import error_with_id, task_history, worker_last_minutes
+from observatory.replay.task_search import Found, search_tasks
+from observatory.replay.task_search import Wanted as WantedTasks
+from observatory.store.archive import presence
+from observatory.store.archive.round import archive_round
+from observatory.store.archive.scans.bloom_filters import may_have_any, xxh64
+from observatory.store.connection import connect_reader
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.queries.logs import LogFilter
+from observatory.store.queries.timeline import snapshot
+from observatory.store.times import from_seconds
+from observatory.wire.records import Event
+from tests.store.archive.conftest import remove_unused
+from tests.store.archive.long_history import (
+    RARE,
+    SECOND,
+    START,
+    STEP,
+    STEPS,
+    key_of,
+    make_small_groups,
+    write_long_history,
+)
+
+Read = Callable[[psycopg.Connection, Cluster], Any]
+MIDDLE = round((START + STEPS * STEP / 2) * 1e6)
+LOGS = {
+    "all": Wanted(),
+    "a word": Wanted(match="paused"),
+    "of a traceback": Wanted(match="zerodivision"),
+    "that occurs once": Wanted(match="NEEDLE"),
+    "that does not occur": Wanted(match="nowhere"),
+    "special characters": Wanted(match="[A+B] \\D"),
+    "other letters": Wanted(match="köln"),
+    "İ, whose small letter is i": Wanted(match="istanbul"),
+    "a regular expression": Wanted(match=r"order \d+5 is|needle", is_regex=True),
+    "a level": Wanted(level=30),
+    "a process": Wanted(role="nanny"),
+    "a worker": Wanted(worker="W1", match="done"),
+    "a logger": Wanted(logger="distributed"),
+    "a window": Wanted(start=MIDDLE - 10**10, stop=MIDDLE, match="failed"),
+}
+FILTERS = {
+    "all": LogFilter(),
+    "a word": LogFilter(text="PAUSED"),
+    "a worker by name and address": LogFilter(worker="w1 tcp"),
+    "a logger": LogFilter(logger="etl"),
+    "a window": LogFilter(level=20, start=from_seconds(START + 5_000), stop=from_seconds(START + 20_000)),
+}
+TASKS = {
+    "a group": WantedTasks("load-3"),
+    "a part of keys": WantedTasks(", 12"),
+    "a whole key": WantedTasks(key_of(123)),
+    "nothing": WantedTasks("nowhere"),
+    "those that did not compute": WantedTasks("load", only_not_computed=True),
+    "a window": WantedTasks("load", round((START + 3_000) * 1e6), MIDDLE),
+}
+
+
+def _scopes(cluster: Cluster) -> Iterator[Scope]:
+    yield Scope(cluster)
+    yield Scope(cluster, start=MIDDLE - 5 * 10**9, stop=MIDDLE + 5 * 10**9)
+    yield Scope(cluster, sections=ALL_SECTIONS - {Section.TRACEBACKS})
+    yield replace(Scope(cluster), pseudonyms=read_pseudonyms(cluster))
+
+
+def _pages(connection: psycopg.Connection, scope: Scope, wanted: Wanted) -> list[LogPage]:
+    """The lines about an instant, and all pages before and after it."""
+    pages = [search_around(connection, scope, wanted, MIDDLE, 15)]
+    for goes_back in (True, False):
+        page = pages[0]
+        while text := page.older if goes_back else page.newer:
+            cursor = parse_cursor(text)
+            assert cursor is not None
+            page = search_from(connection, scope, wanted, cursor, 40, goes_back=goes_back)
+            pages.append(page)
+    return pages
+
+
+def _lines(connection: psycopg.Connection, cluster: Cluster) -> Any:
+    return {
+        (name, place): [page.lines for page in _pages(connection, scope, wanted)]
+        for name, wanted in LOGS.items()
+        for place, scope in enumerate(_scopes(cluster))
+    }
+
+
+def _lists(connection: psycopg.Connection, cluster: Cluster) -> Any:
+    found = {}
+    for name, filters in FILTERS.items():
+        for goes_back in (True, False):
+            of_pages, cursor = [], None
+            while (lines := listed_lines(connection, cluster.pk, filters, 30, cursor, goes_back=goes_back)[0]):
+                of_pages.append(lines)
+                last = lines[-1] if goes_back else lines[0]
+                cursor = last.time, last.hash
+            found[name, goes_back] = of_pages
+    return found
+
+
+def _tasks(connection: psycopg.Connection, cluster: Cluster) -> Any:
+    found: dict[str, list[Any]] = {}
+    for name, wanted in TASKS.items():
+        page: Found | None = None
+        while page is None or page.older:
+            page = search_tasks(connection, cluster.pk, wanted, 20, page and page.older)
+            found.setdefault(name, []).append(page.tasks)
+    return found
+
+
+def _stories(connection: psycopg.Connection, cluster: Cluster) -> Any:
+    found = []
+    for step in (0, RARE, 13, 150, STEPS - 1):
+        with snapshot(connection):
+            found.append(task_history(connection, cluster.pk, key_of(step)))
+    return found
+
+
+def _errors(connection: psycopg.Connection, cluster: Cluster) -> Any:
+    with snapshot(connection):
+        story = task_history(connection, cluster.pk, key_of(RARE))
+        error = error_with_id(connection, cluster.pk, story.errors[0].id)
+        assert error is not None
+        minutes = worker_last_minutes(connection, cluster.pk, error, story.transitions)
+    assert minutes[0].memory and minutes[0].lines and minutes[0].events
+    return error, minutes
+
+
+READS = {
+    "log lines": _lines,
+    "lists of log lines": _lists,
+    "tasks": _tasks,
+    "stories": _stories,
+    "an error": _errors,
+}
+
+
+@pytest.fixture
+def recorded(connection: psycopg.Connection, world: Any, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    make_small_groups(monkeypatch)
+    write_long_history(world.ended.pk)
+    return world.ended  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_scans_give_the_same_answers_as_tables_and_bring_nothing_back(
+    read: Read, connection: psycopg.Connection, recorded: Cluster, folder: object
+) -> None:
+    with connect_reader() as reader:
+        expected = read(reader, recorded)
+        archive_round()
+        assert remove_unused(connection, recorded.pk) > 0
+        removed = presence.removed_kinds(connection, recorded.pk)
+        assert read(reader, recorded) == expected
+        assert presence.removed_kinds(connection, recorded.pk) == removed
+        assert reader.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_late_records_are_found_beside_archived_ones(
+    read: Read, connection: psycopg.Connection, recorded: Cluster, folder: object
+) -> None:
+    archive_round()
+    remove_unused(connection, recorded.pk)
+    with Writer() as writer:
+        writer.write(Batch.of(recorded.pk, events=[Event(START + RARE * STEP + 1, "restarted", SECOND, {})]))
+    with connect_reader() as reader:
+        found = read(reader, recorded)
+    with connect_reader() as reader:  # they are in their tables by now
+        assert found == read(reader, recorded)
