@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
 from time import monotonic
@@ -14,25 +14,28 @@ from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.scans.conditions import Condition
 from observatory.store.reading import ReadingConnection
 
-MOST_ROWS = 200_000
-"""that `scanned` finds, beyond which the kinds are brought back"""
-LONGEST = 5.0
-"""seconds of `scanned`, likewise"""
+MOST_ROWS, LONGEST = 200_000, 5.0
+"""rows and seconds of a scan that has an end"""
 
 Cover = Callable[[datetime, datetime], datetime]
 
 
 @contextmanager
 def scanned(
-    connection: psycopg.Connection, cluster: int, conditions: Mapping[str, Condition]
+    connection: psycopg.Connection,
+    cluster: int,
+    conditions: Mapping[str, Condition],
+    most: int = MOST_ROWS,
+    longest: float = LONGEST,
 ) -> Iterator[None]:
     """Queries of the block find those archived rows of these kinds that meet a condition, and no others.
 
-    That is for queries that ask for such rows. Kinds whose rows are in their tables are read there. Raises
+    That is for queries that ask for such rows. Kinds whose rows are in their tables are read there, and those
+    with more than `most` such rows, or where a scan takes over `longest` seconds, are brought back. Raises
     ArchiveError and psycopg.Error.
     """
-    with _one_snapshot(connection) as reader:
-        removed = {} if reader is None else _removed_kinds(reader, cluster, conditions)
+    with one_snapshot(connection) as reader:
+        removed = {} if reader is None else removed_kinds(reader, cluster, conditions)
         if reader is None or not removed:
             yield
             return
@@ -40,9 +43,9 @@ def scanned(
         from observatory.store.archive.scans.scan import all_rows
         from observatory.store.archive.scans.shadows import Shadow
 
-        place, until, found = required_place(), monotonic() + LONGEST, {}
+        place, until, found = required_place(), monotonic() + longest, {}
         for kind, pieces in removed.items():
-            rows = all_rows(place, pieces, conditions[kind], MOST_ROWS, until)
+            rows = all_rows(place, pieces, conditions[kind], most, until)
             if rows is None:
                 yield  # queries bring the kinds back
                 return
@@ -69,8 +72,8 @@ def scan(
     condition. Where rows are in their table, the whole stretch is ready. Raises ArchiveError and
     psycopg.Error.
     """
-    with _one_snapshot(connection) as reader:
-        removed = {} if reader is None else _removed_kinds(reader, cluster, {kind: condition})
+    with one_snapshot(connection) as reader:
+        removed = {} if reader is None else removed_kinds(reader, cluster, [kind])
         if reader is None or not removed:
             yield lambda start, stop: start if goes_back else stop
             return
@@ -87,7 +90,7 @@ def scan(
 
 
 @contextmanager
-def _one_snapshot(connection: psycopg.Connection) -> Iterator[ReadingConnection | None]:
+def one_snapshot(connection: psycopg.Connection) -> Iterator[ReadingConnection | None]:
     """The connection, if queries of the block read from one snapshot, and anything is archived."""
     if not isinstance(connection, ReadingConnection) or not needed.is_anything_listed(connection):
         yield None
@@ -100,8 +103,8 @@ def _one_snapshot(connection: psycopg.Connection) -> Iterator[ReadingConnection 
         yield connection if row and row[0] == "repeatable read" else None
 
 
-def _removed_kinds(
-    connection: ReadingConnection, cluster: int, conditions: Mapping[str, Condition]
+def removed_kinds(
+    connection: ReadingConnection, cluster: int, kinds: Iterable[str]
 ) -> dict[str, list[Piece]]:
     """The files of the kinds whose rows are in the archive alone, all of them.
 
@@ -112,8 +115,8 @@ def _removed_kinds(
            JOIN archived_cluster USING (cluster_id) JOIN extent USING (cluster_id)
            WHERE cluster_id = %s AND kind = ANY(%s) AND is_removed
              AND archived_cluster.sequence = extent.sequence""",
-        [cluster, list(conditions)],
+        [cluster, list(kinds)],
     ).fetchall()
-    kinds = {kind for (kind,) in rows if kind not in connection.scanned}
-    pieces = catalogue.pieces(connection, cluster) if kinds else []
-    return {kind: [piece for piece in pieces if piece.kind == kind] for kind in sorted(kinds)}
+    removed = {kind for (kind,) in rows if kind not in connection.scanned}
+    pieces = catalogue.pieces(connection, cluster) if removed else []
+    return {kind: [piece for piece in pieces if piece.kind == kind] for kind in sorted(removed)}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import psycopg
 from tsdownsample import MinMaxLTTBDownsampler
 
+from observatory.alerts.evaluation.archived_data import scanned_conditions
 from observatory.alerts.evaluation.flapping import durations, too_short
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.evaluate import evaluate_all_subjects, evaluate_rule
@@ -23,15 +25,19 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.clusters.models import Cluster
+from observatory.store.archived_counts import archived_sample_count
 from observatory.store.connection import read_connection
 from observatory.store.queries.alerts.series import count_samples, series_within
 from observatory.store.queries.timeline import snapshot
 from observatory.store.sample_intervals import SENT_ON_CHANGE
+from observatory.store.scanning import scanned
 
 MAX_SAMPLES = 3_000_000
 SAMPLES_PER_PIECE = 500_000
 MAX_PIECE = 86_400.0
 """seconds"""
+MOST_SCANNED, LONGEST_SCAN = 2 * SAMPLES_PER_PIECE, 30.0
+"""records of a piece that a scan of the archive finds, and its seconds: beyond, the kind is brought back"""
 MAX_SUBJECTS = 50
 MAX_POINTS = 2_000
 """of one subject"""
@@ -83,8 +89,11 @@ def back_test(cluster: Cluster, spec: RuleSpec, start: float, stop: float) -> Ba
     start, stop = max(start, cluster.started.timestamp()), min(stop, _end(cluster, spec))
     if not start < stop:
         return BackTest(start, start)
-    with read_connection() as connection, snapshot(connection):
-        windows = _windows(connection, cluster, spec, start, stop)
+    with (
+        read_connection() as connection,
+        snapshot(connection),
+        closing(_windows(connection, cluster, spec, start, stop)) as windows,
+    ):
         outcomes = _joined([evaluate_all_subjects(data, spec) for data in windows])
     results = [SubjectResult(outcome, advance(None, outcome, stop, spec.hold)[0]) for outcome in outcomes]
     results.sort(key=lambda each: (bool(each.firings), _extreme(spec, each.outcome)), reverse=True)
@@ -107,8 +116,12 @@ def firings_of_variants(
     """
     active: list[dict[Subject, ActiveAlert]] = [{} for _ in specs]
     found: list[dict[tuple[Subject, float], Firing]] = [{} for _ in specs]
-    with read_connection() as connection, snapshot(connection):
-        for data in _windows(connection, cluster, specs[0], start, stop):
+    with (
+        read_connection() as connection,
+        snapshot(connection),
+        closing(_windows(connection, cluster, specs[0], start, stop)) as windows,
+    ):
+        for data in windows:
             end = data.stop / SECOND
             for place, spec in enumerate(specs):
                 left: dict[Subject, ActiveAlert] = {}
@@ -132,12 +145,14 @@ def _end(cluster: Cluster, spec: RuleSpec) -> float:
 
 def _windows(
     connection: psycopg.Connection, cluster: Cluster, spec: RuleSpec, start: float, stop: float
-) -> Iterator[WindowData]:
+) -> Generator[WindowData]:
     """Consecutive pieces of the window. Raises BackTestError."""
     length = _length(connection, cluster, spec, start, stop)
     while start < stop:
         end = min(start + length, stop)
-        yield WindowData(connection, cluster, start, end)
+        data = WindowData(connection, cluster, start, end)
+        with scanned(connection, cluster.pk, scanned_conditions(data, spec), MOST_SCANNED, LONGEST_SCAN):
+            yield data
         start = end
 
 
@@ -151,7 +166,9 @@ def _length(
     past = max((selector.window for selector in selectors), default=0.0)
     window = round((start - past) * SECOND), round(stop * SECOND)
     metrics = sorted({selector.metric for selector in selectors})
-    samples = count_samples(connection, cluster.pk, metrics, *window, MAX_SAMPLES + 1)
+    samples = archived_sample_count(connection, cluster.pk, metrics, *window)
+    if samples is None:
+        samples = count_samples(connection, cluster.pk, metrics, *window, MAX_SAMPLES + 1)
     for metric in SENT_ON_CHANGE.intersection(metrics):
         samples += round(len(series_within(connection, cluster.pk, [metric], *window)) * (stop - start))
     if samples > MAX_SAMPLES:

@@ -12,8 +12,13 @@ import psycopg
 
 from observatory.replay.logs.search import BUDGET, Wanted, before, matching_lines
 from observatory.replay.scope import Scope
-from observatory.replay.windows.sums import BinnedSums, binned_sums
+from observatory.replay.tiles.builder import FEW_SUMMED_ROWS
+from observatory.replay.tiles.levels import TileId
+from observatory.replay.tiles.sums import bin_width, merge_sums
+from observatory.replay.windows.sums import BinnedSums, binned_sums, level_of_bins, recorded_part
+from observatory.store.archived_counts import archived_line_count, archived_line_counts
 from observatory.store.queries.sums.log_sums import LOG_SUMS
+from observatory.store.queries.sums.sum_layer import Bins
 from observatory.store.times import from_microseconds, to_microseconds
 from observatory.wire.records import ROLES
 
@@ -38,7 +43,9 @@ class LogCounts:
 
 def log_counts(connection: psycopg.Connection, scope: Scope, wanted: Wanted) -> LogCounts:
     """Return the counts of the wanted lines."""
-    found = binned_sums(connection, scope, LOG_SUMS, wanted.start, wanted.stop)
+    found = _archived(connection, scope, wanted)
+    if found is None:
+        found = binned_sums(connection, scope, LOG_SUMS, wanted.start, wanted.stop)
     if not wanted.is_counted_ahead:
         return _searched(connection, scope, wanted, found)
     columns = found.columns
@@ -48,6 +55,21 @@ def log_counts(connection: psycopg.Connection, scope: Scope, wanted: Wanted) -> 
     if wanted.workers:
         rows &= np.isin(columns["worker"], wanted.workers)
     return _counts(found, columns["level"][rows], columns["bin"][rows], columns["count"][rows])
+
+
+def _archived(connection: psycopg.Connection, scope: Scope, wanted: Wanted) -> BinnedSums | None:
+    """What `binned_sums` gives, of lines that are counted in files; None: they are in their table."""
+    cluster = scope.cluster.pk
+    start, stop = recorded_part(connection, scope, wanted.start, wanted.stop)
+    number = archived_line_count(connection, cluster, start, stop) if start < stop else None
+    if number is None:
+        return None
+    width = bin_width(TileId(level_of_bins(start, stop, number > FEW_SUMMED_ROWS), 0))
+    first, last = start // width, -(-stop // width)
+    if wanted.is_counted_ahead:
+        columns = archived_line_counts(connection, cluster, Bins(start, stop, first * width, width))
+        return None if columns is None else BinnedSums(first * width, width, last - first, columns)
+    return BinnedSums(first * width, width, last - first, merge_sums(LOG_SUMS, []))
 
 
 def _searched(connection: psycopg.Connection, scope: Scope, wanted: Wanted, bins: BinnedSums) -> LogCounts:

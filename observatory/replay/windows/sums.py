@@ -70,11 +70,7 @@ def binned_sums(
     if start >= stop:
         return BinnedSums(start, 1, 0, merge_sums(layer, []))
     has_more = layer.has_more(connection, scope.cluster.pk, start, stop, FEW_SUMMED_ROWS)
-    level = next(
-        level
-        for level in range(BASE_LEVEL if has_more else MINIMUM_LEVEL, MAXIMUM_LEVEL + 1)
-        if bin_width(TileId(level, 0)) * MOST_BINS >= stop - start
-    )
+    level = level_of_bins(start, stop, has_more)
     width = bin_width(TileId(level, 0))
     first, last = start // width, -(-stop // width)
     if has_more:
@@ -82,6 +78,15 @@ def binned_sums(
     else:
         parts = [layer.read(connection, scope.cluster.pk, Bins(start, stop, first * width, width))]
     return BinnedSums(first * width, width, last - first, merge_sums(layer, parts))
+
+
+def level_of_bins(start: int, stop: int, has_more: bool) -> int:
+    """The level whose bins a window is divided into; `has_more`: it has over FEW_SUMMED_ROWS."""
+    return next(
+        level
+        for level in range(BASE_LEVEL if has_more else MINIMUM_LEVEL, MAXIMUM_LEVEL + 1)
+        if bin_width(TileId(level, 0)) * MOST_BINS >= stop - start
+    )
 
 
 def _binned_parts(

@@ -1,4 +1,4 @@
-"""Hours of logs, tasks, errors and samples over midnight: many row groups once few rows are enough for one."""
+"""Hours of logs, tasks, errors and samples over midnight, in many row groups of few rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from observatory.wire.records import Action, Event, Sample, Series, Span, Status
 
 START = 1_790_020_800.0
 """20:00 UTC"""
-STEPS, STEP = 300, 97.0
+STEPS, STEP = 150, 193.0
 """8 hours, seconds"""
 FIRST, SECOND = "tcp://10.0.0.1:4000", "tcp://10.0.0.2:4000"
 MESSAGES = (
@@ -79,9 +79,7 @@ def _add_step(batch: BatchBuilder, add: Callable[..., None], step: int) -> None:
     if submitted:
         return
     status = Status.ERROR if failed else Status.OK
-    batch.add(
-        Span(worker, 1, key, "load", group, Action.COMPUTE, time, time + 2, 10, "int", status)
-    )
+    batch.add(Span(worker, 1, key, "load", group, Action.COMPUTE, time, time + 2, 10, "int", status))
     batch.add(Span(worker, 1, key, "load", group, Action.TRANSFER, time + 3, time + 4, 10, "int"))
     add("transition", time, key, "processing", "erred" if failed else "memory", worker, "because")
     add("transition", time + 1, key, "memory", "released", worker, "later")

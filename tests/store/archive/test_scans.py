@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import psycopg
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from observatory.alerts.evaluation.back_test import back_test
+from observatory.alerts.rules.conditions import (
+    Aggregate,
+    By,
+    Comparison,
+    EventCondition,
+    MetricCondition,
+    NoData,
+    RuleSpec,
+    Selector,
+)
 from observatory.clusters.models import Cluster
+from observatory.replay.logs.counts import log_counts
 from observatory.replay.logs.search import (
     LogPage,
     Wanted,
@@ -25,11 +33,10 @@ from observatory.replay.logs.search import (
 from observatory.replay.pseudonyms import read_pseudonyms
 from observatory.replay.scope import ALL_SECTIONS, Scope, Section
 from observatory.replay.task_history import error_with_id, task_history, worker_last_minutes
-from observatory.replay.task_search import Found, search_tasks
+from observatory.replay.task_search import Position, search_tasks
 from observatory.replay.task_search import Wanted as WantedTasks
 from observatory.store.archive import presence
 from observatory.store.archive.round import archive_round
-from observatory.store.archive.scans.bloom_filters import may_have_any, xxh64
 from observatory.store.connection import connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -48,6 +55,7 @@ from tests.store.archive.long_history import (
     make_small_groups,
     write_long_history,
 )
+from tests.support.projects import World
 
 Read = Callable[[psycopg.Connection, Cluster], Any]
 MIDDLE = round((START + STEPS * STEP / 2) * 1e6)
@@ -74,6 +82,15 @@ FILTERS = {
     "a logger": LogFilter(logger="etl"),
     "a window": LogFilter(level=20, start=from_seconds(START + 5_000), stop=from_seconds(START + 20_000)),
 }
+MEMORY = Selector("observatory_worker_memory_bytes")
+TOO_MUCH = MetricCondition(MEMORY, By.WORKER, Aggregate.MAX, Comparison.ABOVE, 40.0)
+RULES = (
+    RuleSpec((TOO_MUCH,)),
+    RuleSpec((replace(TOO_MUCH, comparison=Comparison.ABSENT),), hold=30),
+    RuleSpec((TOO_MUCH,), no_data=NoData.FIRE),
+    RuleSpec((EventCondition("log", By.WORKER, window=300, pattern="Paused", level=20),)),
+    RuleSpec((EventCondition("task-erred", By.CLUSTER, window=500),)),
+)
 TASKS = {
     "a group": WantedTasks("load-3"),
     "a part of keys": WantedTasks(", 12"),
@@ -112,12 +129,20 @@ def _lines(connection: psycopg.Connection, cluster: Cluster) -> Any:
     }
 
 
+def _counts(connection: psycopg.Connection, cluster: Cluster) -> Any:
+    return [
+        log_counts(connection, scope, wanted)
+        for wanted in (*LOGS.values(), Wanted(role="worker"), Wanted(start=MIDDLE, stop=MIDDLE + 10**8))
+        for scope in _scopes(cluster)
+    ]
+
+
 def _lists(connection: psycopg.Connection, cluster: Cluster) -> Any:
     found = {}
     for name, filters in FILTERS.items():
         for goes_back in (True, False):
             of_pages, cursor = [], None
-            while (lines := listed_lines(connection, cluster.pk, filters, 30, cursor, goes_back=goes_back)[0]):
+            while lines := listed_lines(connection, cluster.pk, filters, 30, cursor, goes_back=goes_back)[0]:
                 of_pages.append(lines)
                 last = lines[-1] if goes_back else lines[0]
                 cursor = last.time, last.hash
@@ -128,16 +153,17 @@ def _lists(connection: psycopg.Connection, cluster: Cluster) -> Any:
 def _tasks(connection: psycopg.Connection, cluster: Cluster) -> Any:
     found: dict[str, list[Any]] = {}
     for name, wanted in TASKS.items():
-        page: Found | None = None
-        while page is None or page.older:
-            page = search_tasks(connection, cluster.pk, wanted, 20, page and page.older)
+        position: Position | None = None
+        while not found.get(name) or position:
+            page = search_tasks(connection, cluster.pk, wanted, 20, position)
             found.setdefault(name, []).append(page.tasks)
+            position = page.older
     return found
 
 
 def _stories(connection: psycopg.Connection, cluster: Cluster) -> Any:
     found = []
-    for step in (0, RARE, 13, 150, STEPS - 1):
+    for step in (0, RARE, 13, 100, STEPS - 1):
         with snapshot(connection):
             found.append(task_history(connection, cluster.pk, key_of(step)))
     return found
@@ -149,24 +175,45 @@ def _errors(connection: psycopg.Connection, cluster: Cluster) -> Any:
         error = error_with_id(connection, cluster.pk, story.errors[0].id)
         assert error is not None
         minutes = worker_last_minutes(connection, cluster.pk, error, story.transitions)
-    assert minutes[0].memory and minutes[0].lines and minutes[0].events
+    assert all((minutes[0].memory, minutes[0].lines, minutes[0].events))
     return error, minutes
+
+
+def _back_tests(connection: psycopg.Connection, cluster: Cluster) -> Any:
+    found = [back_test(cluster, spec, START, START + STEPS * STEP) for spec in RULES]
+    assert all(each.firings for each in found)
+    return [
+        (
+            each.durations,
+            each.too_short,
+            [
+                (result.outcome.subject, result.outcome.times.tolist(), str(result.outcome.values.tolist()))
+                for result in each.results
+            ],
+        )
+        for each in found
+    ]
 
 
 READS = {
     "log lines": _lines,
+    "counts of log lines": _counts,
     "lists of log lines": _lists,
     "tasks": _tasks,
     "stories": _stories,
     "an error": _errors,
+    "back-tests": _back_tests,
 }
 
 
 @pytest.fixture
-def recorded(connection: psycopg.Connection, world: Any, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+def recorded(connection: psycopg.Connection, world: World, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     make_small_groups(monkeypatch)
-    write_long_history(world.ended.pk)
-    return world.ended  # type: ignore[no-any-return]
+    cluster = world.ended
+    write_long_history(cluster.pk)
+    cluster.started, cluster.ended = from_seconds(START - 10), from_seconds(START + STEPS * STEP)
+    cluster.save()
+    return cluster
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)

@@ -110,7 +110,7 @@ class WindowData:
         conditions = [condition for spec in specs for condition in spec.conditions]
         self.events.load([each for each in conditions if isinstance(each, EventCondition)])
         wanted: dict[str, int] = {}
-        for metric, since in self._wanted(conditions):
+        for metric, since in self.wanted(conditions):
             if since < min(wanted.get(metric, ENDLESS), self._since.get(metric, ENDLESS)):
                 wanted[metric] = since
         if wanted:
@@ -138,7 +138,7 @@ class WindowData:
         # leaves room for adding seconds
         return np.asarray(np.minimum(firsts, ENDLESS // 2))
 
-    def _wanted(self, conditions: Iterable[AnyCondition]) -> Iterator[tuple[str, int]]:
+    def wanted(self, conditions: Iterable[AnyCondition]) -> Iterator[tuple[str, int]]:
         """(metric, time from which on its samples are needed)"""
         for condition in conditions:
             if not isinstance(condition, MetricCondition):

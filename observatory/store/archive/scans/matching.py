@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import reduce
 
 import pyarrow as pa
@@ -30,13 +31,28 @@ def matching_rows(group: RowGroup, condition: Condition) -> pa.Table | None:
     return group.read(names).filter(mask)
 
 
+def count_matching(group: RowGroup, condition: Condition) -> int:
+    """The number of rows that meet the condition. Raises ArchiveError."""
+    if not condition.tests and group.is_within(condition):
+        return group.rows
+    mask = _mask(group.read([*condition.columns, group.kind.time]), group, condition)
+    return group.rows if mask is None else int(pc.sum(mask).as_py() or 0)
+
+
+def rows_within(group: RowGroup, condition: Condition, columns: Collection[str]) -> pa.Table:
+    """The time and some columns of all rows of the condition's time. Raises ArchiveError."""
+    rows = group.read([*columns, group.kind.time])
+    mask = _mask(rows, group, Condition((), condition.start, condition.stop))
+    return rows if mask is None else rows.filter(mask)
+
+
 def _mask(rows: pa.Table, group: RowGroup, condition: Condition) -> pa.ChunkedArray | None:
     """Which rows meet the condition; None: all."""
     times = rows.column(group.kind.time)
     masks = [_meets(rows, test) for test in condition.tests]
-    if condition.start is not None and group.first < condition.start:
+    if condition.start is not None and not group.is_within(condition):
         masks.append(pc.greater_equal(times, pa.scalar(condition.start, TIME)))
-    if condition.stop is not None and group.last >= condition.stop:
+    if condition.stop is not None and not group.is_within(condition):
         masks.append(pc.less(times, pa.scalar(condition.stop, TIME)))
     return reduce(pc.and_kleene, masks) if masks else None
 

@@ -48,6 +48,15 @@ class RowGroup:
     last: datetime
     """least and greatest time"""
 
+    @property
+    def rows(self) -> int:
+        return int(self.footer.metadata.row_group(self.number).num_rows)
+
+    def is_within(self, condition: Condition) -> bool:
+        """Whether all rows are of the condition's time."""
+        start, stop = condition.start, condition.stop
+        return (start is None or self.first >= start) and (stop is None or self.last < stop)
+
     def read(self, columns: Collection[str]) -> pa.Table:
         try:
             # another one each time: it is not to be used by two threads
