@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from html import unescape
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from observatory.alerts.evaluation.back_test import back_test
@@ -36,15 +41,19 @@ from observatory.replay.task_history import error_with_id, task_history, worker_
 from observatory.replay.task_search import Position, search_tasks
 from observatory.replay.task_search import Wanted as WantedTasks
 from observatory.store.archive import presence
+from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.round import archive_round
+from observatory.store.archive.scans.bloom_filters import may_have_any, xxh64
+from observatory.store.archive.scans.conditions import AtLeast, Condition
 from observatory.store.connection import connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.logs import LogFilter
 from observatory.store.queries.timeline import snapshot
+from observatory.store.scanning import scanned
 from observatory.store.times import from_seconds
 from observatory.wire.records import Event
-from tests.store.archive.conftest import remove_unused
+from tests.store.archive.conftest import Archive, remove_unused
 from tests.store.archive.long_history import (
     RARE,
     SECOND,
@@ -58,6 +67,8 @@ from tests.store.archive.long_history import (
 from tests.support.projects import World
 
 Read = Callable[[psycopg.Connection, Cluster], Any]
+NEWEST = 136
+"""the last step of its group that computed"""
 MIDDLE = round((START + STEPS * STEP / 2) * 1e6)
 LOGS = {
     "all": Wanted(),
@@ -242,3 +253,74 @@ def test_late_records_are_found_beside_archived_ones(
         found = read(reader, recorded)
     with connect_reader() as reader:  # they are in their tables by now
         assert found == read(reader, recorded)
+
+
+def test_pages_of_archived_records_bring_nothing_back(
+    connection: psycopg.Connection, recorded: Cluster, folder: object, world: World
+) -> None:
+    archive_round()
+    remove_unused(connection, recorded.pk)
+    removed = presence.removed_kinds(connection, recorded.pk)
+    with connect_reader() as reader, snapshot(reader):
+        [error, *_] = task_history(reader, recorded.pk, key_of(RARE)).errors
+    pages = {
+        "/search?q=load-3": key_of(NEWEST),
+        f"/clusters/{recorded.pk}/tasks/?q=load-3": key_of(NEWEST),
+        f"/clusters/{recorded.pk}/tasks/?key={quote(key_of(RARE))}": "ZeroDivisionError",
+        f"/clusters/{recorded.pk}/errors/{error.id}": f"order {RARE} is done",
+        f"/clusters/{recorded.pk}/logs/?text=needle": "A Needle in hay",
+        f"/api/v1/clusters/{recorded.pk}/logs?match=needle": "A Needle in hay",
+        f"/api/v1/clusters/{recorded.pk}/log-counts?match=needle": "counts",
+        "/api/v1/search?q=load-3": "load-3",
+    }
+    for path, text in pages.items():
+        answer = world.client("owner").get(path, follow=True)
+        assert answer.status_code == 200, path
+        assert text in unescape(answer.content.decode()), path
+        assert presence.removed_kinds(connection, recorded.pk) == removed, path
+    assert world.client("outsider").get(f"/clusters/{recorded.pk}/logs/?text=needle").status_code == 404
+    found = world.client("outsider").get("/search?q=load-3", follow=True).content.decode()
+    assert key_of(NEWEST) not in unescape(found)
+
+
+def test_filters_of_files_know_all_of_their_values(tmp_path: Path) -> None:
+    keys = [key_of(step) for step in range(2_000)]
+    path = tmp_path / "keys.parquet"
+    pq.write_table(pa.table({"key": keys}), path, bloom_filter_options={"key": {"ndv": 2_000, "fpp": 0.05}})
+    column = pq.read_metadata(path).row_group(0).column(0)
+    with pa.OSFile(str(path)) as stream:
+        assert all(may_have_any(stream, column, [key]) for key in keys)
+        assert sum(may_have_any(stream, column, [f"{key} "]) for key in keys) < 200
+
+
+@pytest.mark.parametrize(
+    ("data", "hashed"),
+    [(b"", 0xEF46DB3751D8E999), (b"abc", 0x44BC2CF5AD770999), (b"a", 0xD24EC4F1A98C6E5B)],
+)
+def test_texts_are_hashed_as_xxhash_does(data: bytes, hashed: int) -> None:
+    assert xxh64(data) == hashed
+
+
+def test_what_is_found_beyond_a_limit_is_brought_back(
+    connection: psycopg.Connection, recorded: Cluster, folder: object
+) -> None:
+    archive_round()
+    remove_unused(connection, recorded.pk)
+    query = "SELECT count(*) FROM log WHERE cluster_id = %(cluster)s"
+    with connect_reader() as reader:
+        with scanned(reader, recorded.pk, {"log": Condition((AtLeast("level", 40),))}, most=10):
+            assert reader.execute(query, {"cluster": recorded.pk}).fetchone() == (1,)
+        with scanned(reader, recorded.pk, {"log": Condition()}, most=10):
+            assert reader.execute(query, {"cluster": recorded.pk}).fetchone() == (4 * STEPS + 1,)
+    assert "log" not in presence.removed_kinds(connection, recorded.pk)
+
+
+def test_a_file_that_is_gone_is_named(
+    connection: psycopg.Connection, recorded: Cluster, archive: Archive, folder: Path
+) -> None:
+    archive_round()
+    remove_unused(connection, recorded.pk)
+    path = archive.paths(recorded.pk)["log"][0]
+    (folder / path).unlink()
+    with connect_reader() as reader, pytest.raises(ArchiveError, match="missing"):
+        listed_lines(reader, recorded.pk, LogFilter(), 10_000)

@@ -59,9 +59,14 @@ class Scan:
             low, high = self._covered
             if low < stop <= high if self._goes_back else low <= start < high:
                 return max(low, start) if self._goes_back else min(high, stop)
+        else:
+            self._groups = [group for group in self._groups if self._is_ahead(group, start, stop)]
         low, high = self._next(start, stop)
         self._covered = low, high
         return low if self._goes_back else high
+
+    def _is_ahead(self, group: RowGroup, start: datetime, stop: datetime) -> bool:
+        return group.first < stop if self._goes_back else group.last >= start
 
     def _next(self, start: datetime, stop: datetime) -> tuple[datetime, datetime]:
         until = monotonic() + AT_ONCE
