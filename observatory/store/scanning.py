@@ -43,13 +43,11 @@ def scanned(
         from observatory.store.archive.scans.scan import all_rows
         from observatory.store.archive.scans.shadows import Shadow
 
-        place, until, found = required_place(), monotonic() + longest, {}
-        for kind, pieces in removed.items():
-            rows = all_rows(place, pieces, conditions[kind], most, until)
-            if rows is None:
-                yield  # queries bring the kinds back
-                return
-            found[kind] = rows
+        wanted = {kind: (pieces, conditions[kind]) for kind, pieces in removed.items()}
+        found = all_rows(required_place(), wanted, most, monotonic() + longest)
+        if found is None:
+            yield  # queries bring the kinds back
+            return
         shadows = []
         try:
             for kind, rows in found.items():

@@ -21,14 +21,17 @@ def matching_rows(group: RowGroup, condition: Condition) -> pa.Table | None:
     if not group.may_meet(condition):
         return None
     names = [column.name for column in file_columns(group.kind)]
-    tested = group.read([*condition.columns, group.kind.time])
+    tested = group.read({*condition.columns, group.kind.time})
     mask = _mask(tested, group, condition)
-    if mask is None:
-        return group.read(names)
-    mask = pc.fill_null(mask, False)
-    if not pc.any(mask).as_py():
-        return None
-    return group.read(names).filter(mask)
+    if mask is not None:
+        mask = pc.fill_null(mask, False)
+        if not pc.any(mask).as_py():
+            return None
+    others = group.read([name for name in names if name not in tested.column_names])
+    found = pa.table(
+        {name: (tested if name in tested.column_names else others).column(name) for name in names}
+    )
+    return found if mask is None else found.filter(mask)
 
 
 def count_matching(group: RowGroup, condition: Condition) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from time import monotonic
@@ -21,6 +21,8 @@ from observatory.wire.kinds import KINDS
 
 THREADS = 2
 """of a scan: as many row groups are in memory besides the one whose rows are used"""
+AHEAD = 3
+"""row groups that are tested meanwhile, where few of them have such rows"""
 AT_ONCE = 0.4
 """seconds after which `cover` returns, once it has read a row group"""
 FEW_ROWS = 4_000
@@ -138,36 +140,42 @@ class Scan:
 
 
 def all_rows(
-    place: Place, pieces: list[Piece], condition: Condition, most: int, until: float
-) -> pa.Table | None:
-    """All rows that meet a condition; None if they are more than `most`, or if it takes too long.
+    place: Place, wanted: Mapping[str, tuple[list[Piece], Condition]], most: int, until: float
+) -> dict[str, pa.Table] | None:
+    """All rows that meet the condition of their kind; None if there are more than `most`, or after `until`.
 
     `until` is one of time.monotonic(). Raises ArchiveError.
     """
-    found: list[pa.Table] = []
-    with ThreadPoolExecutor(THREADS, "scan") as pool:
-        for rows in _in_turn(pool, list(row_groups(place, pieces, condition)), condition):
-            if rows is not None:
-                found.append(rows)
-            if sum(each.num_rows for each in found) > most or monotonic() > until:
-                return None
-    return pa.concat_tables(found) if found else pa.table({})
+    found: dict[str, list[pa.Table]] = {kind: [] for kind in wanted}
+    number = 0
+    for kind, rows in _in_turn(
+        (kind, group, condition)
+        for kind, (pieces, condition) in wanted.items()
+        for group in row_groups(place, pieces, condition)
+    ):
+        if rows is not None:
+            found[kind].append(rows)
+            number += rows.num_rows
+        if number > most or monotonic() > until:
+            return None
+    return {kind: pa.concat_tables(each) if each else pa.table({}) for kind, each in found.items()}
 
 
 def _in_turn(
-    pool: ThreadPoolExecutor, groups: list[RowGroup], condition: Condition
-) -> Iterator[pa.Table | None]:
-    reading: list[Future[pa.Table | None]] = []
-    try:
-        for group in groups:
-            reading.append(pool.submit(matching_rows, group, condition))
-            if len(reading) > THREADS:
-                yield reading.pop(0).result()
-        for each in reading:
-            yield each.result()
-    finally:
-        for each in reading:
-            each.cancel()
+    groups: Iterable[tuple[str, RowGroup, Condition]],
+) -> Iterator[tuple[str, pa.Table | None]]:
+    reading: list[tuple[str, Future[pa.Table | None]]] = []
+    with ThreadPoolExecutor(THREADS, "scan") as pool:
+        try:
+            for kind, group, condition in groups:
+                reading.append((kind, pool.submit(matching_rows, group, condition)))
+                if len(reading) > AHEAD:
+                    of, rows = reading.pop(0)
+                    yield of, rows.result()
+            for of, rows in reading:
+                yield of, rows.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _first(group: RowGroup) -> datetime:
