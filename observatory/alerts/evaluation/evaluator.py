@@ -1,14 +1,14 @@
 """The evaluator: evaluates the rules of live clusters step by step, as their data becomes complete.
 
-A step of a cluster is one transaction that writes its alerts, their deliveries and the progress. Workers lock
-the cluster's Progress; a locked cluster is skipped. docs/alerts.md describes how far a step goes and what
-happens to late data.
+One transaction writes a step's alerts, their deliveries and the progress; several small clusters share it.
+Workers lock the cluster's Progress; a locked cluster is skipped. docs/alerts.md describes how far a step goes
+and what happens to late data.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -23,6 +23,7 @@ from observatory.alerts.evaluation.open_alerts import (
     OpenAlerts,
     TooManyAlerts,
     active_alert_of,
+    open_alerts_of,
     subject_of,
 )
 from observatory.alerts.evaluation.watermark import GRACE, settled, watermark
@@ -49,6 +50,11 @@ MIN_STEP = 0.5
 STEPS_PER_SECOND = 10
 """of all clusters of a shard together: with more clusters each has longer steps"""
 LONGEST_MIN_STEP = 15.0
+STEPS_TOGETHER = 20
+"""of one transaction"""
+FEW_WORKERS = 50
+"""workers up to which a cluster's step is short enough for others to wait for its commit"""
+PROGRESS_FIELDS = ["until", "settled", "is_over"]
 MAX_STEP = 900.0
 """seconds of one step; the following steps catch up"""
 MAX_BACKLOG = 3_600.0
@@ -98,19 +104,62 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
             due.append(cluster)
     last_runs = last_ends(cluster.pk for cluster in due)
     present = _present_sources(connection, rules, [(cluster, begun.get(cluster.pk)) for cluster in due])
+    steps = []
     for cluster in due:
-        extent, progress = stored[cluster.pk], begun.get(cluster.pk)
-        in_scope = [rule for rule in rules if rule.scope.includes(cluster)]
-        try:
-            with transaction.atomic(), statement_timeout(connection, STATEMENT_TIMEOUT):
-                if progress is None:
-                    _begin(extent)
-                step_of = Step(connection, cluster, extent, now, errors, last_runs.get(cluster.pk))
-                step_of.present = present.get(cluster.pk)
-                step_of.run(in_scope, cluster.pk in late)
-        except Exception:  # must not stop the other clusters
-            log.exception("evaluating the alerts of cluster %d failed and is tried again", cluster.pk)
+        step_of = Step(connection, cluster, stored[cluster.pk], now, errors, last_runs.get(cluster.pk))
+        step_of.rules = [rule for rule in rules if rule.scope.includes(cluster)]
+        step_of.present, step_of.has_late = present.get(cluster.pk), cluster.pk in late
+        step_of.is_new = cluster.pk not in begun
+        steps.append(step_of)
+    for some in _transactions(steps):
+        _run(connection, some)
     errors.save()
+
+
+def _transactions(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """The steps of each transaction: of several clusters, if they are small and have nothing late."""
+    some: list[Step] = []
+    for step in steps:
+        if step.has_late or step.extent.workers > FEW_WORKERS:
+            yield [step]
+            continue
+        some.append(step)
+        if len(some) == STEPS_TOGETHER:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _run(connection: psycopg.Connection, steps: list[Step]) -> None:
+    """Runs steps in one transaction; each in its own if that fails."""
+    try:
+        _run_together(connection, steps)
+    except Exception:  # must not stop the other clusters
+        if len(steps) == 1:
+            cluster = steps[0].cluster.pk
+            log.exception("evaluating the alerts of cluster %d failed and is tried again", cluster)
+            return
+        for step in steps:
+            _run(connection, [step])
+
+
+def _run_together(connection: psycopg.Connection, steps: Sequence[Step]) -> None:
+    clusters = [step.cluster.pk for step in steps]
+    with transaction.atomic(), statement_timeout(connection, STATEMENT_TIMEOUT):
+        _begin(step.extent for step in steps if step.is_new)
+        locked = Progress.objects.select_for_update(skip_locked=True).filter(cluster__in=clusters)
+        progress = {each.cluster_id: each for each in locked}
+        open_alerts = open_alerts_of(progress)
+        moved = [
+            each
+            for step in steps
+            if (each := progress.get(step.cluster.pk)) is not None
+            and step.run(each, open_alerts.get(step.cluster.pk, ()))
+        ]
+        Progress.objects.bulk_create(
+            moved, update_conflicts=True, unique_fields=["cluster"], update_fields=PROGRESS_FIELDS
+        )
 
 
 def _present_sources(
@@ -134,11 +183,13 @@ def _is_waiting(progress: Progress, until: float, step: float) -> bool:
     return progress.settled == progress.until and until - progress.until.timestamp() < step
 
 
-def _begin(extent: Extent) -> None:
-    """Creates the progress of a new cluster, at its first record."""
-    start = from_seconds(max(extent.first, extent.last - MAX_BACKLOG))
-    new = Progress(cluster_id=extent.cluster, until=start, settled=start)
-    Progress.objects.bulk_create([new], ignore_conflicts=True)
+def _begin(extents: Iterable[Extent]) -> None:
+    """Creates the progress of new clusters, at their first record."""
+    new = []
+    for extent in extents:
+        start = from_seconds(max(extent.first, extent.last - MAX_BACKLOG))
+        new.append(Progress(cluster_id=extent.cluster, until=start, settled=start))
+    Progress.objects.bulk_create(new, ignore_conflicts=True)
 
 
 class Step:
@@ -158,6 +209,10 @@ class Step:
         self.last_run = last_run
         self.present: Collection[str] | None = None
         """as of EventData"""
+        self.rules: Sequence[ActiveRule] = ()
+        """those in whose scope the cluster is"""
+        self.has_late = self.is_new = False
+        """Whether it has late data, or wasn't evaluated yet."""
         self.cluster = cluster
         self.extent = extent
         self.errors = errors
@@ -165,26 +220,26 @@ class Step:
         """seconds by which the scheduler's clock is ahead of ours"""
         self.watermark = watermark(cluster, extent, now)
 
-    def run(self, rules: Sequence[ActiveRule], has_late: bool) -> None:
-        """Evaluates new and late data, unless another process has locked the cluster's progress."""
-        locked = Progress.objects.select_for_update(skip_locked=True)
-        progress = locked.filter(cluster=self.cluster).first()
-        if progress is None:
-            return
+    def run(self, progress: Progress, open_alerts: Iterable[Alert]) -> bool:
+        """Evaluates new and late data, of which there may be none; whether the progress changed.
+
+        The row of `progress` is locked by this transaction.
+        """
         start = progress.until.timestamp()
         stop = max(start, min(self.watermark, start + MAX_STEP))
         is_caught_up = progress.settled < progress.until and self._settled(start) >= start
-        late_since = self._late_since(progress, has_late, is_caught_up)
+        late_since = self._late_since(progress, self.has_late, is_caught_up)
         if stop - start < MIN_STEP and late_since is None:
-            return
+            return False
         set_savepoint(self.connection)
-        alerts = OpenAlerts(self.cluster)
+        alerts = OpenAlerts(self.cluster, open_alerts)
         if late_since is not None:
-            add_late(self.connection, alerts, rules, self._evaluate_rule, self.errors, late_since, start)
+            add_late(self.connection, alerts, self.rules, self._evaluate_rule, self.errors, late_since, start)
         if stop > start:
-            self._evaluate(alerts, rules, start, stop)
+            self._evaluate(alerts, self.rules, start, stop)
         alerts.save()
         self._move(progress, stop, is_caught_up, is_over=not len(alerts))
+        return True
 
     def _late_since(self, progress: Progress, has_late: bool, is_caught_up: bool) -> float | None:
         """The time from which on data was missing when it was evaluated; None: nothing is late.
@@ -208,7 +263,6 @@ class Step:
             progress.settled = max(progress.settled, from_seconds(self._settled(stop)))
         ended = self.cluster.ended
         progress.is_over = is_over and ended is not None and stop >= ended.timestamp() + GRACE
-        progress.save(update_fields=["until", "settled", "is_over"])
 
     def _evaluate(self, alerts: OpenAlerts, rules: Sequence[ActiveRule], start: float, stop: float) -> None:
         data = WindowData(self.connection, self.cluster, start, stop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import md5
 
 from observatory.alerts.evaluation.active_rules import ActiveRule
@@ -28,10 +28,18 @@ class TooManyAlerts(Exception):
     """A rule has reached MAX_ALERTS for a cluster."""
 
 
+def open_alerts_of(clusters: Iterable[int]) -> dict[int, list[Alert]]:
+    """By cluster, in the transaction that holds the locks on the clusters' Progress."""
+    found: dict[int, list[Alert]] = {}
+    for alert in Alert.objects.filter(cluster__in=list(clusters)).exclude(state=Alert.State.RESOLVED):
+        found.setdefault(alert.cluster_id, []).append(alert)
+    return found
+
+
 class OpenAlerts:
     """The open alerts of one cluster, in the transaction that holds the lock on its Progress."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, alerts: Iterable[Alert]) -> None:
         self.cluster = cluster
         self._open: dict[int, dict[str, Alert]] = {}
         """by rule and fingerprint"""
@@ -39,7 +47,7 @@ class OpenAlerts:
         self._changed: dict[int, Alert] = {}
         self._dropped: list[int] = []
         self._changes: list[tuple[Alert, Change]] = []
-        for alert in Alert.objects.filter(cluster=cluster).exclude(state=Alert.State.RESOLVED):
+        for alert in alerts:
             self._open.setdefault(alert.rule_id, {})[alert.fingerprint] = alert
 
     def __len__(self) -> int:

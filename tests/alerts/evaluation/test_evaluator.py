@@ -18,6 +18,7 @@ from observatory.alerts.rules.condition_rows import spec_of
 from observatory.alerts.rules.conditions import RuleSpec
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.store.late_records import LATENESS
+from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.alerts import events as queries_of_events
 from observatory.wire.custom_metrics import METRIC
 from observatory.wire.records import Event, Sample, Series
@@ -158,6 +159,52 @@ def test_a_cluster_without_events_is_not_asked_for_those_of_each_rule(
     observed.evaluate(60)
     assert {name for name, *_ in alerts()} == {"worker-lost", "unreachable"}
     assert not [read for read in reads if read == "errors" or "worker-status" in read]
+
+
+def test_small_clusters_share_a_transaction_and_one_that_fails_has_its_own(
+    observed: Observed, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_rule()
+    first = observed.cluster
+    others = []
+    for number in (2, 3):
+        other = Cluster.objects.get(pk=first.pk)
+        other.pk, other.scheduler_id = None, f"Scheduler-{number}"
+        other.save(force_insert=True)
+        others.append(Observed(other, observed.writer))
+    for each in (observed, *others):
+        each.load(*BUSY, since=0)
+
+    def transactions(now: float) -> int:
+        with CaptureQueriesContext(connection) as queries:
+            observed.evaluate(now)
+        return sum("FOR UPDATE" in query["sql"] for query in queries)
+
+    try:
+        assert transactions(20) == 1
+        assert alerts() == [("load", "firing", 0, 0, None)] * 3
+        for each in (observed, *others):
+            each.load(*CALM, since=20)
+        run = evaluation.Step.run
+
+        def fail(step: evaluation.Step, *arguments: Any) -> bool:
+            if step.cluster.pk == first.pk:
+                raise ValueError("this cluster cannot be evaluated")
+            return run(step, *arguments)
+
+        monkeypatch.setattr(evaluation.Step, "run", fail)
+        assert transactions(60) == 4, "together, then each alone"
+        assert sorted(state for _, state, *_ in alerts()) == ["firing", "resolved", "resolved"]
+        assert caplog.text.count(f"the alerts of cluster {first.pk} failed") == 1
+        monkeypatch.setattr(evaluation.Step, "run", run)
+        monkeypatch.setattr(evaluation, "FEW_WORKERS", -1)
+        for each in (observed, *others):
+            each.load(*CALM, since=60)
+        assert transactions(80) == 3, "large clusters wait for none"
+        assert {state for _, state, *_ in alerts()} == {"resolved"}
+    finally:
+        for each in others:
+            delete_cluster(each.cluster.pk)
 
 
 def rows_as_written() -> list[tuple[object, ...]]:
