@@ -28,6 +28,8 @@ STEP = BASE_LEVEL + 9
 CLUSTERS_OF_STEP = 25
 """live clusters up to which each is looked at each 34 s; it is each 67 s up to twice as many, and so on"""
 MAXIMUM_STEP = STEP + 4
+FEW_WORKERS = 50
+"""workers up to which the longest step is used at once, if there are more clusters"""
 MAXIMUM_CACHED = 10_000
 
 _built: dict[int, tuple[int, int]] = {}
@@ -42,9 +44,10 @@ def build_tiles() -> None:
     is_open = Q(ended=None) | Q(pk__in=changed)
     clusters = list(Cluster.objects.filter(is_open, project__is_own=False).order_by("-last_seen"))
     known = extents(cluster.pk for cluster in clusters)
-    step = _step(sum(cluster.is_live for cluster in clusters))
+    live = sum(cluster.is_live for cluster in clusters)
     for cluster in clusters:
-        if cluster.pk in known and _has_news(cluster, known[cluster.pk], step):
+        extent = known.get(cluster.pk)
+        if extent is not None and _has_news(cluster, extent, _step(live, extent.workers)):
             build_if_unlocked(cluster)
 
 
@@ -78,8 +81,13 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
         log.info("built %d tiles and %d keyframes of cluster %d", built, made, cluster.pk)
 
 
-def _step(live: int) -> int:
-    """Return the step of so many live clusters. What isn't built ahead is built when a page asks for it."""
+def _step(live: int, workers: int) -> int:
+    """Return the step of a cluster with `workers` that is one of `live`.
+
+    What isn't built ahead is built when a page asks for it, which takes little time of a small cluster.
+    """
+    if live > CLUSTERS_OF_STEP and workers <= FEW_WORKERS:
+        return MAXIMUM_STEP
     return min(MAXIMUM_STEP, STEP + (live // CLUSTERS_OF_STEP).bit_length())
 
 

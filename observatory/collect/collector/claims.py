@@ -11,10 +11,12 @@ import asyncio
 import logging
 import math
 import time
+from collections.abc import Sequence
 
 import redis.asyncio as redis
 
 from observatory.collect.collector.cancellation import raise_if_cancelled
+from observatory.collect.collector.coalesced_calls import CoalescedCalls
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,7 @@ class Claims:
     def __init__(self, server: redis.Redis) -> None:
         self.server = server
         self.slots = asyncio.Semaphore(MOST_AT_ONCE)
+        self._extend: CoalescedCalls[str, bytes | None] = CoalescedCalls(self._extended)
         self.renewed: dict[tuple[str, int], float] = {}
         """When Redis last confirmed a claim (monotonic), by name and target."""
 
@@ -40,18 +43,38 @@ class Claims:
         """Claims `name` for the target, or renews the claim when due. False when another target has it."""
         if time.monotonic() - self.renewed.get((name, target), -math.inf) < RENEWAL:
             return True
-        async with self.slots:
-            held = await self._hold(name, target)
+        held = await self._is_held(name, target)
+        if not held:
+            async with self.slots:
+                held = await self._hold(name, target)
         raise_if_cancelled()
         return held
+
+    async def _is_held(self, name: str, target: int) -> bool:
+        """Renews a claim that was held, as nearly all are. False if it isn't held now, or Redis is away."""
+        if (name, target) not in self.renewed:
+            return False
+        try:
+            held = await self._extend(f"observatory:claim:{name}") == str(target).encode()
+        except (redis.RedisError, OSError):
+            return False
+        if held:
+            self.renewed[name, target] = time.monotonic()
+        return held
+
+    async def _extended(self, keys: Sequence[str]) -> list[bytes | Exception | None]:
+        """The values of keys, which then expire later: of all targets that renew now, by one request."""
+        async with self.server.pipeline(transaction=False) as request:
+            for key in keys:
+                request.getex(key, ex=DURATION)
+            found: list[bytes | Exception | None] = await request.execute(raise_on_error=False)
+        return found
 
     async def _hold(self, name: str, target: int) -> bool:
         key = f"observatory:claim:{name}"
         value = str(target).encode()
         try:
-            # mostly it is held already, and one command renews it
-            is_held = (name, target) in self.renewed and await self.server.getex(key, ex=DURATION) == value
-            if not is_held and not await self.server.set(key, value, nx=True, ex=DURATION):
+            if not await self.server.set(key, value, nx=True, ex=DURATION):
                 if await self.server.get(key) != value:
                     return False
                 await self.server.expire(key, DURATION)

@@ -12,7 +12,7 @@ POLLS_PER_SECOND = 10
 """of all targets whose clusters have no open pages"""
 LONGEST_BETWEEN_POLLS = 5.0
 """Seconds, unless the target's own interval is longer."""
-BATCHES_PER_SECOND = 20
+BATCHES_PER_SECOND = 10
 """of all targets whose clusters have no open pages"""
 LONGEST_BETWEEN_BATCHES = 4.0
 """Seconds. Less than CALM (writing/slowdown.py), from which on scrapes slow down."""

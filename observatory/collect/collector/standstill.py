@@ -47,6 +47,8 @@ class StandstillDetector:
     def look(self) -> Standstill | None:
         """What happened since the last look; None if nothing did."""
         now, monotonic = time.time(), time.monotonic()
-        found = Standstill(self.time, now, monotonic - self.monotonic)
+        before, stopped = self.time, monotonic - self.monotonic
         self.time, self.monotonic = now, monotonic
-        return found if found.stopped > LIMIT or abs(found.jump) > LIMIT else None
+        if stopped <= LIMIT and abs(now - before - stopped) <= LIMIT:
+            return None
+        return Standstill(before, now, stopped)

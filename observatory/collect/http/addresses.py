@@ -11,6 +11,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 from django.core.exceptions import ValidationError
@@ -18,6 +19,8 @@ from django.core.exceptions import ValidationError
 from observatory.clusters.addresses import clean_target_url
 from observatory.clusters.ip_addresses import IPAddress, is_reserved, parse_ip
 
+MOST_REMEMBERED = 20_000
+"""URLs of workers, which are asked for at each scrape."""
 HOST_NAME = re.compile(
     r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62})(\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62})*\.?"
 )
@@ -42,6 +45,7 @@ def stream_url(target: str) -> str:
     return urlunsplit((scheme, parts.netloc, f"{parts.path}/eventstream", "", ""))
 
 
+@lru_cache(maxsize=MOST_REMEMBERED)
 def worker_url(target: str, host: str, port: int, is_local: bool, prefix: str = "", scheme: str = "") -> str:
     """The address of a worker, below `prefix`; without a scheme with that of the target.
 

@@ -62,3 +62,22 @@ async def test_a_claim_is_renewed_before_it_expires_and_not_each_time(
         assert not await claims.hold("observe:renewed", 2)
     finally:
         await server.aclose()
+
+
+async def test_claims_that_are_renewed_at_one_time_take_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = connect_async()
+    try:
+        claims = Claims(server)
+        names = [f"observe:together-{number}" for number in range(50)]
+        assert all([await claims.hold(name, 1) for name in names])
+        monkeypatch.setattr("observatory.collect.collector.claims.RENEWAL", 0.0)
+        await server.set(f"observatory:claim:{names[0]}", "2")
+        requests = []
+        pipeline = server.pipeline
+        monkeypatch.setattr(server, "pipeline", lambda **options: requests.append(1) or pipeline(**options))
+        held = await asyncio.gather(*(claims.hold(name, 1) for name in names))
+        assert held == [False] + 49 * [True]
+        assert len(requests) == 1
+        assert 0 < await server.ttl(f"observatory:claim:{names[1]}") <= DURATION
+    finally:
+        await server.aclose()

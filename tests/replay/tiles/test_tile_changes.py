@@ -162,6 +162,11 @@ def test_with_more_live_clusters_each_is_looked_at_less_often(
     assert looks(start + step), "one live cluster"
     monkeypatch.setattr(tasks, "CLUSTERS_OF_STEP", 1)
     assert [looks(start + number * step) for number in (2, 3, 4, 5)] == [True, False, True, False]
+    monkeypatch.setattr(tasks, "CLUSTERS_OF_STEP", 0)
+    monkeypatch.setattr(tasks, "FEW_WORKERS", 1000)
+    longest = 2**tasks.MAXIMUM_STEP / 1e6
+    assert [looks(start + number * step) for number in (6, 7, 8, 9)] == [False] * 4, "it is small"
+    assert looks(start + longest)
 
 
 def test_sums_of_few_rows_are_made_of_them_and_not_cached(
