@@ -29,6 +29,7 @@ PAGE_INTERVAL = 1.0
 """seconds until an endpoint serves its next recorded page"""
 FIRST_HOST = 0x7F010000
 """127.1.0.0"""
+PROCESS_START = re.compile(r"^(process_start_time_seconds )(\S+)$", re.MULTILINE)
 ROW = re.compile(r"<tr >.*?</tr>", re.DOTALL)
 
 
@@ -190,8 +191,15 @@ async def serve(recording: Recording, workers: int, busy: bool, tasks: float) ->
 async def serve_all(recording: Recording, schedulers: int, workers: int, busy: bool, tasks: float) -> None:
     for number in range(schedulers):
         identities = [{**identity, "id": f"{identity['id']}-{number}"} for identity in recording.identities]
-        await serve(replace(recording, identities=identities), workers, busy, tasks)
+        pages = [_started_later(page, number) for page in recording.scheduler_pages]
+        recorded = replace(recording, identities=identities, scheduler_pages=pages)
+        await serve(recorded, workers, busy, tasks)
     await asyncio.Event().wait()
+
+
+def _started_later(page: str, seconds: int) -> str:
+    """The page of a process of its own: those of one process would be read one after another."""
+    return PROCESS_START.sub(lambda found: f"{found[1]}{float(found[2]) + seconds!r}", page)
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
+from observatory.collect.http import exposition
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
 from observatory.wire.records import MetricType
 
@@ -132,6 +133,57 @@ def test_a_page_with_other_values_is_read_as_prometheus_client_reads_it(
         head, space, _ = lines[at].rpartition(" ")
         lines[at] = f"{head}{space}{value}"
         _agrees(parser, "\n".join(lines), content_type)
+
+
+@pytest.mark.parametrize("content_type", [TEXT, OPENMETRICS])
+@given(page=pages, values=st.lists(numbers, min_size=1, max_size=4), data=st.data())
+def test_the_first_page_of_a_further_worker_is_read_as_prometheus_client_reads_it(
+    content_type: str, page: str, values: list[str], data: st.DataObject
+) -> None:
+    _agrees(Parser(worker="tcp://127.0.0.1:1"), page, content_type)
+    lines = page.split("\n")
+    for number, value in enumerate(values):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        head, space, _ = lines[at].rpartition(" ")
+        lines[at] = f"{head}{space}{value}"
+        _agrees(Parser(worker=f"tcp://127.0.0.2:{number}"), "\n".join(lines), content_type)
+
+
+def test_a_page_of_many_workers_is_parsed_in_full_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry, counter, _ = _registry()
+    parsed: list[int] = []
+    parse = exposition.text_format.text_fd_to_metric_families
+    monkeypatch.setattr(
+        exposition.text_format, "text_fd_to_metric_families", lambda lines: parsed.append(1) or parse(lines)
+    )
+    monkeypatch.setattr(exposition, "_shapes", exposition._Shapes())
+    for number in range(20):
+        counter.labels('/"a"\\\n').inc()
+        worker = f"tcp://127.0.0.1:{number}"
+        page = Parser(worker=worker).parse(generate_latest(registry), TEXT)
+        assert {series.worker for series, _, _ in page.samples} == {worker}
+        assert page.helps["temperature"] == "Of it all."
+        assert _values(page)["requests_total"] == number + 4
+    assert len(parsed) == 1
+    for page_of in (b"a 1\nb 2\n", b"a 1\nb 2\n"):
+        Parser(worker="").parse(page_of, TEXT)
+    assert len(parsed) == 3, "pages of schedulers differ by their prefixes"
+
+
+def test_the_shapes_that_endpoints_share_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = exposition._Shapes()
+    monkeypatch.setattr(exposition, "_shapes", shapes)
+    for number in range(exposition.SHARED_SHAPES + 10):
+        Parser(worker="w").parse(f"a{number} 1\n".encode(), TEXT)
+        Parser(worker="v").parse(b"a0 1\n", TEXT)
+    assert len(shapes._known) == exposition.SHARED_SHAPES
+    assert shapes.get(TEXT, ["a0 5", ""]) is not None, "it was used all the time"
+    Parser(worker="w").parse(b"# " + b"x" * exposition.SHARED_BYTES + b"\na 1\n", TEXT)
+    assert shapes.get(TEXT, ["# " + "x" * exposition.SHARED_BYTES, "a 1", ""]) is None
+
+
+def _values(page: Page) -> dict[str, float]:
+    return {series.metric: value for series, value, _ in page.samples}
 
 
 def _registry() -> tuple[CollectorRegistry, Counter, Histogram]:
