@@ -87,6 +87,7 @@ def test_the_task_that_hangs_is_the_first_finding_with_the_line_where_it_is(runs
     assert first["sentence"].startswith("1 task of ask_a_server did not finish: it ran for ")
     assert "where others took 20" in first["sentence"]
     assert "It was seen in wait (" in first["sentence"]
+    assert f", called by ask_a_server ({__file__}:" in first["sentence"]
     assert first["wall_seconds"] == pytest.approx(HANG, abs=2.5)
 
 

@@ -14,6 +14,7 @@ import psycopg
 
 from observatory.replay.scope import Scope, Section
 from observatory.replay.windows.environment import environment_of
+from observatory.runs.errors.places import LIBRARY
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_in
 from observatory.store.queries.windows import findings as store
@@ -283,13 +284,20 @@ class Evidence:
         return store.task_stacks(self.connection, self._cluster, prefixes, *window, MOST_STACKS)
 
     def _places(self, stacks: Sequence[tuple[str, int]]) -> list[str]:
-        innermost = (frames.rsplit("\n", 1)[-1].split("\t") for frames, _ in stacks)
-        places = [
-            self.text(f"{name} ({file}:{line})")
-            for name, file, line in map(_three, innermost)
-            if name not in IDLE
-        ]
+        """The innermost frames; of a library's, with the user's own code that called it."""
+        places = []
+        for frames, _ in stacks:
+            called = [_three(frame.split("\t")) for frame in frames.split("\n")]
+            if called[-1][0] in IDLE:
+                continue
+            place = self._frame(called[-1])
+            own = next((frame for frame in reversed(called) if not LIBRARY.search(frame[1])), called[-1])
+            places.append(place if own == called[-1] else f"{place}, called by {self._frame(own)}")
         return list(dict.fromkeys(places))[:MOST_PLACES]
+
+    def _frame(self, frame: tuple[str, str, str]) -> str:
+        name, file, line = frame
+        return self.text(f"{name} ({file}:{line})")
 
     def events(self, *kinds: str) -> list[store.Happening]:
         if kinds not in self._events:
