@@ -23,7 +23,8 @@ def unfinished_computations(records: Records) -> Spans:
     """Return them as computations that last until the task was withdrawn, or until the window's end.
 
     A worker tells of a task with its span, once it has ended. So such a task is taken to have begun when its
-    worker had a thread for it: after the last time, since it was sent, in which all of them computed.
+    worker had a thread for it: after the last time, since it was sent, in which all of them computed, and not
+    while the worker was paused.
     """
     left = left_behind(records, stays(records))
     if not len(left.task):
@@ -36,44 +37,59 @@ def unfinished_computations(records: Records) -> Spans:
         rows = np.flatnonzero(left.worker == worker)
         rows = rows[np.argsort(left.times.start[rows], kind="stable")]
         own = computing.where(computing.worker == worker)
-        error = SHORTEST + records.clock_errors.get(worker, 0)
-        found += islice(_begun(own, left.times, rows, threads.get(worker, 0), error, unused), MOST_OF_WORKER)
+        pauses = records.pauses.times.where(records.pauses.worker == worker).union()
+        room = _Room(own, threads.get(worker, 0), SHORTEST + records.clock_errors.get(worker, 0), pauses)
+        found += islice(_begun(room, left.times, rows, unused), MOST_OF_WORKER)
     return _spans(left, found)
 
 
-def _begun(
-    own: Spans, sent: Intervals, rows: Integers, threads: int, error: int, unused: Iterator[int]
-) -> Iterator[Begun]:
-    """Yield those of `rows` of `sent` that got a thread; `own`: what their worker computed."""
-    taken = Intervals(own.times.start, np.maximum(own.times.start, own.seceded - error))
-    lanes = {lane: own.times.where(own.lane == lane) for lane in np.unique(own.lane).tolist()}
-    full = _full(taken, threads)
+class _Room:
+    """When a worker has a thread for a further task."""
+
+    def __init__(self, own: Spans, threads: int, error: int, pauses: Intervals) -> None:
+        """`own`: what it computed; `error`: by how much two tasks of one thread seem to overlap."""
+        self._threads, self.error = threads, error
+        # both the end of the task before and the pause can be known late
+        self._pauses = Intervals(pauses.start - 2 * error, pauses.stop)
+        self._taken = Intervals(own.times.start, np.maximum(own.times.start, own.seceded - error))
+        self._lanes = {lane: own.times.where(own.lane == lane) for lane in np.unique(own.lane).tolist()}
+        self._full = self._find_full()
+
+    def after(self, start: int, stop: int) -> int:
+        """Since when it has one until `stop`, at least `start`; a paused worker begins no task."""
+        last = int(self._full.start.searchsorted(stop)) - 1
+        begun = max(start, int(self._full.stop[last])) if last >= 0 else start
+        pause = int(self._pauses.start.searchsorted(begun, side="right")) - 1
+        return max(begun, int(self._pauses.stop[pause])) if pause >= 0 else begun
+
+    def take(self, start: int, stop: int, unused: Iterator[int]) -> int:
+        """Takes a thread for a task; returns its lane."""
+        lane = next((id for id, some in self._lanes.items() if self._is_free(some, start, stop)), None)
+        lane = next(unused) if lane is None else lane
+        times = Intervals.of(np.array([start]), np.array([stop]))
+        self._lanes[lane] = joined([self._lanes.get(lane, Intervals.none()), times])
+        self._taken = joined([self._taken, times])
+        self._full = self._find_full()
+        return lane
+
+    def _is_free(self, lane: Intervals, start: int, stop: int) -> bool:
+        return not np.any((lane.start < stop) & (lane.stop > start + self.error))
+
+    def _find_full(self) -> Intervals:
+        edges = np.unique(np.concatenate([self._taken.start, self._taken.stop]))
+        if len(edges) < 2:
+            return Intervals.none()
+        is_full = self._taken.counts(edges) >= self._threads
+        return Intervals(edges[:-1][is_full], edges[1:][is_full]).union()
+
+
+def _begun(room: _Room, sent: Intervals, rows: Integers, unused: Iterator[int]) -> Iterator[Begun]:
+    """Yield those of `rows` of `sent` that got a thread."""
     for row in rows.tolist():
         start, stop = int(sent.start[row]), int(sent.stop[row])
-        last = int(full.start.searchsorted(stop)) - 1
-        begun = max(start, int(full.stop[last])) if last >= 0 else start
-        if stop - begun <= (error if begun > start else 0):
-            continue
-        lane = next((id for id, some in lanes.items() if not _overlap(some, begun + error, stop)), None)
-        lane = next(unused) if lane is None else lane
-        times = Intervals.of(np.array([begun]), np.array([stop]))
-        lanes[lane] = joined([lanes.get(lane, Intervals.none()), times])
-        taken = joined([taken, times])
-        full = _full(taken, threads)
-        yield row, lane, begun
-
-
-def _full(taken: Intervals, threads: int) -> Intervals:
-    """When all threads of a worker had a task."""
-    edges = np.unique(np.concatenate([taken.start, taken.stop]))
-    if len(edges) < 2:
-        return Intervals.none()
-    is_full = taken.counts(edges) >= threads
-    return Intervals(edges[:-1][is_full], edges[1:][is_full]).union()
-
-
-def _overlap(times: Intervals, start: int, stop: int) -> bool:
-    return bool(np.any((times.start < stop) & (times.stop > start)))
+        begun = room.after(start, stop)
+        if stop - begun > (room.error if begun > start else 0):
+            yield row, room.take(begun, stop, unused), begun
 
 
 def _spans(left: Stays, found: list[Begun]) -> Spans:

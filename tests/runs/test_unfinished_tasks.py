@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from distributed import Client as DaskClient
-from distributed import LocalCluster
+from distributed import LocalCluster, get_client
 
 import observatory.agent
 from observatory.runs.models import Run, RunFindings
@@ -39,12 +39,16 @@ def functions() -> tuple[Callable[..., Any], ...]:
         time.sleep(0.2)
         return number
 
-    return load, ask_a_server
+    def ask_for_more(number: int) -> int:
+        client = get_client()
+        return sum(future.result() for future in client.map(load, [100 + number, 200 + number]))
+
+    return load, ask_a_server, ask_for_more
 
 
 @pytest.fixture(scope="module")
 def recorded() -> FakeServer:
-    load, ask_a_server = functions()
+    load, ask_a_server, ask_for_more = functions()
     with fake_server() as received:
         with (
             LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address="127.0.0.1:0") as made,
@@ -56,6 +60,9 @@ def recorded() -> FakeServer:
             with contextlib.suppress(TimeoutError), observatory.run("hangs", client=client):
                 asked = client.map(ask_a_server, client.map(load, range(12)))
                 client.submit(sum, asked).result(timeout=HANG)
+            client.restart()
+            with contextlib.suppress(TimeoutError), observatory.run("nests", client=client):
+                client.submit(sum, client.map(ask_for_more, range(12))).result(timeout=HANG)
             client.restart()
             with observatory.run("cancels", client=client):
                 waiting = client.map(time.sleep, [4.0] * 6, pure=False)
@@ -108,6 +115,15 @@ def test_the_threads_and_the_path_say_so_too(world: World, runs: dict[str, Run])
     answer = world.client("viewer").get(url).json()
     [piece] = [piece for piece in answer["pieces"] if piece["kind"] == "unfinished"]
     assert piece["key"].startswith("ask_a_server-")
+
+
+def test_tasks_that_keep_the_threads_that_they_wait_for_are_told_to_secede(
+    world: World, runs: dict[str, Run]
+) -> None:
+    url = f"/api/v1/runs/{runs['nests'].pk}/timeline/findings"
+    first = world.client("viewer").get(url).json()["findings"][0]
+    assert first["sentence"].startswith("4 tasks of ask_for_more did not finish: the longest ran for ")
+    assert "worker_client()" in first["advice"]
 
 
 def test_tasks_that_were_cancelled_are_a_finding(runs: dict[str, Run]) -> None:

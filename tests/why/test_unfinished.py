@@ -100,6 +100,13 @@ def test_no_more_run_than_there_are_threads() -> None:
     assert [task for _, task, _, _ in found(records)] == [0, 1]
 
 
+def test_a_paused_worker_begins_none_and_goes_on_with_those_that_it_has() -> None:
+    moves = [sent(1, 10), sent(2, 40)]
+    for stop, second in ((50, [(1, 2, 50, LENGTH)]), (LENGTH, [])):
+        records = recorded([worker(threads=2)], transitions=moves, pauses=[(1, 20, stop)])
+        assert found(records) == [(1, 1, 10, LENGTH), *second]
+
+
 def test_how_many_are_looked_for_is_bounded() -> None:
     count = MOST_OF_WORKER + 10
     moves = [

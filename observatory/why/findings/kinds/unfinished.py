@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from observatory.why.records import Spans
 from observatory.why.thread_times.kinds import ThreadKind
 
 MOST_WORKERS, MOST_TASKS = 5, 10
+WAITS_FOR_RESULTS = re.compile(r"^(result|gather|compute)\t[^\n]*distributed/client\.py\t", re.MULTILINE)
+"""a frame of a stack"""
 LAST = 1_000_000
 """microseconds before the end of a run, in which it withdraws what it doesn't need"""
 
@@ -40,7 +43,8 @@ def _found(evidence: Evidence, left: Spans, *verbs: str) -> Iterator[Finding]:
     longest = int(left.times.lengths.argmax())
     length = format_duration(float(left.times.lengths[longest]) / 1e6)
     usual = _usual(evidence, int(left.prefix[longest]))
-    code = evidence.task_code(*prefixes, since=int(left.times.start.min()))
+    since = int(left.times.start.min())
+    code = evidence.task_code(*prefixes, since=since)
     yield Finding(
         f"{counted(len(rows), 'task')} of {listed([evidence.prefix(id) for id in prefixes])} "
         f"{verbs[len(rows) > 1]}: {'it ran' if len(rows) == 1 else 'the longest ran'} for {length}"
@@ -56,6 +60,7 @@ def _found(evidence: Evidence, left: Spans, *verbs: str) -> Iterator[Finding]:
         evidence.unfinished_tasks(left.where(np.arange(min(len(rows), MOST_TASKS)))),
         tuple(_workers(left)),
         tuple(prefixes),
+        advice=ADVICE_FOR_NESTED if _wait_for_tasks(evidence.task_stacks(prefixes, since)) else "",
     )
 
 
@@ -75,6 +80,12 @@ def _usual(evidence: Evidence, prefix: int) -> float:
     return evidence.computations.median(prefix)
 
 
+def _wait_for_tasks(stacks: Sequence[tuple[str, int]]) -> bool:
+    """Whether they were seen mostly in the client of their worker, as it waited for results."""
+    waiting = sum(count for frames, count in stacks if WAITS_FOR_RESULTS.search(frames))
+    return waiting > sum(count for _, count in stacks) / 2
+
+
 def _subject(count: int) -> str:
     return "It was" if count == 1 else "They were"
 
@@ -89,6 +100,11 @@ def _text(left: Spans, worker: int) -> str:
     return longest if len(lengths) == 1 else f"{len(lengths):,} tasks, the longest {longest}"
 
 
+ADVICE_FOR_NESTED = (
+    "They wait for results of tasks that they submitted, and keep the threads which those need. Submit them "
+    "in `with worker_client() as client:`, or call `secede()` before the wait and `rejoin()` after it: then "
+    "their thread is free meanwhile."
+)
 KIND = FindingKind(
     title="tasks that did not finish",
     advice="Look at what they did then: their profile, and the logs of their worker. Give what waits for "
