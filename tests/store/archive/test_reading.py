@@ -170,6 +170,8 @@ class Arguments:
         self.of_function: dict[str, dict[str, Any]] = {
             "alerts.series.samples_before": {"starts": dict.fromkeys(series, int(LAST_TIME * SECOND))},
             "alerts.series.samples_since": {"starts": dict.fromkeys(series, int(FIRST_TIME * SECOND))},
+            "alerts.events.present_kinds": {"since": {self.cluster: int(FIRST_TIME * SECOND)}},
+            "alerts.events.with_errors": {"since": {self.cluster: int(FIRST_TIME * SECOND)}},
             "alerts.events.last_event": {"kinds": ["worker-status"]},
             "alerts.events.log_lines": {"level": 10},
             "named_records.read": {"kind": record_kinds()["sample"], "columns": ["time", "metric", "value"]},
