@@ -320,6 +320,22 @@ def test_what_is_found_beyond_a_limit_is_brought_back(
     assert "log" not in presence.removed_kinds(connection, recorded.pk)
 
 
+def test_prepared_queries_find_what_a_scan_found_and_then_what_is_in_the_table(
+    connection: psycopg.Connection, recorded: Cluster, folder: object
+) -> None:
+    archive_round()
+    remove_unused(connection, recorded.pk)
+    only = Condition((AtLeast("level", 40),))
+    found = []
+    with connect_reader() as reader:
+        reader.prepare_threshold = 0
+        for cluster in (recorded.pk, recorded.pk + 1, recorded.pk, recorded.pk + 1, recorded.pk):
+            with scanned(reader, cluster, {"log": only}):
+                query = "SELECT count(*) FROM log WHERE cluster_id = %(cluster)s"
+                found.append(reader.execute(query, {"cluster": cluster}).fetchone())
+    assert found == [(1,), (0,), (1,), (0,), (1,)]
+
+
 def test_a_file_that_is_gone_is_named(
     connection: psycopg.Connection, recorded: Cluster, archive: Archive, folder: Path
 ) -> None:

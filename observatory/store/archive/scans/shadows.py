@@ -31,6 +31,8 @@ class Shadow:
         connection.execute(
             sql.SQL("CREATE TEMPORARY TABLE {} (LIKE {}) ON COMMIT DROP").format(self._table, self._table)
         )
+        # a prepared query would go on with the table that it knows
+        connection.execute("DISCARD PLANS")
         connection.scanned[kind] = cluster
 
     def fill(self, rows: pa.Table | None) -> None:
