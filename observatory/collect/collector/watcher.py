@@ -261,6 +261,7 @@ class Watcher:
             counts = await self._counts()  # those above may be of the scheduler that is gone
         observation = self._current()
         if observation is not None and self.tracker.confirmed:
+            observation.heartbeats.interval = self.poll_interval
             observation.add_poll(identity, counts, requested, now)
 
     async def _counts(self) -> Counts:

@@ -28,7 +28,9 @@ Name = tuple[str, str, str]
 SAME = 0.15
 """Seconds by which the workers page may differ in the time of the same heartbeat."""
 STALE = 3.0
-"""Seconds without a complete heartbeat after which /metrics is used instead."""
+"""Seconds without a complete heartbeat after which /metrics is used instead, if polls are a second apart."""
+LATE = 1.25
+"""Seconds more for each further second between two polls, which are not made to the second."""
 MEMORY = "observatory_worker_memory_bytes"
 EXECUTING = ("observatory_worker_tasks", "state", "executing")
 STATE_OF_COUNT = {
@@ -91,7 +93,7 @@ class HeartbeatState:
     """Time of the last heartbeat."""
     delay: float = float("inf")
     """Least seconds between measurement and arrival; corrects the worker's clock."""
-    complete_at: float = -STALE
+    complete_at: float = -math.inf
     """When the last complete heartbeat arrived (monotonic)."""
     executing: float = 0.0
     """Tasks that it computes."""
@@ -112,6 +114,8 @@ class Heartbeats:
         `tell` is called with what isn't recorded.
         """
         self.emit = emit
+        self.interval = 1.0
+        """Seconds between two polls."""
         self.process_of = process_of
         self.memory = WorkerMemory()
         self.kinds: set[str] = set()
@@ -176,7 +180,8 @@ class Heartbeats:
     def needs_metrics(self, address: str) -> bool:
         """Whether a worker's /metrics replaces its heartbeats now."""
         state = self.states.get(address)
-        return state is not None and time.monotonic() - state.complete_at >= STALE
+        stale = STALE + LATE * max(0.0, self.interval - 1)
+        return state is not None and time.monotonic() - state.complete_at >= stale
 
     def add_worker_metrics(self, address: str, samples: Iterable[tuple[Series, float]], now: float) -> None:
         """Adds a worker's /metrics, which replaces its heartbeats while they are not complete."""

@@ -204,7 +204,7 @@ class Scraper:
         if failures or not observation.heartbeats.needs_metrics(address):
             return self.target.metrics_interval
         least = len(observation.membership.members) / FALLBACK_RATE
-        return min(self.target.metrics_interval, max(self.target.identity_interval, least))
+        return min(self.target.metrics_interval, max(observation.heartbeats.interval, least))
 
     def _worker_url(self, host: str, port: int, prefix: str) -> str | None:
         ways = Target.Workers

@@ -153,3 +153,20 @@ def test_a_cluster_that_is_scaled_to_zero_has_no_memory_any_more(
     found.add_sums(0, 101.0)
     memory = [sample for sample in samples if sample[0] == "observatory_cluster_memory_bytes"]
     assert sorted(sample[1:] for sample in memory) == [(100.0, 7.0)] * 2 + [(101.0, 0.0)] * 2
+
+
+@pytest.mark.parametrize(("interval", "present", "missing"), [(1.0, 2.5, 3.5), (5.0, 6.5, 8.5)])
+def test_metrics_replace_heartbeats_that_are_later_than_the_polls_are_apart(
+    heartbeats: Heartbeats, interval: float, present: float, missing: float
+) -> None:
+    """With many targets polls are rare: workers would be scraped every second between two of them."""
+    assert heartbeats.needs_metrics(ADDRESS), "none has come yet"
+    heartbeats.interval = interval
+    worker = WorkerIdentity(
+        ADDRESS, "w0", "h", 2, 0, "", "", "", 1, 100.0, heartbeat=Heartbeat(100.0, {}, {})
+    )
+    heartbeats.add_identity(Identity("Scheduler-1", "", 0.0, 2, {ADDRESS: worker}))
+    came = heartbeats.states[ADDRESS].complete_at
+    for seconds, is_needed in ((present, False), (missing, True)):
+        heartbeats.states[ADDRESS].complete_at = came - seconds
+        assert heartbeats.needs_metrics(ADDRESS) is is_needed
