@@ -165,6 +165,9 @@ def test_all_clusters_together_take_at_most_so_many_bytes(
     assert few.take(cluster) is None
     write(writer, cluster, now, [f"n{index}-2" for index in range(1_000)])
     assert len(groups(rows, cluster)) == 1_000
+    few.allow(10_000_000)
+    write(writer, cluster, now, [f"n{index}-3" for index in range(1_000)])
+    assert few.take(cluster) is not None, "a collector remembers more"
     for number in clusters:
         delete_cluster(number)
 

@@ -37,6 +37,7 @@ from observatory.collect.collector.watcher import Watcher
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
 from observatory.collect.quarantine.folder import files
+from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,9 @@ IDLE_INTERVAL = 2.5
 """The same while no target shows a cluster, and this collector holds all: it has none to take over."""
 ROWS_PER_SECOND = 50
 """Rows of the table that are read."""
+MOST_REMEMBERED = 768 << 20
+"""Bytes, by estimate, that writers remember of clusters: 10,000 workers or 1,500 clusters of 4. A collector
+writes all of its clusters in turn, so that with less it would read each from the database at each batch."""
 SETTINGS = ("url", "secret", "workers", "identity_interval", "metrics_interval", "series_limit")
 """Fields of a target that a running watcher follows."""
 BALANCE_INTERVAL = 2.0
@@ -290,6 +294,7 @@ def raise_open_files_limit() -> None:
 async def collect() -> None:
     """Runs a collector until SIGTERM or SIGINT."""
     raise_open_files_limit()
+    KNOWN_CLUSTERS.allow(MOST_REMEMBERED)
     collector = Collector()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -23,6 +23,15 @@ class KnownClusters:
         self._clusters: LRUCache[int, KnownCluster] = LRUCache(most_bytes, getsizeof=attrgetter("size"))
         self._lock = threading.Lock()
 
+    def allow(self, most_bytes: int) -> None:
+        """Sets another limit. To be called before anything is remembered."""
+        with self._lock:
+            self._clusters = LRUCache(most_bytes, getsizeof=attrgetter("size"))
+
+    @property
+    def most_bytes(self) -> int:
+        return int(self._clusters.maxsize)
+
     @property
     def size(self) -> int:
         """Bytes, by estimate."""

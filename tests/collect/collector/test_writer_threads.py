@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from observatory.collect.collector.collector import MOST_REMEMBERED, Collector, collect
 from observatory.collect.collector.writing.writer_threads import (
     LARGEST_TRANSACTION,
     LINGER,
@@ -146,3 +147,22 @@ def test_a_transaction_has_one_batch_of_a_cluster_and_not_too_many_records() -> 
     assert list(transactions([first, second, first])) == [[first, second], [first]]
     assert list(transactions([large, first, larger, second])) == [[large, first], [larger, second]]
     assert list(transactions([])) == []
+
+
+def test_a_collector_remembers_more_than_one_cluster_of_a_thousand_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It writes all of its clusters in turn: with too little room each would be read again each time."""
+    limits: list[int] = []
+
+    async def run(_: Collector) -> None:
+        limits.append(KNOWN_CLUSTERS.most_bytes)
+
+    monkeypatch.setattr(Collector, "run", run)
+    before = KNOWN_CLUSTERS.most_bytes
+    try:
+        asyncio.run(collect())
+    finally:
+        KNOWN_CLUSTERS.allow(before)
+    assert limits == [MOST_REMEMBERED]
+    assert 5 * before < MOST_REMEMBERED
