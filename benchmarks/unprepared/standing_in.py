@@ -12,7 +12,8 @@ from observatory.wire.task_waits import SLEEP
 class ComputesOrWaits(FitsCompute):
     """The CPU of tasks in `fit`, and what the agent sees other threads wait in.
 
-    FitsCompute alone takes away what threads wait in, with the naps of `fit`: locks and requests as well.
+    FitsCompute alone takes away what threads wait in, with the naps of `fit`: locks and requests as well. It
+    also takes away the CPU that tasks do use.
     """
 
     def setup(self, worker: Any) -> None:
@@ -21,8 +22,8 @@ class ComputesOrWaits(FitsCompute):
         computes = worker.metrics[TASK_THREADS]
 
         def combined(worker: Any) -> dict[str, Any]:
-            waits = dict((measure(worker) if measure else {}).get("waits", {}))
-            waits.pop(SLEEP, None)
-            return {**computes(worker), "waits": waits}
+            measured = measure(worker) if measure else {}
+            waits = {what: seconds for what, seconds in measured.get("waits", {}).items() if what != SLEEP}
+            return {"cpu": measured.get("cpu", 0.0) + computes(worker)["cpu"], "waits": waits}
 
         worker.metrics[TASK_THREADS] = combined
