@@ -35,6 +35,7 @@ from observatory.why.findings.stragglers import are_stragglers
 from observatory.why.findings.waiting_tasks import WaitingTasks
 from observatory.why.findings.waits import Waits
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers, joined
+from observatory.why.piles import Piles, piles
 from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Records, Spans
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Assignments, stays, unfinished
@@ -145,6 +146,11 @@ class Evidence:
             excess = self.computations.durations[rows] - self.computations.usual[rows]
             found[rows[lost > excess / 2]] = False
         return found
+
+    @cached_property
+    def piles(self) -> Piles:
+        """Tasks that stayed with a busy worker while others had nothing to do."""
+        return piles(self.records, self.sent)
 
     @cached_property
     def silences(self) -> list[Silence]:

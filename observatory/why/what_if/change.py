@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -48,8 +48,11 @@ class Predictor:
         rates: Rates,
         lock_seconds: float = 0.0,
         stalls: Sequence[Stall] = (),
+        held: Mapping[int, int] | None = None,
     ) -> None:
+        """`held`: the number of the recorded worker with which computations stayed (Conditions)."""
         self._records, self.plan, self._rates, self.stalls = records, plan, rates, stalls
+        self._held = held or {}
         self._lock_seconds = lock_seconds
         self._simulated: dict[Change, float] = {}
         self.observed = (records.stop - records.start) / 1e6
@@ -102,7 +105,14 @@ class Predictor:
         seconds = without.seconds(self.plan)
         rates = AT_ONCE if without.overhead else self._rates
         stalls = [one for one in self.stalls if one.worker not in without.stalls]
-        conditions = Conditions(seconds.tolist(), not without.transfers, not without.client, stalls)
+        conditions = Conditions(
+            seconds.tolist(),
+            not without.transfers,
+            not without.client,
+            stalls,
+            held={} if without.held else self._held,
+            spread=frozenset(self._held) if without.held else frozenset(),
+        )
         end = Simulation(self.plan, without.workers(self.recorded_workers), rates, conditions).run()
         rest = 0.0 if without.client else self.observed - self.last
         found = min(self.observed, end * self.last / self.simulated + rest)
@@ -146,7 +156,9 @@ class Predictor:
         """Each change once, as the answer has some of them twice."""
         if change not in self._simulated:
             seconds = self._seconds(change).tolist()
-            conditions = Conditions(seconds, not change.no_transfers, stalls=self.stalls)
-            simulation = Simulation(self.plan, self._workers(change), self._rates, conditions)
+            workers = self._workers(change)
+            held = {place: number % len(workers) for place, number in self._held.items()}
+            conditions = Conditions(seconds, not change.no_transfers, stalls=self.stalls, held=held)
+            simulation = Simulation(self.plan, workers, self._rates, conditions)
             self._simulated[change] = simulation.run()
         return self._simulated[change]

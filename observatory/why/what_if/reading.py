@@ -14,6 +14,7 @@ from observatory.why.reading import read_graph, read_records
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import WAITING, Stays, stays, unfinished
 from observatory.why.what_if.change import Change, Predictor
+from observatory.why.what_if.held import held
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import Transfers, rates_of
 from observatory.why.what_if.stalls import stalls
@@ -69,8 +70,14 @@ class Window:
             raise TooManyTasks(f"{MOST_COMPUTATIONS:,} computations, which is too many to simulate")
         plan = plan_of(records, self._graph)
         rates = rates_of(records, plan, self._stays, self._transfers, self._scheduler_seconds)
-        found = stalls(records, plan.computing, self._stays)
-        return Predictor(self._records, plan, rates, self._lock_seconds, found)
+        return Predictor(
+            self._records,
+            plan,
+            rates,
+            self._lock_seconds,
+            stalls(records, plan.computing, self._stays),
+            held(records, plan.computing, self._stays),
+        )
 
     @property
     def is_known(self) -> bool:

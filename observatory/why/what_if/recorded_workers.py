@@ -13,12 +13,22 @@ from observatory.why.what_if.workers import Absence, AbsenceKind, WorkerSpec
 
 def recorded_workers(records: Records) -> list[WorkerSpec]:
     """Return the workers of a window, each since its first start."""
-    by_slot: dict[str, list[Worker]] = {}
+    lives = [sorted(some, key=lambda one: one.start) for some in _by_slot(records).values()]
+    return with_one_that_stays([_spec(records, some) for some in lives])
+
+
+def numbers(records: Records) -> dict[int, int]:
+    """Return the place of each lifetime's worker among the recorded workers, by id."""
+    slots = enumerate(_by_slot(records).values())
+    return {one.id: number for number, lives in slots for one in lives}
+
+
+def _by_slot(records: Records) -> dict[str, list[Worker]]:
+    found: dict[str, list[Worker]] = {}
     for worker in records.workers:
         if worker.threads:
-            by_slot.setdefault(worker.slot, []).append(worker)
-    lives = [sorted(some, key=lambda one: one.start) for some in by_slot.values()]
-    return with_one_that_stays([_spec(records, some) for some in lives])
+            found.setdefault(worker.slot, []).append(worker)
+    return found
 
 
 def with_one_that_stays(specs: Sequence[WorkerSpec]) -> list[WorkerSpec]:

@@ -8,8 +8,8 @@ steal tasks where these begin earlier then (WorkStealing). Times are seconds aft
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -39,6 +39,10 @@ class Conditions:
     """the client takes time from the end of all tasks until it submits more"""
     stalls: Sequence[Stall] = ()
     """the first of the computations of each stalls the worker to which it comes"""
+    held: Mapping[int, int] = field(default_factory=dict)
+    """the number of the worker that each of some computations stays with, whatever others have to do"""
+    spread: frozenset[int] = frozenset()
+    """computations that go to any worker, wherever their data is"""
 
 
 class Simulation:
@@ -116,13 +120,20 @@ class Simulation:
             self._assign(time, place)
 
     def _assign(self, time: float, place: int) -> None:
+        held = self._held_by(place)
         if not self._joined:
             self._without_worker.append(place)
+        elif held is not None:
+            self._send(time, place, held)
         elif self._is_queued[place]:
             heappush(self._queue, place)
             self._send_queued(time)
         else:
             self._send(time, place, self._best(place))
+
+    def _held_by(self, place: int) -> SimulatedWorker | None:
+        number = self._conditions.held.get(place)
+        return self._workers[number] if number is not None and self._workers[number].is_there else None
 
     def _send_queued(self, time: float) -> None:
         while self._queue:
@@ -136,7 +147,7 @@ class Simulation:
         """SchedulerState.worker_objective: where the task would begin first."""
         holders = {number for one in self._needs[place] for number in self._holders[one]}
         there = [self._workers[number] for number in holders if self._workers[number].is_there]
-        candidates = there or self._joined
+        candidates = there if there and place not in self._conditions.spread else self._joined
         return min(candidates, key=lambda one: (self._begins(place, one), one.processing, one.number))
 
     def _begins(self, place: int, worker: SimulatedWorker) -> float:
@@ -314,7 +325,7 @@ class Simulation:
             for place in sorted(victim.ready, reverse=True):
                 if not _is_unoccupied(thief, usual):
                     return
-                if self._is_worth(place, thief, victim):
+                if self._held_by(place) is None and self._is_worth(place, thief, victim):
                     self._move(time, place, victim, thief)
 
     def _move(self, time: float, place: int, victim: SimulatedWorker, thief: SimulatedWorker) -> None:

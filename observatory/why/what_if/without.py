@@ -44,6 +44,8 @@ class Without:
     """of each worker, at least"""
     stalls: frozenset[int] = frozenset()
     """ids of workers whose event loops were blocked"""
+    held: bool = False
+    """tasks that stay with their worker, although others have nothing to do"""
 
     @classmethod
     def of_all(cls, some: Sequence[Without]) -> Without:
@@ -59,6 +61,7 @@ class Without:
             frozenset().union(*(one.absences for one in some)),
             max((one.threads for one in some if one.threads is not None), default=None),
             frozenset().union(*(one.stalls for one in some)),
+            any(one.held for one in some),
         )
 
     @property

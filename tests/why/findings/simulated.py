@@ -60,6 +60,8 @@ class Worker:
     is_alive: bool = True
     is_paused: bool = False
     is_leaving: bool = False
+    sent: deque[str] = field(default_factory=deque)
+    """tasks that stay with it until it has a thread for them"""
 
     @property
     def takes_tasks(self) -> bool:
@@ -77,7 +79,8 @@ class Simulated:
     `overhead`: of the scheduler for each task, one after the other. `bandwidth`: bytes a second of results of
     other workers, for which a thread waits. `slowness`: factor of a worker. `tries`: how often a task fails.
     `late`: seconds between a task's arrival at a worker and its beginning. `joins`, `leaves`: when a worker
-    comes, and when it leaves in order, with its tasks done; else all are there throughout.
+    comes, and when it leaves in order, with its tasks done; else all are there throughout. `stay`: the worker
+    to which all tasks of a prefix are sent at once, and with which they stay.
     """
 
     tasks: Sequence[Task]
@@ -92,6 +95,7 @@ class Simulated:
     tries: Mapping[str, int] = field(default_factory=dict)
     joins: Mapping[int, float] = field(default_factory=dict)
     leaves: Mapping[int, float] = field(default_factory=dict)
+    stay: Mapping[str, int] = field(default_factory=dict)
     hosts: Callable[[int], str] = lambda number: "10.0.0.1"
     submitted: float = 0.0
     makespan: float = 0.0
@@ -161,8 +165,19 @@ class Simulated:
         """Queue what can run, and send what has a free thread."""
         for key, state in self._states.items():
             if state == "waiting" and all(self._states[need] == "memory" for need in self._by_key[key].needs):
+                if (number := self.stay.get(self._by_key[key].prefix)) is not None:
+                    self._go(now, key, "processing", self._crew[number].address)
+                    self._crew[number].sent.append(key)
+                    continue
                 self._go(now, key, "queued")
                 self._queue.append(key)
+        for worker in self._crew:
+            while worker.takes_tasks and worker.free and worker.sent:
+                worker.free -= 1
+                key = worker.sent.popleft()
+                self._running[key] = (worker, worker.life)
+                ends = now + self._by_key[key].seconds
+                self._later(ends, self._ending(key, worker, worker.life, now))
         for worker in sorted(self._crew, key=lambda one: -one.free):
             while worker.takes_tasks and worker.free and self._queue:
                 worker.free -= 1

@@ -82,5 +82,5 @@ KIND = FindingKind(
     documentation="https://docs.dask.org/en/stable/best-practices.html",
     find=find,
     counts=(ThreadKind.OTHERS,),
-    explained_by=("stragglers",),
+    explained_by=("stragglers", "piled-tasks"),
 )

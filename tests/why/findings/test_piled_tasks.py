@@ -1,0 +1,57 @@
+"""Tasks that stay with a busy worker, while others have nothing to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.why.findings.simulated import Pause, Simulated, Task, futures
+from tests.why.findings.test_kinds import assert_saves, first, kinds_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def tiles(count: int = 40, seconds: float = 0.4) -> list[Task]:
+    """Each is loaded, and looked at where it is."""
+    loads = [Task(f"load-{place}", 0.01, nbytes=4_000_000) for place in range(count)]
+    return [*loads, *(Task(f"look-{place}", seconds, (load.key,)) for place, load in enumerate(loads))]
+
+
+def test_tasks_that_stay_with_the_worker_of_their_data_cost_what_others_could_have_done() -> None:
+    seeded = Simulated(tiles(), threads=1, stay={"load": 0, "look": 0})
+    found = seeded.findings()
+    finding = first(found, "piled-tasks")
+    assert kinds_of(found) == ["piled-tasks"], "no thread was idle for another reason"
+    assert_saves(finding, seeded, Simulated(tiles(), threads=1))
+    assert finding["most_wall_seconds"], "the cost is simulated"
+    assert finding["sentence"].startswith(
+        "40 tasks of look stayed with w0 (tcp://10.0.0.0:4000), which had made 100 % of what they needed: "
+    )
+    told = {fact["label"]: fact["value"] for fact in finding["facts"]}
+    assert told["what they needed, on average"] == "3.81 MiB"
+    assert told["tasks that work stealing moved"] == "0"
+
+
+def test_tasks_that_are_bound_to_a_worker_without_its_data_pile_up_as_well() -> None:
+    seeded = Simulated([*futures(8), *futures(60, 0.3, "bound")], stay={"bound": 2})
+    finding = first(seeded.findings(), "piled-tasks")
+    assert "which had made" not in finding["sentence"]
+    assert_saves(finding, seeded, Simulated([*futures(8), *futures(60, 0.3, "bound")]))
+
+
+def test_tasks_that_wait_less_than_the_scheduler_takes_to_balance_do_not_pile_up() -> None:
+    """Work stealing looks once a second: until then it is as it should be."""
+    seeded = Simulated([*futures(64, 0.5), *futures(4, 0.5, "bound")], threads=1, stay={"bound": 2})
+    assert "piled-tasks" not in kinds_of(seeded.findings())
+
+
+def test_tasks_do_not_pile_up_where_all_threads_have_one() -> None:
+    """One worker has far more to do than its share, and no other thread is ever idle before the end."""
+    seeded = Simulated([*futures(70, 0.4, "bound"), *futures(210, 0.4)], threads=1, stay={"bound": 2})
+    assert kinds_of(seeded.findings()) == []
+
+
+def test_a_paused_worker_has_no_threads_for_what_waits_elsewhere() -> None:
+    tasks = futures(30, 0.4, "bound")
+    others = [Pause(number, 0.1, 60) for number in (0, 1, 3)]
+    seeded = Simulated(tasks, threads=1, pauses=others, stay={"bound": 2})
+    assert "piled-tasks" not in kinds_of(seeded.findings())
