@@ -15,6 +15,7 @@ from typing import Any
 from distributed import Client
 
 from benchmarks.explaining.recording import read_answers, record
+from benchmarks.explaining.windows import read_windows
 from benchmarks.measuring.results import Result, print_results
 from benchmarks.measuring.server import new_observatory
 from benchmarks.unprepared.standing_in import ComputesOrWaits
@@ -23,6 +24,8 @@ from benchmarks.unprepared.workload import Workload
 COST_ERROR = 0.3
 LEAST_FIRST, LEAST_COSTS = 0.9, 0.85
 MOST_WRONG_HEALTHY, MOST_WRONG_A_RUN = 1, 0.3
+LEAST_SAME = 0.9
+"""of windows that are half or twice as long"""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,9 @@ class Judgement:
     wrong: tuple[str, ...]
     """kinds of the findings that are none of the causes"""
     sentences: tuple[str, ...]
+    windows: tuple[bool, ...] = ()
+    """whether a planted cause is the first finding of half of the run, and of twice its length; empty: it
+    isn't that of the run"""
 
     @property
     def is_first(self) -> bool:
@@ -58,10 +64,14 @@ def judge(workloads: Sequence[Workload], which: str, twins: int) -> int:
             for name, has_cause in _runs(one, twins):
                 work = partial(_work, one, has_cause)
                 options = one.options if has_cause else one.options_without
-                took[name] = record(server, token, name, work, options, ComputesOrWaits())
+                plugin = ComputesOrWaits(one.work.__module__)
+                took[name] = record(server, token, name, work, options, plugin)
                 print(f"{name}: {took[name]:.1f} s", file=sys.stderr, flush=True)
-        answers = read_answers(server)
-    judgements = [_judgement(one, answers[one.name]["findings"], took, twins) for one in workloads]
+        answers, windows = read_answers(server), read_windows(server)
+    judgements = [
+        _judgement(one, answers[one.name]["findings"], windows.get(one.name, ()), took, twins)
+        for one in workloads
+    ]
     _print(judgements)
     details = [{**vars(one), "error": one.error} for one in judgements]
     return print_results(
@@ -88,7 +98,11 @@ def _work(workload: Workload, has_cause: bool, client: Client) -> None:
 
 
 def _judgement(
-    workload: Workload, findings: Sequence[dict[str, Any]], took: dict[str, float], twins: int
+    workload: Workload,
+    findings: Sequence[dict[str, Any]],
+    windows: Sequence[str | None],
+    took: dict[str, float],
+    twins: int,
 ) -> Judgement:
     kinds = [one["kind"] for one in findings]
     wanted = frozenset().union(*workload.causes)
@@ -104,6 +118,7 @@ def _judgement(
         took[workload.name] - statistics.median(without) if without else None,
         tuple(kind for kind in kinds if kind not in wanted),
         tuple(one["sentence"] for one in findings),
+        tuple(kind in wanted for kind in windows) if kinds and kinds[0] in wanted else (),
     )
 
 
@@ -111,6 +126,7 @@ def _results(judgements: Sequence[Judgement]) -> list[Result]:
     healthy = [one for one in judgements if not one.causes]
     planted = [one for one in judgements if one.causes]
     costs = [one.error for one in planted if one.error is not None]
+    windows = [is_same for one in planted for is_same in one.windows]
     return [
         Result(
             "a planted cause is the first finding",
@@ -137,6 +153,13 @@ def _results(judgements: Sequence[Judgement]) -> list[Result]:
             f"{len(planted)} workloads",
             _mean([len(one.wrong) for one in planted]),
             MOST_WRONG_A_RUN,
+        ),
+        Result(
+            "windows half and twice as long with a planted cause first",
+            f"{len(windows)} windows",
+            _mean(windows),
+            LEAST_SAME,
+            at_least=True,
         ),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from benchmarks.unprepared.tasks import FitsCompute
@@ -16,7 +17,12 @@ class ComputesOrWaits(FitsCompute):
     also takes away the CPU that tasks do use.
     """
 
+    def __init__(self, module: str) -> None:
+        self._module = module
+        """of the workload: workers import it before the run, which would wait for that else"""
+
     def setup(self, worker: Any) -> None:
+        import_module(self._module)
         measure = worker.metrics.get(TASK_THREADS)
         super().setup(worker)
         computes = worker.metrics[TASK_THREADS]

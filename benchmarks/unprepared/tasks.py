@@ -177,9 +177,9 @@ def dies_once(number: int, seconds: float, path: str | None) -> int:
     return number
 
 
-def block_loop(seconds: float, times: int) -> None:
-    """Coroutines that sleep instead of awaiting, on the worker's event loop."""
-    loop = get_worker().loop
+def block_loop(seconds: float, times: int, dask_worker: Any = None) -> None:
+    """Coroutines that sleep instead of awaiting, on the event loop of the worker that Dask gives."""
+    loop = dask_worker.loop
     for number in range(times):
         loop.add_callback(loop.call_later, number * seconds * 1.2, time.sleep, seconds)
 

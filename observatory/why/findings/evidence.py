@@ -176,7 +176,9 @@ class Evidence:
     @cached_property
     def simulation(self) -> Predictor | None:
         """None: the window can't be simulated, or not as it was."""
-        return trusted_predictor(window_of(self.connection, self._cluster, self.records))
+        return trusted_predictor(
+            window_of(self.connection, self._cluster, replace(self.records, clients=self.clients))
+        )
 
     @property
     def whole(self) -> Intervals:

@@ -10,7 +10,8 @@ import numpy as np
 from observatory.why.critical_path.predecessors import NONE, Predecessors, needed_computations, previous_of
 from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Graph, Records, Spans
-from observatory.why.what_if.submissions import Submission, submissions
+from observatory.why.what_if.reactions import Rest, rests
+from observatory.why.what_if.submissions import Submission, submissions, submitted
 from observatory.wire.records import Action
 
 STORED = (Action.DISK_READ, Action.DISK_WRITE)
@@ -29,6 +30,8 @@ class Plan:
     """that each computed in a thread of its worker"""
     seconds_outside: Numbers
     """that it ran on after it had seceded"""
+    rests: dict[int, Rest]
+    """how those of them end that waited for others"""
     disk_seconds: Numbers
     """in which spilled data was read or written for it"""
     is_queued: Flags
@@ -55,16 +58,18 @@ def plan_of(records: Records, graph: Graph) -> Plan:
     needed = _with_attempts(computing, needed_computations(computing, graph, error))
     dependents = Predecessors.of_edges(needed.places, needed.needing, len(computing))
     threads = sum(worker.threads for worker in records.workers)
-    submitted = submissions(computing, needed, records)
+    times = submitted(computing, needed, records)
+    found = submissions(computing, times, records)
     return Plan(
         computing,
         rows,
         needed,
         computing.in_pool.lengths / 1e6,
         computing.outside.lengths / 1e6,
+        rests(computing, times),
         _disk_seconds(records.spans, computing),
-        _is_queued(computing, needed, _rounds(submitted, len(computing)), threads),
-        submitted,
+        _is_queued(computing, needed, _rounds(found, len(computing)), threads),
+        found,
         _by_computation(needed),
         _by_computation(dependents),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +11,7 @@ import psycopg
 from observatory.store.queries.windows import findings as samples
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.other_work import OtherWork
-from observatory.why.reading import read_graph, read_records
+from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import WAITING, Stays, stays, unfinished
 from observatory.why.what_if.change import Change, Predictor
@@ -132,7 +133,7 @@ class Window:
             )
         if self._is_unfinished:
             found.append("Tasks that did not finish in the window aren't simulated.")
-        if predictor.plan.seconds_outside.any():
+        if set(np.flatnonzero(predictor.plan.seconds_outside).tolist()) - predictor.plan.rests.keys():
             found.append("Tasks seceded; the simulation lets them run on for as long as they did.")
         off = predictor.misfit
         if abs(off) > FURTHEST:
@@ -160,7 +161,9 @@ def read_window(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork
 ) -> Window:
     """Read [start, stop) (microseconds)."""
-    return window_of(connection, cluster, read_records(connection, cluster, start, stop, others))
+    records = read_records(connection, cluster, start, stop, others)
+    clients = read_clients(connection, cluster, start, stop, others)
+    return window_of(connection, cluster, replace(records, clients=clients))
 
 
 def window_of(connection: psycopg.Connection, cluster: int, records: Records) -> Window:

@@ -8,15 +8,17 @@ steal tasks where these begin earlier then (WorkStealing). Times are seconds aft
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
 
+from observatory.why.critical_path.predecessors import NONE
 from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import Rates
+from observatory.why.what_if.seceded_ends import Ending, SecededEnds
 from observatory.why.what_if.stalls import Stall
 from observatory.why.what_if.workers import Absence, AbsenceKind, SimulatedWorker, WorkerSpec
 
@@ -52,6 +54,9 @@ class Simulation:
         self._rates, self._conditions = rates, conditions
         self._seconds = list(conditions.seconds)
         self._seconds_outside = plan.seconds_outside.tolist()
+        self._ends = SecededEnds(plan.rests)
+        self._ended: dict[int, float] = {}
+        """when each computation ended"""
         self._expected = _expected(plan, self._seconds)
         self._nbytes = plan.computing.nbytes.tolist()
         self._is_queued = plan.is_queued.tolist()
@@ -60,6 +65,8 @@ class Simulation:
         self._holders: list[set[int]] = [set() for _ in self._needs]
         self._submissions = plan.submissions
         self._submitted = 0
+        self._is_submitting = False
+        """the last of these is on its way"""
         self._unfinished = 0
         """tasks that were submitted and have not finished"""
         self._queue: list[int] = []
@@ -97,18 +104,24 @@ class Simulation:
 
     def _submit_later(self, time: float) -> None:
         """Plans the next submission, if what it waits for has happened."""
-        if self._submitted >= len(self._submissions):
+        if self._is_submitting or self._submitted >= len(self._submissions):
             return
         submission = self._submissions[self._submitted]
         if submission.waits and self._unfinished:
             return
+        follows = submission.follows
+        if follows != NONE and follows not in self._ended:
+            return
         self._submitted += 1
+        self._is_submitting = True
         self._unfinished += len(submission.places)
-        is_client = submission.waits or self._submitted == 1
+        is_client = submission.waits or follows != NONE or self._submitted == 1
         seconds = submission.seconds if self._conditions.has_client or not is_client else 0.0
-        self._at(time + seconds, self._submit, self._submitted - 1)
+        since = time if follows == NONE else self._ended[follows]
+        self._at(max(time, since + seconds), self._submit, self._submitted - 1)
 
     def _submit(self, time: float, number: int) -> None:
+        self._is_submitting = False
         self._submit_later(time)
         for place in self._submissions[number].places:
             self._arrive(time, place)
@@ -223,16 +236,24 @@ class Simulation:
             return
         self._at(time + self._rates.turning, self._free, number, life)
         outside = self._seconds_outside[place]
-        if outside:
+        if self._ends.waits(place):
+            self._end_seceded(time, self._ends.left(place, number, life))
+        elif outside:
             self._at(time + outside, self._finish, place, number, life)
         else:
             self._finish(time, place, number, life)
+
+    def _end_seceded(self, time: float, ending: Iterable[Ending]) -> None:
+        for place, number, life, seconds in ending:
+            self._at(time + seconds, self._finish, place, number, life)
 
     def _finish(self, time: float, place: int, number: int, life: int) -> None:
         worker = self._workers[number]
         if worker.life != life:
             return
         self._end = max(self._end, time)
+        self._ended[place] = time
+        self._end_seceded(time, self._ends.ended(place))
         worker.sent.discard(place)
         worker.running.discard(place)
         reported = self._decide(max(time, worker.stalled_until) + self._rates.sending / 2)
@@ -255,8 +276,7 @@ class Simulation:
         for dependent in self._dependents[place]:
             self._arrive(time, dependent)
         self._send_queued(time)
-        if not self._unfinished:
-            self._submit_later(time)
+        self._submit_later(time)
 
     def _join(self, time: float, number: int) -> None:
         worker = self._workers[number]

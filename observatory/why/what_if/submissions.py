@@ -8,7 +8,8 @@ import numpy as np
 
 from observatory.why.critical_path.predecessors import NONE, LastEnded, Predecessors, previous_of
 from observatory.why.intervals import Integers
-from observatory.why.records import Records, Spans, Transitions
+from observatory.why.records import Records, Spans
+from observatory.why.what_if.reactions import followed
 from observatory.wire.records import TASK_STATES
 
 RELEASED = TASK_STATES.index("released")
@@ -26,19 +27,21 @@ class Submission:
     """since what is waited for: the end of all tasks before, or the submission before"""
     waits: bool
     """for all tasks that were submitted before, as these had finished"""
+    follows: int = NONE
+    """the place of the computation at whose end they were submitted; then `seconds` are since that"""
 
 
-def submissions(computing: Spans, needed: Predecessors, records: Records) -> list[Submission]:
-    """Return the submissions of a window in their order.
-
-    Tasks whose submission is not recorded belong to the one before their first computation.
-    """
+def submissions(computing: Spans, times: Integers, records: Records) -> list[Submission]:
+    """Return the submissions of a window in their order. `times`: when each computation was submitted."""
     error = records.clock_errors_of(computing.worker)
-    times = _submitted(computing, needed, records.transitions, records.start, error)
     order = np.argsort(times, kind="stable")
     begins = np.flatnonzero(np.diff(times[order], prepend=np.iinfo(np.int32).min * PAUSE) > PAUSE)
     earliest = (computing.times.stop - error)[order]
     ends = np.maximum.accumulate(earliest) if len(order) else earliest
+    firsts = times[order[begins]]
+    follows = followed(
+        firsts, np.append(records.start, firsts[:-1]), computing.times.stop, records.clients.own_code
+    )
     found: list[Submission] = []
     before = records.start
     for place, begin in enumerate(begins.tolist()):
@@ -46,26 +49,28 @@ def submissions(computing: Spans, needed: Predecessors, records: Records) -> lis
         time = int(times[order[begin]])
         ended = int(ends[begin - 1]) if begin else records.start
         waits = begin > 0 and ended <= time
-        since = ended if waits else before
-        found.append(Submission(order[begin:stop].tolist(), max(0, time - since) / 1e6, waits))
+        follow = NONE if waits else int(follows[place])
+        since = ended if waits else before if follow == NONE else int(computing.times.stop[follow])
+        found.append(Submission(order[begin:stop].tolist(), max(0, time - since) / 1e6, waits, follow))
         before = time
     return found
 
 
-def _submitted(
-    computing: Spans, needed: Predecessors, transitions: Transitions, start: int, error: Integers
-) -> Integers:
+def submitted(computing: Spans, needed: Predecessors, records: Records) -> Integers:
     """When the task of each computation was submitted (microseconds), at most when it began.
 
-    An attempt after a failed one was submitted with that: the scheduler repeats it, no client.
+    Where that isn't recorded: when the window or, if it needs nothing, the computation began. An attempt
+    after a failed one was submitted with that: the scheduler repeats it, no client.
     """
+    transitions, start = records.transitions, records.start
+    error = records.clock_errors_of(computing.worker)
     left = transitions.start == RELEASED
     times = transitions.time[left]
     found = LastEnded(transitions.task[left], times)(computing.task, computing.times.start + error)
     unknown = np.where(needed.counts == 0, computing.times.start, start)
-    submitted = np.where(found == NONE, unknown, np.append(times, 0)[found])
-    submitted = np.minimum(submitted, computing.times.start)
+    known = np.where(found == NONE, unknown, np.append(times, 0)[found])
+    known = np.minimum(known, computing.times.start)
     before = previous_of(computing.task, computing.times.start)
     for place in np.flatnonzero((before != NONE) & computing.is_error[before]).tolist():
-        submitted[place] = submitted[before[place]]
-    return submitted
+        known[place] = known[before[place]]
+    return known

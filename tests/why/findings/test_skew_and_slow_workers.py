@@ -125,6 +125,25 @@ def test_a_worker_is_slow_by_few_long_tasks_if_they_all_take_longer() -> None:
     assert interval == "2.2× – 2.8×"
 
 
+def test_several_slow_workers_are_one_finding_with_what_all_of_them_cost() -> None:
+    """Without one of them, the others would keep the last tasks: one by one they seem to cost little."""
+    tasks = [
+        *futures(48, 0.5, "load"),
+        *(Task(f"fit-{place}", 0.5, (f"load-{place}",)) for place in range(48)),
+    ]
+    slowness = {1: 3.0, 4: 2.0}
+    seeded = Simulated(tasks, workers=6, threads=1, slowness=slowness)
+    found = seeded.findings()
+    finding = first(found, "slow-worker")
+    assert len(found) == 1
+    assert_saves(finding, seeded, Simulated(tasks, workers=6, threads=1))
+    assert finding["sentence"] == (
+        "2 workers are slower than others, w1 (tcp://10.0.0.1:4000) and w4 (tcp://10.0.0.4:4000): their "
+        "tasks take 2 to 3 times as long as the same tasks elsewhere."
+    )
+    assert len(finding["workers"]) == 2
+
+
 def test_tasks_that_vary_much_make_no_worker_slow() -> None:
     lengths = [0.2, 0.3, 3.0, 0.4, 0.2, 2.0, 0.5]
     tasks = [Task(f"work-{place}", lengths[place * 5 % 7]) for place in range(42)]

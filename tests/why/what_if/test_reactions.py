@@ -1,0 +1,86 @@
+"""Simulations of what follows the end of tasks: loops that submit more, and tasks that wait for tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from observatory.why.records import Records
+from observatory.why.what_if.plan import Plan, plan_of
+from observatory.why.what_if.rates import AT_ONCE
+from observatory.why.what_if.simulation import Conditions, Simulation
+from observatory.why.what_if.workers import WorkerSpec
+from tests.why.made_records import SECOND, Activity, computed, graph, life, recorded, worker
+
+DELAY = 0.02
+"""seconds from the end of a task until the next one is submitted"""
+PARTS = 10
+
+
+def loop(delay: float, *activities: Activity, seconds: float = 1.0) -> Records:
+    """Task 0 runs beside ten others: each is submitted `delay` after the end of the one before."""
+    every = seconds + delay
+    spans = [computed(part, part * every, part * every + seconds) for part in range(1, PARTS + 1)]
+    beside = computed(0, 0, (PARTS + 1) * every)
+    transitions = [row for one in spans for row in life(one[1], one[3], one[4], begun=one[3])]
+    transitions += life(0, 0, beside[4])
+    return recorded([worker(1, 4)], [beside, *spans], transitions, activities=activities)
+
+
+def simulated(made: Plan, factor: float, of: Sequence[int] | range = range(1, PARTS + 1)) -> float:
+    """With four threads; tasks of some places take `factor` times as long."""
+    seconds = [one * factor if place in of else one for place, one in enumerate(made.seconds.tolist())]
+    return Simulation(made, [WorkerSpec(4)], AT_ONCE, Conditions(seconds)).run()
+
+
+def test_what_was_submitted_at_the_end_of_a_task_follows_that_task() -> None:
+    made = plan_of(loop(DELAY), graph())
+    assert [one.follows for one in made.submissions] == [-1, -1, *range(1, PARTS)]
+    began = 1 + DELAY
+    assert simulated(made, 1) == pytest.approx((PARTS + 1) * (1 + DELAY))
+    assert simulated(made, 3) == pytest.approx(began + PARTS * 3 + (PARTS - 1) * DELAY)
+
+
+def test_a_client_that_computes_meanwhile_follows_no_task() -> None:
+    """It submits as fast as it reads files, which happens to be as fast as tasks end."""
+    busy = [("code", 0.0, 30.0), ("waiting", 30.0, 31.0)]
+    made = plan_of(loop(DELAY, *busy), graph())
+    assert {one.follows for one in made.submissions} == {-1}
+    last = PARTS * (1 + DELAY)
+    assert simulated(made, 3) == pytest.approx(last + 3)
+
+
+def test_what_is_submitted_long_after_any_task_has_ended_keeps_its_time() -> None:
+    made = plan_of(loop(0.5), graph())
+    assert {one.follows for one in made.submissions} == {-1}
+
+
+def test_where_tasks_end_all_the_time_nothing_is_known_to_follow_one() -> None:
+    """A task ends within a tenth of a second before any submission, whoever submits."""
+    made = plan_of(loop(DELAY, seconds=0.05), graph())
+    assert {one.follows for one in made.submissions} == {-1}
+
+
+def one_by_one(ends: float) -> Plan:
+    """Task 0 secedes after a tenth of a second, and submits the others; it ends at `ends`."""
+    records = loop(DELAY)
+    records.spans.seceded[0] = SECOND // 10
+    records.spans.times.stop[0] = round(ends * SECOND)
+    return plan_of(records, graph())
+
+
+def test_a_task_that_waits_for_the_tasks_that_it_submits_ends_with_them() -> None:
+    last = PARTS * (1 + DELAY) + 1
+    made = one_by_one(last + 0.05)
+    assert set(made.rests) == {0}
+    assert simulated(made, 1) == pytest.approx(last + 0.05)
+    # the first one is submitted as long after the task as it was
+    assert simulated(made, 0.5) == pytest.approx(1 + DELAY + PARTS * 0.5 + (PARTS - 1) * DELAY + 0.05)
+
+
+def test_a_task_that_goes_on_for_long_after_them_takes_as_long_as_it_did() -> None:
+    last = PARTS * (1 + DELAY) + 1
+    made = one_by_one(last + 5)
+    assert made.rests == {}
+    assert simulated(made, 0.5) == pytest.approx(last + 5)
