@@ -10,7 +10,6 @@ from tests.browser.observatory import Observatory
 
 CODE = """
 import json
-from dataclasses import replace
 from observatory.runs.models import Run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.replay.scope import Scope
@@ -29,7 +28,7 @@ for run in Run.objects.exclude(name="").exclude(name__contains=", twin ").filter
         moments = [round(one["time"] * 1e6) for one in whole["findings"][0]["moments"]]
         cause = min(moments, default=(start + stop) // 2)
         middle = min(max(cause, start + quarter), stop - quarter)
-        cluster = replace(scope, start=0, stop=MAXIMUM_TIME)
+        cluster = Scope(run.cluster)
         some = (
             findings(connection, scope, middle - quarter, middle + quarter),
             findings(connection, cluster, start - 2 * quarter, stop + 2 * quarter),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from observatory.why.intervals import Integers, Intervals
+from observatory.why.intervals import Integers, Intervals, joined
 from observatory.why.thread_times.kinds import OF_CLIENTS, ThreadKind
 from observatory.wire.runs import ACTIVITIES, CODE, GATHERING, OPTIMIZING, SENDING, WAITING
 
@@ -21,15 +21,27 @@ KINDS = {
 class Clients:
     """What clients did, by kind. At each time the first of OF_CLIENTS counts."""
 
-    def __init__(self, times: Mapping[ThreadKind, Intervals], waiting: Intervals | None = None) -> None:
+    def __init__(
+        self,
+        times: Mapping[ThreadKind, Intervals],
+        waiting: Intervals | None = None,
+        knows_waiting: bool = False,
+    ) -> None:
+        """`knows_waiting`: they are known to have waited at other times, if not then."""
         self.times = {kind: times.get(kind, Intervals.none()).union() for kind in OF_CLIENTS}
         self.waiting = (waiting or Intervals.none()).union()
         """while they were in calls of Dask that return when something has happened"""
+        self._knows_waiting = knows_waiting or len(self.waiting) > 0
+
+    @property
+    def runs(self) -> Intervals:
+        """When any had a run open."""
+        return joined([*self.times.values(), self.waiting]).union()
 
     @property
     def own_code(self) -> Intervals:
         """When they did nothing else than their own code; none where it isn't known when they waited."""
-        if not len(self.waiting):
+        if not self._knows_waiting:
             return Intervals.none()
         found = self.times[ThreadKind.CLIENT_CODE].without(self.waiting)
         for kind in (ThreadKind.GATHERING, ThreadKind.SENDING, ThreadKind.OPTIMIZING):
@@ -37,11 +49,13 @@ class Clients:
         return found
 
     @classmethod
-    def of(cls, activity: Integers, times: Intervals, received: Integers) -> Clients:
+    def of(
+        cls, activity: Integers, times: Intervals, received: Integers, knows_waiting: bool = False
+    ) -> Clients:
         """`activity`: positions in ACTIVITIES. `received`: when the scheduler had a graph; in order."""
         found = {kind: times.where(activity == ACTIVITIES.index(name)) for kind, name in KINDS.items()}
         found[ThreadKind.SENDING] = _until_received(found[ThreadKind.SENDING], received)
-        return cls(found, times.where(activity == ACTIVITIES.index(WAITING)))
+        return cls(found, times.where(activity == ACTIVITIES.index(WAITING)), knows_waiting)
 
 
 def _until_received(sending: Intervals, received: Integers) -> Intervals:

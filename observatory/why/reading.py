@@ -146,7 +146,8 @@ def read_clients(
     found = store.client_activities(connection, cluster, start, stop, others)
     received = store.graphs_received(connection, cluster, start, stop, others)["time"]
     times = Intervals.of(found["start"], found["stop"])
-    return Clients.of(found["activity"].astype(np.int64), times, received)
+    knows_waiting = store.clients_waited(connection, cluster, start, stop)
+    return Clients.of(found["activity"].astype(np.int64), times, received, knows_waiting)
 
 
 def _worker(lifetime: store.WorkerLifetime, start: int, stop: int) -> Worker:

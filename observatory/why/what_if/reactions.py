@@ -14,7 +14,7 @@ from observatory.why.critical_path.predecessors import NONE
 from observatory.why.intervals import Flags, Integers, Intervals
 from observatory.why.records import Spans
 
-REACTION = 100_000
+REACTION = 50_000
 """microseconds from the end of a task until what follows it at once"""
 FEWEST, LEAST_SHARE, MOST_BY_CHANCE = 3, 0.75, 0.5
 """submissions that follow the end of a task; their share of all; and the share that would by chance"""
@@ -34,11 +34,16 @@ def followed(times: Integers, before: Integers, ends: Integers, busy: Intervals)
     found = order[np.maximum(place, 0)]
     since = times - ends[found]
     is_reaction = (place >= 0) & (ends[found] > before) & (since <= REACTION) & ~_covered(busy, ends[found])
-    window = max(1, int(ends.max() - ends.min()))
-    by_chance = 1 - np.exp(-len(ends) * REACTION / window)
-    if is_reaction.sum() < max(FEWEST, LEAST_SHARE * len(times)) or by_chance > MOST_BY_CHANCE:
+    if is_reaction.sum() < max(FEWEST, LEAST_SHARE * len(times)) or _by_chance(times, ends) > MOST_BY_CHANCE:
         return np.full(len(times), NONE, np.int64)
     return np.where(is_reaction, found, NONE)
+
+
+def _by_chance(times: Integers, ends: Integers) -> float:
+    """The share of the time between the first submission and the last that is as soon after any end."""
+    first, last = int(times.min()), int(times.max())
+    soon = Intervals(ends, ends + REACTION).clipped(first, last).union()
+    return float(soon.lengths.sum()) / max(1, last - first)
 
 
 def _covered(times: Intervals, at: Integers) -> Flags:

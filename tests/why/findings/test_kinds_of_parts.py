@@ -94,6 +94,27 @@ def test_a_client_whose_own_code_runs_before_it_submits_more_is_the_cause() -> N
     assert finding["wall_seconds"] == pytest.approx(20 * 0.5 * 6 / 8, rel=0.2)
 
 
+def test_a_part_of_a_run_in_which_its_client_never_waits_tells_the_same_cause() -> None:
+    """That it waited at another time tells that the agent sees when it waits."""
+    simulated = trickling((9.0, 9.05))
+    with read_connection() as connection:
+        start, stop = (round((START + time) * 1e6) for time in (0, simulated.makespan / 2))
+        found = found_in(connection, Scope(simulated.record(), start, stop))
+    finding = first(found, "client")
+    assert finding["wall_seconds"] == pytest.approx(10 * 0.5 * 6 / 8, rel=0.2)
+
+
+def test_a_window_of_a_cluster_has_what_clients_did_in_their_runs_and_nothing_of_other_times() -> None:
+    tasks = futures(16, 0.5)
+    simulated = Simulated(tasks)
+    ended = simulated.makespan
+    simulated.activities = [(0.0, ended + 4, "", "code"), (0.0, ended, "", "waiting")]
+    simulated.sample("observatory_worker_cpu_percent", 2.0, 0, 60, worker=1)
+    finding = first(simulated.findings(), "client")
+    assert finding["sentence"].startswith("For 4.00 s of 5.0")
+    assert finding["wall_seconds"] == pytest.approx(4.0, rel=0.05)
+
+
 def test_a_client_that_waits_for_its_tasks_is_not_the_cause_that_they_are_few() -> None:
     waits = trickling((0.0, 100.0))
     assert "client" not in [one["kind"] for one in findings_of_run(waits)]

@@ -19,6 +19,7 @@ from observatory.store.queries.windows.outliers import PAUSES
 from observatory.store.times import from_microseconds
 from observatory.store.worker_slots import SLOT
 from observatory.wire.records import SOURCES, TASK_STATES, Action
+from observatory.wire.runs import ACTIVITIES, WAITING
 
 MOST_CLIENT_ACTIVITIES = 500_000
 """that are read: of a hundred runs in a window, at least"""
@@ -71,6 +72,12 @@ TRANSFERS: LiteralString = f"""
 CLIENT_ACTIVITY_TYPES = {"activity": "int16", "start": "microseconds", "stop": "microseconds"}
 CLIENT_ACTIVITIES: LiteralString = f"""
     SELECT activity, start, stop FROM client_activity WHERE {OVERLAPS}"""
+CLIENTS_WAITED: LiteralString = f"""
+    WITH of_run AS (
+        SELECT run, min(start) AS first, max(stop) AS last FROM client_activity WHERE {OVERLAPS} GROUP BY run)
+    SELECT EXISTS (
+        SELECT FROM client_activity JOIN of_run USING (run)
+        WHERE cluster_id = %(cluster)s AND start >= first AND start < last AND activity = %(waiting)s)"""
 GRAPHS_RECEIVED: LiteralString = f"SELECT time FROM computation WHERE {WITHIN}"
 WORKERS: LiteralString = f"""
     SELECT id, {SLOT} AS slot, nthreads AS threads, extract(epoch FROM started)::float8 AS started,
@@ -205,6 +212,12 @@ def client_activities(
     query = f"{CLIENT_ACTIVITIES} AND {others.acted} LIMIT {MOST_CLIENT_ACTIVITIES}"
     parameters = others.parameters | window_parameters(cluster, start, stop)
     return fetch_columns(connection, query, parameters, CLIENT_ACTIVITY_TYPES)
+
+
+def clients_waited(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> bool:
+    """Return whether it is known when the clients waited whose runs overlap the window: maybe not in it."""
+    parameters = window_parameters(cluster, start, stop) | {"waiting": ACTIVITIES.index(WAITING)}
+    return bool(connection.execute(CLIENTS_WAITED, parameters).fetchone() == (True,))
 
 
 def graphs_received(

@@ -43,11 +43,11 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _beside_tasks(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for a run in which few tasks ran, as its client was busy before it submitted more."""
+    """One finding for runs in which few tasks ran, as its client was busy before it submitted more."""
     times, waits = waits_for_client(evidence), evidence.waits
     idle = waits.during(ThreadKind.OTHERS, times)
     cost = evidence.cost(idle)
-    if not evidence.scope.run or idle < LEAST_SHARE * waits.active or not evidence.is_worth(cost):
+    if idle < LEAST_SHARE * waits.active or not evidence.is_worth(cost):
         return
     seconds = _seconds(times)
     yield Finding(
@@ -65,11 +65,12 @@ def _beside_tasks(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _between_tasks(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for a run in which the cluster had no task for much of the time."""
-    gaps = evidence.whole.without(evidence.unfinished).without(evidence.restarts)
-    seconds, window = _seconds(gaps), (evidence.stop - evidence.start) / 1e6
+    """One finding for a run, or all runs of a window, with no task on the cluster for much of the time."""
+    runs = evidence.whole if evidence.scope.run else _runs(evidence)
+    gaps = runs.without(evidence.unfinished).without(evidence.restarts)
+    seconds, window = _seconds(gaps), _seconds(runs)
     cost = Cost(evidence.waits.during(ThreadKind.NOTHING, gaps), seconds)
-    if not evidence.scope.run or seconds < max(LEAST_SECONDS, LEAST_SHARE * window):
+    if not len(gaps) or seconds < max(LEAST_SECONDS, LEAST_SHARE * window):
         return
     if not evidence.is_worth(cost):
         return
@@ -98,8 +99,14 @@ def _between_tasks(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("the longest begins", float(gaps.start[longest]) / 1e6),),
         advice=ADVICE.get(main, ""),
-        without=None if len(evidence.restarts) else Without(client=True),
+        # a simulation without clients has no time between two runs either
+        without=Without(client=True) if evidence.scope.run and not len(evidence.restarts) else None,
     )
+
+
+def _runs(evidence: Evidence) -> Intervals:
+    """When clients had a run open that was opened from code: what they did at other times isn't known."""
+    return evidence.clients.runs.clipped(evidence.start, evidence.stop).union()
 
 
 def _busiest(evidence: Evidence, gaps: Intervals) -> float:
