@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.why.intervals import Integers, Intervals, Steps, added, joined
+from observatory.why.intervals import Flags, Integers, Intervals, Steps, added, joined
 from observatory.why.records import Records, Worker
 from observatory.why.thread_times.assignments import Assignments
 from observatory.wire.records import Action
@@ -46,6 +46,16 @@ class Piles:
         if not len(waiting.edges) or not len(self.idle.edges):
             return Steps(edges[:0], np.zeros(0))
         return Steps(edges, np.minimum(waiting.at(edges[:-1]), self.idle.at(edges[:-1])))
+
+    def holds(self, worker: Integers, times: Intervals) -> Flags:
+        """Whether each wait of a task on a worker overlaps a pile there."""
+        found = np.zeros(len(worker), np.bool_)
+        for pile in self.piles:
+            # the first part of the pile that ends after the wait begins
+            place = np.searchsorted(pile.times.stop, times.start, side="right")
+            begins = np.append(pile.times.start, np.iinfo(np.int64).max)[place]
+            found |= (worker == pile.worker) & (begins < times.stop)
+        return found
 
 
 def piles(records: Records, sent: Assignments) -> Piles:

@@ -17,11 +17,32 @@ LEAST_REST = 0.01
 
 
 def find(evidence: Evidence, kinds: Mapping[str, FindingKind]) -> list[Named]:
-    """Return the findings of all kinds; one that another explains is left out."""
+    """Return the findings of all kinds; one that another explains is left out.
+
+    One without which the window would have taken as long explains none.
+    """
     found = [(name, finding) for name, kind in kinds.items() for finding in kind.find(evidence)]
-    kept = [one for one in found if not any(_explains(other, one, kinds) for other in found)]
-    counted = list(_counted_once(evidence, _sorted(kept, kinds), kinds))
-    return _sorted(with_simulated_costs(evidence, counted, kinds), kinds)[:MOST]
+    kept, useless = _kept(evidence, found, kinds)
+    if any(_explains(one, other, kinds) for one in useless for other in found):
+        others = [one for one in found if not any(one is other for other in useless)]
+        kept, _ = _kept(evidence, others, kinds)
+    return _sorted(kept, kinds)[:MOST]
+
+
+def _kept(
+    evidence: Evidence, found: Sequence[Named], kinds: Mapping[str, FindingKind]
+) -> tuple[list[Named], list[Named]]:
+    """Those that none explains, with their costs; and those of `found` that save nothing."""
+    unexplained = [one for one in found if not any(_explains(other, one, kinds) for other in found)]
+    counted = list(_counted_once(evidence, _sorted(unexplained, kinds), kinds))
+    kept, places = with_simulated_costs(evidence, counted, kinds)
+    useless = [counted[place] for place in places]
+    return kept, [one for one in found if any(_is_same(one, other) for other in useless)]
+
+
+def _is_same(one: Named, counted: Named) -> bool:
+    """Whether it is one that was counted once, which can have another cost and more facts."""
+    return one[0] == counted[0] and one[1].sentence == counted[1].sentence
 
 
 def _sorted(found: Sequence[Named], kinds: Mapping[str, FindingKind]) -> list[Named]:

@@ -28,14 +28,15 @@ Named = tuple[str, Finding]
 
 def with_simulated_costs(
     evidence: Evidence, found: Sequence[Named], kinds: Mapping[str, FindingKind]
-) -> list[Named]:
+) -> tuple[list[Named], set[int]]:
     """Return the findings with what the window would have taken without each; sums where that isn't known.
 
     One without which the window would have taken as long is left out, unless the others save more with it.
+    Its place is among those that are returned as well.
     """
     simulation = evidence.simulation if any(one.without for _, one in found) else None
     if simulation is None:
-        return list(found)
+        return list(found), set()
     places = _simulated_places(simulation, found)
     without = {place: found[place][1].without or Without() for place in places}
     alone = {place: simulation.without(without[place]) for place in places}
@@ -49,7 +50,7 @@ def with_simulated_costs(
         name, finding = found[place]
         cost = _cost(finding.cost, simulation.observed, alone[place], together)
         priced[place] = name, replace(finding, cost=cost)
-    return [priced[place] for place in range(len(found)) if place not in useless]
+    return [priced[place] for place in range(len(found)) if place not in useless], useless
 
 
 def _adds(simulation: Predictor, without: Mapping[int, Without], place: int, together: float) -> float:

@@ -44,6 +44,20 @@ def test_tasks_that_wait_less_than_the_scheduler_takes_to_balance_do_not_pile_up
     assert "piled-tasks" not in kinds_of(seeded.findings())
 
 
+def test_a_few_short_tasks_behind_a_long_one_are_no_pile() -> None:
+    """They could have run elsewhere, and would have ended earlier: what takes the time is the long one."""
+    tasks = [*futures(32, 0.4), Task("long-0", 8.0), *futures(2, 0.3, "bound")]
+    seeded = Simulated(tasks, threads=1, stay={"bound": 2, "long": 2})
+    assert kinds_of(seeded.findings()) == ["narrow-stage"], "the long one"
+
+
+def test_a_pile_that_delays_nothing_does_not_explain_what_does() -> None:
+    """The tasks could have run elsewhere, beside the long one, which ends as late then."""
+    tasks = [*futures(32, 0.4), Task("long-0", 8.0), *futures(16, 0.3, "bound")]
+    seeded = Simulated(tasks, threads=1, stay={"bound": 2, "long": 1})
+    assert kinds_of(seeded.findings()) == ["narrow-stage"]
+
+
 def test_tasks_do_not_pile_up_where_all_threads_have_one() -> None:
     """One worker has far more to do than its share, and no other thread is ever idle before the end."""
     seeded = Simulated([*futures(70, 0.4, "bound"), *futures(210, 0.4)], threads=1, stay={"bound": 2})

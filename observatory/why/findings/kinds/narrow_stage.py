@@ -69,7 +69,7 @@ def _stages(evidence: Evidence) -> Intervals:
     if len(in_use.edges) < 2:
         return Intervals.none()
     threads = sum(steps.values for steps in evidence.waits.taken.values())
-    # tasks that wait for a busy worker could have run on others
+    # tasks that wait for a busy worker could have run on others: soon, unless they pile up there
     work = np.maximum(in_use.values, _tasks(evidence, in_use.edges))
     is_narrow = (idle.values > 0) & (in_use.values > 0) & (work <= MOST_SHARE * threads)
     parts = Intervals(in_use.edges[:-1][is_narrow], in_use.edges[1:][is_narrow])
@@ -79,7 +79,9 @@ def _stages(evidence: Evidence) -> Intervals:
 
 def _tasks(evidence: Evidence, edges: Integers) -> Numbers:
     """How many tasks computed or waited on their worker, at most, from each edge to the next."""
-    times = joined([evidence.computations.spans.times, evidence.sent.waits])
+    sent = evidence.sent
+    waits = sent.waits.where(~evidence.piles.holds(sent.worker, sent.waits))
+    times = joined([evidence.computations.spans.times, waits])
     every = np.unique(np.concatenate([edges, times.start, times.stop]))
     counts = times.counts(every)
     begins = np.searchsorted(every, edges)

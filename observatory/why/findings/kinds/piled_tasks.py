@@ -10,13 +10,15 @@ from observatory.clusters.formatting import format_bytes, format_duration, forma
 from observatory.why.findings.evidence import Evidence, counted, facts, listed
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.intervals import Integers, Steps
-from observatory.why.piles import GAP, Pile
+from observatory.why.piles import GAP, Pile, Piles
 from observatory.why.thread_times.assignments import PROCESSING
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 
 LEAST_SHARE = 0.1
 """of the time of threads in which there was something to do"""
+LEAST_WORK = 0.1
+"""of the time in which there was something to do, that the tasks of a pile take the threads of its worker"""
 LEAST_HELD = 0.5
 """share of what tasks needed that their worker had made, from which they are there for their data"""
 NAMED_SHARE = 0.1
@@ -26,11 +28,12 @@ MOST_PREFIXES, LISTED = 3, 10
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all workers with which tasks stayed."""
-    piles, idle = evidence.piles.piles, evidence.piles.threads.seconds
+    piles = Piles([one for one in evidence.piles.piles if _is_much(evidence, one)], evidence.piles.idle)
+    idle = piles.threads.seconds
     cost = evidence.cost(idle)
     if idle < LEAST_SHARE * evidence.waits.active or not evidence.is_worth(cost):
         return
-    by_worker = sorted(piles, key=lambda one: -one.waiting.seconds)
+    by_worker = sorted(piles.piles, key=lambda one: -one.waiting.seconds)
     named, rows = _named(evidence, np.concatenate([_rows(evidence, one) for one in by_worker]))
     if not len(rows):
         return
@@ -41,7 +44,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         f"{counted(len(rows), 'task')} of {listed([evidence.prefix(id) for id in named])} stayed with "
         f"{names}{reason}: up to {longest.waiting.values.max():.0f} waited there for a thread, while "
-        f"{_mean(evidence.piles.threads):.1f} threads of other workers, which could have had them, were idle "
+        f"{_mean(piles.threads):.1f} threads of other workers, which could have had them, were idle "
         f"for {format_duration(idle)}.",
         cost,
         facts(
@@ -56,6 +59,13 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         tuple(named),
         without=Without(held=True),
     )
+
+
+def _is_much(evidence: Evidence, pile: Pile) -> bool:
+    """Whether it is much work: not a few tasks behind a long one."""
+    seconds = float(evidence.computations.durations[_rows(evidence, pile)].sum())
+    threads = next(one.threads for one in evidence.records.workers if one.id == pile.worker)
+    return seconds / threads >= LEAST_WORK * evidence.waits.wall
 
 
 def _named(evidence: Evidence, rows: Integers) -> tuple[list[int], Integers]:
