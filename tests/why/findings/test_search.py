@@ -11,12 +11,14 @@ from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.kinds import finding_kinds
 from observatory.why.findings.search import find
 from observatory.why.thread_times.kinds import KINDS, ThreadKind
+from observatory.why.what_if.doubt import Predicted
+from observatory.why.what_if.without import Without
 
 OTHERS, READY, FAILED = ThreadKind.OTHERS, ThreadKind.READY, ThreadKind.FAILED
 
 
-def kind(seconds: float, *counts: ThreadKind, **more: Any) -> FindingKind:
-    found = [Finding(f"It costs {seconds} s.", Cost(seconds, seconds / 4))]
+def kind(seconds: float, *counts: ThreadKind, without: Without | None = None, **more: Any) -> FindingKind:
+    found = [Finding(f"It costs {seconds} s.", Cost(seconds, seconds / 4), without=without)]
     return FindingKind("title", "advice", "url", lambda evidence: found, counts=counts, **more)
 
 
@@ -65,6 +67,28 @@ def test_a_reduced_finding_says_how_much_others_have_as_well() -> None:
     assert whole.facts == ()
     [fact] = reduced.facts
     assert (fact.label, fact.value) == ("time that other findings have as well", "3.00 s")
+
+
+@pytest.mark.parametrize(("saved", "expected"), [(0.0, ["effect"]), (5.0, ["cause"])])
+def test_a_cause_without_which_the_window_takes_as_long_explains_nothing(
+    saved: float, expected: list[str]
+) -> None:
+    """`saved`: by a simulation of the window without it."""
+
+    def without(asked: Without) -> Predicted:
+        seconds = 20 - (saved if asked.late else 0.0) - (6.0 if asked.client else 0.0)
+        return Predicted(seconds, seconds, seconds)
+
+    evidence: Any = SimpleNamespace(
+        waits=SimpleNamespace(seconds=dict.fromkeys(KINDS, 0.0)),
+        is_worth=lambda cost: True,
+        simulation=SimpleNamespace(plan=range(10), observed=20.0, without=without),
+    )
+    kinds = {
+        "cause": kind(30, without=Without(late=True)),
+        "effect": kind(20, without=Without(client=True), explained_by=("cause",)),
+    }
+    assert [name for name, _ in find(evidence, kinds)] == expected
 
 
 def test_each_kind_of_findings_says_of_which_time_its_cost_consists() -> None:
