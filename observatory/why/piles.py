@@ -68,7 +68,11 @@ def piles(records: Records, sent: Assignments) -> Piles:
     )
     waits = _ByWorker(sent.worker, sent.waits)
     pauses = _ByWorker(records.pauses.worker, records.pauses.times)
-    loads = [_load(one, computing, waits, pauses) for one in records.workers if one.threads]
+    loads = [
+        _load(one, computing, waits, pauses, one.start <= records.start)
+        for one in records.workers
+        if one.threads
+    ]
     idle = added([_long(load.idle) for load in loads])
     when_idle = _positive(idle)
     found = [_pile(load, when_idle) for load in loads] if len(when_idle) else []
@@ -98,7 +102,10 @@ class _Load:
     """tasks that wait while all threads have one"""
 
 
-def _load(worker: Worker, computing_of: _ByWorker, waits_of: _ByWorker, pauses_of: _ByWorker) -> _Load:
+def _load(
+    worker: Worker, computing_of: _ByWorker, waits_of: _ByWorker, pauses_of: _ByWorker, was_there: bool
+) -> _Load:
+    """`was_there`: at the start of the window. One that joins takes no task until its plugins are set up."""
     computing, waits = computing_of.during(worker), waits_of.during(worker)
     paused = pauses_of.during(worker).union()
     parts = joined([computing, waits, paused])
@@ -106,7 +113,9 @@ def _load(worker: Worker, computing_of: _ByWorker, waits_of: _ByWorker, pauses_o
         np.concatenate([parts.start, parts.stop, np.array([worker.start, worker.stop], np.int64)])
     )
     used, on_way = computing.counts(edges), waits.counts(edges)
-    idle = np.where(paused.covers(edges), 0, np.maximum(0, worker.threads - used - on_way))
+    begun = worker.start if was_there else int(min([*computing.start, *waits.start], default=worker.stop))
+    takes_none = paused.covers(edges) | (edges[:-1] < begun)
+    idle = np.where(takes_none, 0, np.maximum(0, worker.threads - used - on_way))
     waiting = np.where(used >= worker.threads, on_way, 0)
     return _Load(worker.id, Steps(edges, idle.astype(np.float64)), Steps(edges, waiting.astype(np.float64)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from time import time
 from typing import Any
 
@@ -48,9 +48,10 @@ class Spans:
         A worker estimates how far its clock is from the scheduler's by a heartbeat, which is wrong by up to
         its latency. Spans that would end after the message came are stored earlier by that much. Transfers
         keep their times: the worker's log of transfers has the same, by which the waiting task is found.
-        A computation is two spans from where it seceded: it took no thread of the pool any more.
+        A computation is two spans from where it seceded: it took no thread of the pool any more. A worker
+        that computes a task once more, whose result it had, reports the spans of before again.
         """
-        spans = message.get("startstops")
+        spans = _of_last_run(message.get("startstops") or ())
         worker = message.get("worker") or ""
         seconds = self._long_running.ended(key, worker)
         if not spans:
@@ -96,6 +97,12 @@ class Spans:
         """Seconds that the scheduler's clock is ahead of the worker's, measured by Dask's heartbeats."""
         delay = float(getattr(self.scheduler.workers.get(worker), "time_delay", 0.0))
         return delay if abs(delay) > HEARTBEAT_LATENCY else 0.0
+
+
+def _of_last_run(spans: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Those since the computation before the last one."""
+    computed = [place for place, span in enumerate(spans) if span["action"] == Action.COMPUTE.label]
+    return spans[computed[-2] + 1 :] if len(computed) > 1 else spans
 
 
 def _ahead(spans: Iterable[Mapping[str, Any]], now: float) -> float:

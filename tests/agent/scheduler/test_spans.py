@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dask import delayed
 from distributed import Client, secede, wait
 
 from observatory.agent.delivery.buffer import Buffer
@@ -62,6 +64,13 @@ def test_disk_spans_of_a_worker_with_another_clock_are_corrected_as_dask_correct
     times = [time for _, *times in rows["span"] for time in times]
     assert times == pytest.approx([10, 9, 9, 5, 5, 4], abs=1e-3)
     assert "event" not in rows
+
+
+def test_a_task_that_its_worker_computes_once_more_has_the_spans_of_that_time_alone() -> None:
+    """Dask's worker keeps those of before where other tasks need the task: they were reported then."""
+    rows = recorded(0.0, ("disk-read", 9.5, 9), ("compute", 9, 8), ("disk-read", 5, 4), ("compute", 4, 2))
+    assert [action for action, *_ in rows["span"]] == [Action.DISK_READ, Action.COMPUTE]
+    assert [time for _, *times in rows["span"] for time in times] == pytest.approx([5, 4, 4, 2], abs=1e-3)
 
 
 def test_the_latency_of_a_heartbeat_is_not_taken_for_another_clock() -> None:
@@ -125,6 +134,23 @@ def test_the_rest_of_a_task_that_seceded_is_a_span_of_its_own(client: Client, re
         assert outside >= 0.4, "it sleeps for half a second: the scheduler hears of both ends a little late"
     wait(client.submit(run_on, 0.5, False, key="again"))
     eventually(lambda: [action for action, _ in spans("again")] == [Action.COMPUTE])
+
+
+def test_what_a_worker_computes_again_is_reported_once_each_time(
+    client: Client, received: FakeServer
+) -> None:
+    """Three results of the same four parts, none of which is kept between them."""
+    questions: list[Callable[..., Any]] = [sum, max, min]
+    for question in questions:
+        parts = [delayed(int)(number, dask_key_name=f"read-{number}") for number in range(4)]
+        client.compute(delayed(question)(parts, dask_key_name=question.__name__)).result()
+
+    def starts(prefix: str) -> list[tuple[str, float]]:
+        rows = [row for row in received.rows["span"] if row["key"].startswith(prefix)]
+        return [(row["key"], row["start"]) for row in rows if row["action"] == Action.COMPUTE]
+
+    eventually(lambda: len(starts("min")) == 1)
+    assert len(starts("read")) == len(set(starts("read"))) == 12
 
 
 def run_on(seconds: float, secedes: bool, fails: str = "") -> None:

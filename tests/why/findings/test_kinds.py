@@ -163,6 +163,11 @@ def test_what_is_computed_twice_is_named() -> None:
     further = [replace(task, key=f"{task.key}x") for task in uses]
     seeded = Simulated([*loads, *uses]).then([*loads, *further])
     without = Simulated([*loads, *uses]).then([replace(task, needs=()) for task in further])
+    # they close when the work is done, as of a LocalCluster
+    seeded.gone += [
+        WorkerGone(f"tcp://10.0.0.{number}:4000", START + seeded.makespan + 0.5, "closed")
+        for number in range(seeded.workers)
+    ]
     finding = first(seeded.findings(), "recomputed")
     assert_saves(finding, seeded, without)
     assert finding["sentence"].startswith("64 tasks of load computed again")

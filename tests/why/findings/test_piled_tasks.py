@@ -64,6 +64,15 @@ def test_tasks_do_not_pile_up_where_all_threads_have_one() -> None:
     assert kinds_of(seeded.findings()) == []
 
 
+def test_a_worker_that_has_joined_and_has_not_begun_has_no_threads_for_what_waits_elsewhere() -> None:
+    """The scheduler knows it, and it sets up its plugins: for the rest of this window."""
+    tasks = futures(30, 0.4, "bound")
+    seeded = Simulated(tasks, workers=2, threads=1, joins={1: 0.5}, stay={"bound": 0})
+    assert "piled-tasks" not in kinds_of(seeded.findings())
+    seeded = Simulated([*tasks, *futures(3, 0.1)], workers=2, threads=1, joins={1: 0.5}, stay={"bound": 0})
+    assert kinds_of(seeded.findings())[0] == "piled-tasks", "it has had tasks"
+
+
 def test_a_paused_worker_has_no_threads_for_what_waits_elsewhere() -> None:
     tasks = futures(30, 0.4, "bound")
     others = [Pause(number, 0.1, 60) for number in (0, 1, 3)]

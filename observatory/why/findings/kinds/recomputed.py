@@ -9,6 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.intervals import Flags
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without
 
@@ -16,8 +17,7 @@ from observatory.why.what_if.without import Shorter, Without
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all of them."""
     found = evidence.computations
-    gone = [worker.id for worker in evidence.ends.values() if worker.ended is not None]
-    rows = np.flatnonzero(found.repeated & ~np.isin(found.worker_before, gone))
+    rows = np.flatnonzero(found.repeated & ~_are_lost(evidence))
     waited = evidence.waits.waited_for(found.spans.times.where(rows))
     seconds = found.durations[rows]
     cost = evidence.cost(float((seconds + waited).sum()))
@@ -38,6 +38,15 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         prefixes=tuple(prefixes),
         without=Without((Shorter(rows, seconds),)),
     )
+
+
+def _are_lost(evidence: Evidence) -> Flags:
+    """Whether the worker that had computed each of them before had ended before it was computed again."""
+    found = evidence.computations
+    never = np.iinfo(np.int64).max
+    ended = {id: never if one.ended is None else round(one.ended * 1e6) for id, one in evidence.ends.items()}
+    ends = np.array([ended.get(id, never) for id in found.worker_before.tolist()], np.int64)
+    return np.asarray(ends <= found.spans.times.start)
 
 
 KIND = FindingKind(
