@@ -49,6 +49,20 @@ def test_what_the_client_did_long_before_is_not_the_graphs() -> None:
     assert finding["wall_seconds"] == pytest.approx(2.5, rel=0.1)
 
 
+def test_a_graph_costs_all_the_time_in_which_the_client_is_known_to_have_sent_it() -> None:
+    """It packs large objects for longer than their bytes take on the way."""
+    seeded, without = after_a_pause(8), after_a_pause(0)
+    submitted(seeded, seeded.submitted, nbytes=50_000_000, seconds=0.1)
+    began = seeded.submitted - 7.9
+    seeded.activities = [
+        (began, seeded.makespan, "", "code"),
+        (began, seeded.submitted - 0.1, "", "sending"),
+    ]
+    [finding] = seeded.findings()
+    assert finding["kind"] == "large-graph"
+    assert finding["wall_seconds"] == pytest.approx(seeded.makespan - without.makespan, rel=0.1)
+
+
 def test_a_graph_of_very_many_tasks_should_have_fewer() -> None:
     seeded = after_a_pause(6)
     submitted(seeded, seeded.submitted, tasks=400_000, nbytes=60_000_000, seconds=5.4)

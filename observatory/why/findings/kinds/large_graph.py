@@ -11,7 +11,7 @@ import numpy as np
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence, counted, facts
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.intervals import Intervals
+from observatory.why.intervals import Intervals, joined
 from observatory.why.thread_times.kinds import ThreadKind
 
 LARGE = 10_000_000
@@ -45,6 +45,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     rate = _bandwidth(evidence)
     before = _during(evidence, [(one.time - one.seconds - one.nbytes / rate, one.time) for one in large])
     after = _during(evidence, [(one.time, _next(graphs, one, evidence.stop / 1e6)) for one in large])
+    before = joined([before, _sending(evidence, before)]).union()
     idle = evidence.waits.during(ThreadKind.NOTHING, before)
     begun = evidence.waits.of_kind_during(ThreadKind.READY, dict.fromkeys(evidence.time.workers, after))
     # each task's part of the graph is sent once more, to its worker
@@ -96,6 +97,14 @@ def _bandwidth(evidence: Evidence) -> float:
 def _during(evidence: Evidence, times: list[tuple[float, float]]) -> Intervals:
     start, stop = (np.array([round(one[at] * 1e6) for one in times], np.int64) for at in (0, 1))
     return Intervals(start, np.maximum(start, stop)).clipped(evidence.start, evidence.stop).union()
+
+
+def _sending(evidence: Evidence, before: Intervals) -> Intervals:
+    """The times in which a client packed and sent graphs, where it is known: those that overlap `before`."""
+    sending = evidence.clients.times[ThreadKind.SENDING].clipped(evidence.start, evidence.stop)
+    place = np.searchsorted(before.stop, sending.start, side="right")
+    begins = np.append(before.start, np.iinfo(np.int64).max)[place]
+    return sending.where(begins < sending.stop)
 
 
 MANY_TASKS = (
