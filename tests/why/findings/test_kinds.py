@@ -301,6 +301,14 @@ def test_tasks_that_hold_the_gil_take_longer_by_what_they_wait_for_it() -> None:
     assert finding["sentence"].startswith("Tasks of work hold the GIL:")
 
 
+def test_what_the_scheduler_hears_late_as_event_loops_wait_for_the_gil_is_its_cost_as_well() -> None:
+    seeded = Simulated(futures(80, 0.4), overhead=0.2)
+    for worker in range(seeded.workers):
+        seeded.sample("observatory_worker_gil_contention_ratio", 0.9, 0, seeded.makespan, worker=worker)
+    idle = 8 * seeded.makespan - 80 * 0.4
+    assert first(seeded.findings(), "gil")["thread_seconds"] == pytest.approx(0.9 * idle, rel=0.2)
+
+
 def test_one_thread_of_a_process_has_the_gil_for_itself() -> None:
     seeded = Simulated(futures(160, 1.0), workers=8, threads=1)
     for worker in range(8):

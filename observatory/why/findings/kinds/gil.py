@@ -10,7 +10,7 @@ from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence, facts
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.samples import Samples
-from observatory.why.intervals import Integers, Numbers
+from observatory.why.intervals import Integers, Intervals, Numbers
 from observatory.why.thread_times.gil import CONTENTION, gil_waits
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 from observatory.why.what_if.without import Shorter, Without
@@ -38,13 +38,31 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _late(evidence: Evidence, samples: Samples) -> float:
-    """How long tasks waited to begin, because the event loop of their worker waited for the GIL."""
+    """How long tasks waited to begin, because the event loop of their worker waited for the GIL.
+
+    Or to be sent: it reports late what has ended, for the share of the time in which threads waited for it.
+    """
     is_contended = samples.value >= LEAST_CONTENTION
     times = {
         id: samples.times.where(np.flatnonzero(is_contended & (samples.worker == id))).union()
         for id in np.unique(samples.worker[is_contended]).tolist()
     }
-    return evidence.waits.of_kind_during(ThreadKind.READY, times)
+    of_kind = evidence.waits.of_kind_during
+    return of_kind(ThreadKind.READY, times) + sum(
+        of_kind(ThreadKind.SCHEDULER, {id: some}) * _contention(samples, id, some)
+        for id, some in times.items()
+    )
+
+
+def _contention(samples: Samples, worker: int, times: Intervals) -> float:
+    """The mean share of some times, made of samples of a worker, in which its threads waited for the GIL."""
+    own = samples.worker == worker
+    some = samples.times.where(own)
+    middle = (some.start + some.stop) // 2
+    place = np.searchsorted(times.start, middle, side="right") - 1
+    is_in = (place >= 0) & (middle < times.stop[np.maximum(place, 0)])
+    lengths = some.lengths * is_in
+    return float(np.average(samples.value[own], weights=lengths)) if lengths.any() else 0.0
 
 
 def _finding(
@@ -82,5 +100,5 @@ KIND = FindingKind(
     "`dask worker --nworkers=auto`), or functions that release the GIL, such as those of numpy and pandas.",
     documentation="https://distributed.dask.org/en/stable/worker.html#thread-pool",
     find=find,
-    counts=(*FINISHED, ThreadKind.READY, ThreadKind.OTHERS),
+    counts=(*FINISHED, ThreadKind.READY, ThreadKind.SCHEDULER, ThreadKind.OTHERS),
 )
