@@ -60,11 +60,11 @@ class Piles:
 
 def piles(records: Records, sent: Assignments) -> Piles:
     """Return the piles of a window. `sent`: tasks that waited on their worker."""
-    spans, others = records.spans, records.others
+    spans, others, left = records.spans, records.others, records.unfinished
     is_computing = spans.action == Action.COMPUTE
     computing = _ByWorker(
-        np.concatenate([spans.worker[is_computing], others.worker]),
-        joined([spans.in_pool.where(is_computing), others.times]),
+        np.concatenate([spans.worker[is_computing], others.worker, left.worker]),
+        joined([spans.in_pool.where(is_computing), others.times, left.in_pool]),
     )
     waits = _ByWorker(sent.worker, sent.waits)
     pauses = _ByWorker(records.pauses.worker, records.pauses.times)
