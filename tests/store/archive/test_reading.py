@@ -173,11 +173,6 @@ class Arguments:
             "alerts.events.present_kinds": {"since": {self.cluster: int(FIRST_TIME * SECOND)}},
             "alerts.events.with_errors": {"since": {self.cluster: int(FIRST_TIME * SECOND)}},
             "alerts.events.last_event": {"kinds": ["worker-status"]},
-            "alerts.events.present_kinds": {
-                "since": {self.cluster: int(FIRST_TIME * SECOND)},
-                "kinds": ["worker-status"],
-            },
-            "alerts.events.with_errors": {"since": {self.cluster: int(FIRST_TIME * SECOND)}},
             "alerts.events.log_lines": {"level": 10},
             "named_records.read": {"kind": record_kinds()["sample"], "columns": ["time", "metric", "value"]},
             "named_records.page": {"kind": record_kinds()["span"], "columns": ["start", "key"]},
