@@ -38,8 +38,11 @@ SCATTER = {
             value = CASE WHEN value > 1e6 THEN round(value * (1 + random() / 100) / 4096) * 4096
                 WHEN value <> round(value) THEN value * (1 + random() / 100) ELSE value END
         FROM series WHERE series.id = series_id""",
+    "profile": """UPDATE profile SET
+            time = time + ((hashtext(concat(worker_id, time)) & 1023) || ' ms')::interval""",
 }
-"""by table; rows of all others are moved by up to 20 ms each"""
+"""By table; rows of all others are moved by up to 20 ms each. Series and stacks of a worker keep
+their common times"""
 LIMITS = {"span": 12, "sample": 2, "task": 50, "worker-hour": 200_000}
 MOST_MEMORY = 200 << 20
 MEBIBYTE = 1 << 20

@@ -24,7 +24,9 @@ METADATA = "observatory"
 SERIES = ("worker", "worker_lifetime", "metric", "labels")
 """series of one worker have the same times: next to each other they take a sixth less"""
 TASK = ("prefix", "key")
-OTHERS = ("prefix", "stack", "worker", "worker_lifetime")
+OTHERS = ("prefix", "worker", "worker_lifetime")
+WITH_COMMON_TIMES = ("sample", "profile")
+"""kinds of which many rows of a worker have the same time"""
 COMPRESSION_LEVEL = 9
 """of zstd: a tenth smaller than 1, and reading takes as long"""
 LARGE_PAGE = 8 << 20
@@ -40,6 +42,8 @@ ROWS_A_KEY = {"transition": 4, "dependency": 2}
 def order_of(kind: Kind) -> tuple[str, ...]:
     """The columns by which the rows of a row group are sorted."""
     names = {column.name for column in file_columns(kind)}
+    if "stack" in names:  # the stacks of a worker's second have its time
+        return "worker", "worker_lifetime", kind.time, "prefix", "stack"
     leading = SERIES if "metric" in names else TASK if "key" in names else OTHERS
     return (*(name for name in leading if name in names), kind.time)
 
@@ -179,7 +183,7 @@ def _encoding(kind: Kind, column: FileColumn) -> str:
     """The encoding of a column; "": a dictionary."""
     if column.group:
         return "DELTA_BYTE_ARRAY"
-    if kind.name == "sample" and column.name == kind.time:
+    if kind.name in WITH_COMMON_TIMES and column.name == kind.time:
         return "PLAIN"
     if pa.types.is_timestamp(column.type) or pa.types.is_floating(column.type):
         return "BYTE_STREAM_SPLIT"
