@@ -13,6 +13,8 @@ from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 
 from observatory.clusters.models import Cluster, Project
+from observatory.replay.logs.search import listed_lines
+from observatory.replay.task_history import task_history
 from observatory.store.archive import bringing_back, catalogue, needed, presence
 from observatory.store.archive import place as places
 from observatory.store.archive.bringing_back import bring_back
@@ -29,7 +31,7 @@ from observatory.store.queries.logs import LogFilter, lines_before
 from observatory.store.times import from_seconds
 from observatory.wire.kinds import stored_kinds
 from observatory.wire.records import Event
-from tests.exchange.everything import START, STOP
+from tests.exchange.everything import KEY, START, STOP
 from tests.store.archive.conftest import faults, faults_of_files, next_head, remove_unused, rows_of
 from tests.store.archive.killing import acting
 from tests.store.archive.test_adoption import lose
@@ -110,6 +112,18 @@ def _record(connection: psycopg.Connection, cluster: Cluster, *messages: str) ->
     rows = [(START + 3, "scheduler", "", 20, "distributed.core", message, "", 1) for message in messages]
     with Writer() as writer:
         writer.write(Batch.of(cluster.pk, rows={"log": rows}, head=next_head(connection, cluster)))
+
+
+def test_searches_and_stories_read_the_bucket_and_bring_nothing_back(
+    connection: psycopg.Connection, cluster: Cluster, removed: Rows
+) -> None:
+    kinds = presence.removed_kinds(connection, cluster.pk)
+    with connect_reader() as reader:
+        lines, _ = listed_lines(reader, cluster.pk, LogFilter(text="WARM"), 100)
+        story = task_history(reader, cluster.pk, KEY)
+    assert [line.message for line in lines] == ["it is warm"] * 4
+    assert (len(story.transitions), len(story.spans), story.dependencies.total) == (4, 8, 4)
+    assert presence.removed_kinds(connection, cluster.pk) == kinds
 
 
 def test_rows_leave_for_a_bucket_and_come_back_as_they_were(
