@@ -218,7 +218,8 @@ class Connections:
         self._keep_alive, self._connect_timeout = keep_alive, connect_timeout
         self._idle: defaultdict[tuple[str, int], list[Connection]] = defaultdict(list)
         """By address and port."""
-        self._checked = time.monotonic()
+        self._check: asyncio.TimerHandle | None = None
+        """The next look for old ones, if any are idle."""
 
     async def get(
         self, address: str, request: Request, headers: bytes, limit: int, is_cut: bool, is_kept: bool
@@ -246,6 +247,8 @@ class Connections:
 
     def close(self) -> None:
         """Closes all idle connections."""
+        if self._check is not None:
+            self._check.cancel()
         for connections in self._idle.values():
             for connection in connections:
                 connection.close()
@@ -268,11 +271,15 @@ class Connections:
     def _keep(self, key: tuple[str, int], connection: Connection) -> None:
         connection.idle_since = time.monotonic()
         self._idle[key].append(connection)
-        if connection.idle_since - self._checked > CHECK:
-            self._checked = connection.idle_since
-            self._close_old()
+        self._check_later()
+
+    def _check_later(self) -> None:
+        if self._check is None and self._idle:
+            self._check = asyncio.get_running_loop().call_later(min(CHECK, self._keep_alive), self._close_old)
 
     def _close_old(self) -> None:
+        """Closes those of peers that are asked no more, such as workers of a cluster that is not watched."""
+        self._check = None
         for key, connections in list(self._idle.items()):
             kept = []
             for connection in connections:
@@ -284,3 +291,4 @@ class Connections:
                 self._idle[key] = kept
             else:
                 del self._idle[key]
+        self._check_later()

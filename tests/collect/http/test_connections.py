@@ -11,6 +11,7 @@ import pytest
 import uvloop
 
 from observatory.collect.credentials.credentials import Credentials
+from observatory.collect.http.connections import Connections
 from observatory.collect.http.fetch import Failure, FetchError, HttpClient
 from observatory.collect.management.commands.collect import Command
 
@@ -207,6 +208,20 @@ def test_a_request_that_nobody_waits_for_closes_its_connection(run: Run) -> None
                 await request
             while peer.ended < 2:
                 await asyncio.sleep(0.01)
+
+    run(work())
+
+
+def test_connections_that_nobody_uses_any_more_are_closed(run: Run) -> None:
+    async def work() -> None:
+        async with serving(lambda number: [whole(b"up")]) as (peer, client):
+            client.connections = Connections(keep_alive=0.1, connect_timeout=4.0)
+            await asyncio.gather(*(client.get(peer.url, 100) for _ in range(3)))
+            assert (peer.connections, peer.ended) == (3, 0)
+            while peer.ended < 3:
+                await asyncio.sleep(0.01)
+            assert (await client.get(peer.url, 100)).body == b"up"
+            client.connections.close()
 
     run(work())
 
