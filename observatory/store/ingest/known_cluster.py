@@ -8,7 +8,8 @@ import numpy as np
 import psycopg
 
 from observatory.store.ingest.batches.record_columns import Coded, Records
-from observatory.store.ingest.interning.lifetimes import Lane, Workers, all_alive
+from observatory.store.ingest.interning.lifetime import Lane
+from observatory.store.ingest.interning.lifetimes import Workers, all_alive
 from observatory.store.ingest.interning.names import Names
 from observatory.store.ingest.interning.series import SeriesTable
 from observatory.store.ingest.interning.stacks import Stacks

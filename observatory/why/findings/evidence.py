@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -14,7 +14,6 @@ import psycopg
 
 from observatory.replay.scope import Scope, Section
 from observatory.replay.windows.environment import environment_of
-from observatory.runs.errors.places import LIBRARY
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_in
 from observatory.store.queries.windows import findings as store
@@ -22,19 +21,21 @@ from observatory.store.queries.windows.other_work import OtherWork
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.why.clients import Clients
 from observatory.why.critical_path.predecessors import Predecessors, needed_computations
+from observatory.why.findings.code import places
 from observatory.why.findings.computations import Computations
-from observatory.why.findings.finding import Cost, Fact, FoundTask, Moment
+from observatory.why.findings.finding import Cost, FoundTask, Moment
 from observatory.why.findings.first_uses import FirstUse, first_uses
+from observatory.why.findings.found_tasks import computed_tasks, unfinished_tasks
 from observatory.why.findings.growths import Growth, growths
 from observatory.why.findings.idle_gpus import IdleGpu, idle_gpus
 from observatory.why.findings.restarts import restarts
-from observatory.why.findings.samples import Samples, samples_of
+from observatory.why.findings.samples import LabelledSamples, Samples, samples_of
 from observatory.why.findings.silences import Silence, silences, standing_still
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
 from observatory.why.findings.stragglers import are_stragglers
 from observatory.why.findings.waiting_tasks import WaitingTasks
 from observatory.why.findings.waits import Waits
-from observatory.why.intervals import Flags, Integers, Intervals, Numbers, joined
+from observatory.why.intervals import Flags, Integers, Intervals, joined
 from observatory.why.piles import Piles, piles
 from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Records, Spans
@@ -59,25 +60,14 @@ MOST_EVENTS, MOST_FAILURES, MOST_SAMPLES = 10_000, 200, 100_000
 LONGEST_NAME = 120
 SOON = 5_000_000
 """microseconds after the end of a window, in which its cluster ends"""
-MOST_STACKS, MOST_PLACES = 100, 3
+MOST_STACKS = 100
 GPU_UTILIZATION = "observatory_worker_gpu_utilization_percent"
 MOST_GPU_VALUES, MOST_GPU_BINS = 500_000, 3_600
 """that are read of a window, and bins of it: shorter ones tell better which tasks ran while a GPU was idle"""
 TASK_CPU, TASK_WAITING = "observatory_worker_task_cpu_percent", "observatory_worker_task_waits"
 CONSTRAINED = ("observatory_worker_tasks", "constrained", "max", "state")
-IDLE = frozenset({"select", "poll", "epoll", "_run_once", "run_forever"})
-"""functions of an event loop that waits"""
 DIED = (LOST, DISAPPEARED)
 """end_reason of workers that died, or may have: what they computed is lost in any case"""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledSamples:
-    """In order of time."""
-
-    time: Numbers
-    """seconds"""
-    value: Numbers
 
 
 class Evidence:
@@ -278,34 +268,19 @@ class Evidence:
         if not self.shows(Section.CODE):
             return []
         window = self.start, self.stop
-        return self._places(store.loop_stacks(self.connection, self._cluster, workers, *window, MOST_STACKS))
+        stacks = store.loop_stacks(self.connection, self._cluster, workers, *window, MOST_STACKS)
+        return places(stacks, self.text)
 
     def task_code(self, *prefixes: int, since: int = 0) -> list[str]:
         """The functions in which tasks of prefixes were seen most often. Empty where code isn't shown."""
         if not self.shows(Section.CODE):
             return []
-        return self._places(self.task_stacks(prefixes, since))
+        return places(self.task_stacks(prefixes, since), self.text)
 
     def task_stacks(self, prefixes: Sequence[int], since: int = 0) -> list[tuple[str, int]]:
         """The frames in which tasks of prefixes were seen since a time (microseconds), most first."""
         window = max(self.start, since), self.stop
         return store.task_stacks(self.connection, self._cluster, prefixes, *window, MOST_STACKS)
-
-    def _places(self, stacks: Sequence[tuple[str, int]]) -> list[str]:
-        """The innermost frames; of a library's, with the user's own code that called it."""
-        places = []
-        for frames, _ in stacks:
-            called = [_three(frame.split("\t")) for frame in frames.split("\n")]
-            if called[-1][0] in IDLE:
-                continue
-            place = self._frame(called[-1])
-            own = next((frame for frame in reversed(called) if not LIBRARY.search(frame[1])), called[-1])
-            places.append(place if own == called[-1] else f"{place}, called by {self._frame(own)}")
-        return list(dict.fromkeys(places))[:MOST_PLACES]
-
-    def _frame(self, frame: tuple[str, str, str]) -> str:
-        name, file, line = frame
-        return self.text(f"{name} ({file}:{line})")
 
     def events(self, *kinds: str) -> list[store.Happening]:
         if kinds not in self._events:
@@ -404,66 +379,12 @@ class Evidence:
 
     def unfinished_tasks(self, left: Spans) -> tuple[FoundTask, ...]:
         """Some of `records.unfinished`, as tasks."""
-        window = self.start, self.stop
-        keys = store.keys_of_tasks(self.connection, self._cluster, left.task.tolist(), *window)
-        rows = zip(
-            left.task, left.prefix, left.worker, left.lane, left.times.start, left.times.stop, strict=True
-        )
-        return tuple(
-            FoundTask(
-                self.scope.text(keys[int(task)]),
-                int(prefix),
-                int(worker),
-                max(0, int(lane)),
-                *map(float, self.scope.clip_seconds(start / 1e6, stop / 1e6)),
-            )
-            for task, prefix, worker, lane, start, stop in rows
-            if int(task) in keys
-        )
+        return unfinished_tasks(self.connection, self.scope, left, self.start, self.stop)
 
     def sized_tasks(self, rows: Integers) -> list[tuple[FoundTask, int]]:
         """The tasks of some computations, with the size of their results in bytes."""
-        spans = self.computations.spans.where(rows)
-        lanes, starts = spans.lane.tolist(), spans.recorded_start.tolist()
-        known = store.known_tasks(self.connection, self._cluster, lanes, starts)
-        found = []
-        for place, task in enumerate(known):
-            start, stop = self.scope.clip_seconds(
-                spans.times.start[place] / 1e6, spans.times.stop[place] / 1e6
-            )
-            found_task = FoundTask(
-                self.scope.text(task.key),
-                int(spans.prefix[place]),
-                int(spans.worker[place]),
-                int(spans.lane[place]),
-                float(start),
-                float(stop),
-            )
-            found.append((found_task, task.nbytes))
-        return found
+        return computed_tasks(self.connection, self.scope, self.computations.spans.where(rows))
 
     def usual_size(self, prefix: int) -> float:
         """The median size of a prefix' results, in bytes."""
         return store.usual_size(self.connection, self._cluster, prefix, self.start, self.stop)
-
-
-def _three(parts: list[str]) -> tuple[str, str, str]:
-    name, file, line = (*parts, "", "")[:3]
-    return name, file, line
-
-
-def facts(*pairs: tuple[str, str | None]) -> tuple[Fact, ...]:
-    """Facts of labels and values; without those that have none."""
-    return tuple(Fact(label, value) for label, value in pairs if value)
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """Names in a sentence: "a, b and 4 more"."""
-    if len(names) <= most:
-        return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
-
-
-def counted(count: int, what: str) -> str:
-    """ "1 task", "2 tasks"."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

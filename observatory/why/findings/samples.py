@@ -24,6 +24,15 @@ class Samples:
     value: Numbers
 
 
+@dataclass(frozen=True, slots=True)
+class LabelledSamples:
+    """In order of time."""
+
+    time: Numbers
+    """seconds"""
+    value: Numbers
+
+
 def samples_of(worker: Integers, bin: Integers, value: Numbers, start: int, width: float) -> Samples:
     """Return the values of bins from `start` (microseconds) on, which are sorted by worker and bin."""
     stop = np.round(start + (bin + 1) * width).astype(np.int64)

@@ -8,7 +8,7 @@ from operator import attrgetter
 import numpy as np
 
 from observatory.store.ingest.batches.record_columns import Array, Coded, Records
-from observatory.store.ingest.interning.lifetimes import Lane
+from observatory.store.ingest.interning.lifetime import Lane
 from observatory.store.ingest.interning.references import References
 from observatory.store.ingest.interning.series import KnownSeries
 from observatory.store.ingest.publishing.committed import (

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from observatory.clusters.formatting import format_duration
 from observatory.store.queries.windows.findings import WorkerEnd
-from observatory.why.findings.evidence import DIED, Evidence, counted, facts
+from observatory.why.findings.evidence import DIED, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import counted, facts
 from observatory.why.thread_times.kinds import BUSY, KINDS
 
 FEWEST_TURNS = 4

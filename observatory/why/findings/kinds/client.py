@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration, format_percent
-from observatory.why.findings.evidence import Evidence, facts
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.late_submissions import waits_for_client
+from observatory.why.findings.texts import facts
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import OF_CLIENTS, TEXTS, ThreadKind
 from observatory.why.what_if.without import Without

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.findings.texts import counted, facts
 
 LEAST = 0.1
 """seconds"""

@@ -8,8 +8,9 @@ import numpy as np
 
 from observatory.replay.scope import Section
 from observatory.store.queries.windows.findings import Failure
-from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.findings.texts import counted, facts
 from observatory.why.thread_times.kinds import ThreadKind
 
 KILLED = "killed"

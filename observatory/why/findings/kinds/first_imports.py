@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.loops import MODULES, WAITING, are_imports, without_stalls, worker_ticks
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.thread_times.kinds import ThreadKind
 
 LEAST_SHARE = 0.2

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration, format_percent
-from observatory.why.findings.evidence import Evidence, facts
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.samples import Samples
+from observatory.why.findings.texts import facts
 from observatory.why.intervals import Integers, Intervals, Numbers
 from observatory.why.thread_times.gil import CONTENTION, gil_waits
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind

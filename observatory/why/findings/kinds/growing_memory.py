@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from observatory.clusters.formatting import format_bytes, format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 from observatory.why.what_if.workers import AbsenceKind

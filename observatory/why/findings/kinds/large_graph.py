@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from observatory.clusters.formatting import format_bytes, format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import counted, facts
 from observatory.why.intervals import Intervals, joined
 from observatory.why.thread_times.kinds import ThreadKind
 

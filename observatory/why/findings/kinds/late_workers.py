@@ -9,8 +9,9 @@ import numpy as np
 
 from observatory.clusters.formatting import format_duration
 from observatory.store.queries.windows.findings import WorkerEnd
-from observatory.why.findings.evidence import DIED, Evidence, counted, facts, listed
+from observatory.why.findings.evidence import DIED, Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added_at, joined
 from observatory.why.records import Worker
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Stays, stays

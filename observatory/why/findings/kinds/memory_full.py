@@ -7,9 +7,10 @@ from collections.abc import Container, Iterator, Sequence
 import numpy as np
 
 from observatory.clusters.formatting import format_bytes, format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.loops import WAITING, without_stalls, worker_ticks
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 from observatory.why.what_if.workers import AbsenceKind

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration, format_percent
-from observatory.why.findings.evidence import Evidence, facts
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.findings.texts import facts
 from observatory.why.intervals import Steps, joined
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, assignments, stays
 from observatory.why.thread_times.kinds import ThreadKind

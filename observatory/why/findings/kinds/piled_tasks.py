@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_bytes, format_duration, format_percent
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Steps
 from observatory.why.piles import GAP, Pile, Piles
 from observatory.why.thread_times.assignments import PROCESSING

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration, format_percent
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 
 LEAST_SHARE = 0.2

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import counted, facts
 from observatory.why.intervals import Flags
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without

@@ -9,8 +9,9 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.replay.scope import Section
 from observatory.store.queries.windows.findings import Failure
-from observatory.why.findings.evidence import Evidence, counted, facts
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import counted, facts
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without
 

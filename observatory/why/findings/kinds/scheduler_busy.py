@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence, facts
+from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.loops import LoopTicks, scheduler_ticks
 from observatory.why.findings.scheduler_pace import seconds_of_change
+from observatory.why.findings.texts import facts
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import ThreadKind
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from observatory.clusters.formatting import format_duration
 from observatory.store.worker_tags import amount_text
-from observatory.why.findings.evidence import CONSTRAINED, Evidence, LabelledSamples, counted, facts, listed
+from observatory.why.findings.evidence import CONSTRAINED, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.samples import LabelledSamples
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.assignments import PROCESSING, stays
 from observatory.why.thread_times.gil import CONTENTION

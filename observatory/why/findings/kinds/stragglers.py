@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from observatory.clusters.formatting import format_bytes, format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind, FoundTask
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 from observatory.why.what_if.without import Shorter, Without

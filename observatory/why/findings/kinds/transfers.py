@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.store.queries.windows.findings import Pair
-from observatory.why.findings.evidence import Evidence, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import facts, listed
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals, Numbers
 from observatory.why.records import Spans
 from observatory.why.thread_times.kinds import ThreadKind

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.why.findings.evidence import Evidence, LabelledSamples, counted, facts
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.samples import LabelledSamples
+from observatory.why.findings.texts import counted, facts
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import ThreadKind
 

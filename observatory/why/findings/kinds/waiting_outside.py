@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 
 from observatory.clusters.formatting import format_duration, format_percent
-from observatory.why.findings.evidence import Evidence, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.texts import facts, listed
 from observatory.why.findings.waiting_tasks import WaitingTasks
 from observatory.why.thread_times.kinds import FINISHED
 from observatory.why.what_if.without import Without

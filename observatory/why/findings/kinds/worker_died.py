@@ -8,8 +8,9 @@ import numpy as np
 
 from observatory.clusters.formatting import format_bytes, format_duration, format_percent
 from observatory.store.queries.windows.findings import WorkerEnd
-from observatory.why.findings.evidence import Evidence, counted, facts, listed
+from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without
