@@ -50,10 +50,14 @@ class Intervals:
 
     def covers(self, edges: Integers) -> Flags:
         """Whether they, which are separate and in order, cover each segment between two edges."""
+        return self.include(edges[:-1])
+
+    def include(self, times: Integers) -> Flags:
+        """Whether they, which are separate and in order, cover each time."""
         if not len(self):
-            return np.zeros(len(edges) - 1, np.bool_)
-        place = np.searchsorted(self.start, edges[:-1], side="right") - 1
-        return (place >= 0) & (self.stop[np.maximum(place, 0)] > edges[:-1])
+            return np.zeros(len(times), np.bool_)
+        place = np.searchsorted(self.start, times, side="right") - 1
+        return np.asarray((place >= 0) & (self.stop[np.maximum(place, 0)] > times))
 
     def union(self) -> Intervals:
         """The times that at least one of them covers, as separate intervals in order."""

@@ -11,6 +11,7 @@ import numpy as np
 from observatory.why.intervals import Flags, Integers, Intervals, Steps, added, joined
 from observatory.why.records import Records, Worker
 from observatory.why.thread_times.assignments import Assignments
+from observatory.why.thread_times.thread_time import RowsByWorker
 from observatory.wire.records import Action
 
 SHORTEST = 2_500_000
@@ -83,12 +84,10 @@ class _ByWorker:
     """Times of workers, sorted once."""
 
     def __init__(self, worker: Integers, times: Intervals) -> None:
-        order = np.argsort(worker, kind="stable")
-        self._worker, self._times = worker[order], times.where(order)
+        self._rows, self._times = RowsByWorker(worker), times
 
     def during(self, worker: Worker) -> Intervals:
-        first, last = np.searchsorted(self._worker, [worker.id, worker.id + 1]).tolist()
-        return self._times.where(np.arange(first, last)).clipped(worker.start, worker.stop)
+        return self._times.where(self._rows(worker.id)).clipped(worker.start, worker.stop)
 
 
 @dataclass(frozen=True, slots=True)

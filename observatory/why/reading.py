@@ -103,7 +103,7 @@ def _with_transitions(
 ) -> Records:
     """With those that work stealing made."""
     steals = _transitions(store.steals(connection, cluster, records.start, records.stop))
-    return replace(records, transitions=_transitions(rows).with_others(steals))
+    return replace(records, transitions=_transitions(rows).and_these(steals))
 
 
 def _transitions(columns: Mapping[str, Array]) -> Transitions:
@@ -112,12 +112,12 @@ def _transitions(columns: Mapping[str, Array]) -> Transitions:
 
 def _without(others: OtherWork, records: Records, of_others: Transitions) -> Records:
     """With the computations of others' tasks apart; `of_others`: their transitions."""
-    known = replace(records, transitions=records.transitions.with_others(of_others))
+    known = replace(records, transitions=records.transitions.and_these(of_others))
     unfinished = unfinished_computations(known)
     is_left_by_others = np.isin(unfinished.task, of_others.task)
     is_other = _is_other(records.spans, others)
     computing = records.spans.where(is_other & (records.spans.action == Action.COMPUTE))
-    computing = computing.with_others(unfinished.where(is_left_by_others))
+    computing = computing.and_these(unfinished.where(is_left_by_others))
     return replace(
         records,
         spans=records.spans.where(~is_other),

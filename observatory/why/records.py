@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from observatory.why.clients import Clients
-from observatory.why.intervals import Flags, Integers, Intervals, joined
+from observatory.why.intervals import Flags, Integers, Intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,9 @@ class Spans:
     def __len__(self) -> int:
         return len(self.worker)
 
-    def with_others(self, others: Spans) -> Spans:
-        """All of both, `others` last."""
-
-        def both(name: str) -> Any:
-            return np.concatenate([getattr(self, name), getattr(others, name)])
-
-        arrays = {one.name: both(one.name) for one in fields(self) if one.name != "times"}
-        return Spans(times=joined([self.times, others.times]), **arrays)
+    def and_these(self, more: Spans) -> Spans:
+        """All of both, `more` last."""
+        return _joined_columns(self, more)
 
     def where(self, condition: Flags | Integers) -> Spans:
         """`condition`: flags, or places."""
@@ -119,10 +114,9 @@ class Transitions:
     def none(cls) -> Transitions:
         return cls(*(np.zeros(0, np.int64) for _ in range(6)))
 
-    def with_others(self, others: Transitions) -> Transitions:
-        """All of both."""
-        names = [one.name for one in fields(self)]
-        return Transitions(*(np.concatenate([getattr(self, name), getattr(others, name)]) for name in names))
+    def and_these(self, more: Transitions) -> Transitions:
+        """All of both, `more` last."""
+        return _joined_columns(self, more)
 
     def __len__(self) -> int:
         return len(self.task)
@@ -186,3 +180,16 @@ class Graph:
 
     def __len__(self) -> int:
         return len(self.task) + len(self.needing_group)
+
+
+Columns = TypeVar("Columns", Spans, Transitions, Intervals)
+
+
+def _joined_columns(one: Columns, more: Columns) -> Columns:
+    """The rows of both, where each field is an array, or has arrays as fields."""
+    joined: list[Any] = []
+    for column in fields(one):
+        first, last = getattr(one, column.name), getattr(more, column.name)
+        is_nested = isinstance(first, Intervals)
+        joined.append(_joined_columns(first, last) if is_nested else np.concatenate([first, last]))
+    return type(one)(*joined)

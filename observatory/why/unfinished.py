@@ -11,6 +11,7 @@ from observatory.why.intervals import Integers, Intervals, joined
 from observatory.why.records import Records, Spans
 from observatory.why.seceded import SHORTEST
 from observatory.why.thread_times.assignments import Stays, left_behind, stays
+from observatory.why.thread_times.thread_time import RowsByWorker
 from observatory.wire.records import Action
 
 MOST_OF_WORKER = 200
@@ -30,13 +31,14 @@ def unfinished_computations(records: Records) -> Spans:
     if not len(left.task):
         return Spans.none()
     computing = records.spans.where(records.spans.action == Action.COMPUTE)
+    computing_of, left_of = RowsByWorker(computing.worker), RowsByWorker(left.worker)
     threads = {worker.id: worker.threads for worker in records.workers}
     unused = count(-1, -1)
     found: list[Begun] = []
     for worker in np.unique(left.worker).tolist():
-        rows = np.flatnonzero(left.worker == worker)
+        rows = left_of(worker)
         rows = rows[np.argsort(left.times.start[rows], kind="stable")]
-        own = computing.where(computing.worker == worker)
+        own = computing.where(computing_of(worker))
         pauses = records.pauses.times.where(records.pauses.worker == worker).union()
         room = _Room(own, threads.get(worker, 0), SHORTEST + records.clock_errors.get(worker, 0), pauses)
         found += islice(_begun(room, left.times, rows, unused), MOST_OF_WORKER)

@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_open = self.is_reusable = False
-        if not self._has_head_of_endless() or error is not None:
+        if not self._ends_with_connection() or error is not None:
             self._fail(InvalidAnswer("incomplete") if self._is_begun() else ConnectionEnded())
         else:
             self._complete()
@@ -137,8 +137,8 @@ class Connection(asyncio.Protocol):
     def _is_begun(self) -> bool:
         return self._answer is not None and self._read > 0
 
-    def _has_head_of_endless(self) -> bool:
-        """Whether the head has arrived of an answer that ends with its connection."""
+    def _ends_with_connection(self) -> bool:
+        """Whether the end of the connection is that of the answer, whose head has arrived."""
         if self._answer is None or not self._has_head:
             return False
         return self._response.headers.keys().isdisjoint({"content-length", "transfer-encoding"})

@@ -56,7 +56,7 @@ class CriticalPath:
         self._cluster = ClusterKinds.of(records, known)
         computing = records.spans.where(records.spans.action == Action.COMPUTE)
         self._recorded = len(computing)
-        self.computing = computing.with_others(records.unfinished)
+        self.computing = computing.and_these(records.unfinished)
         self._room = Room(records, self.computing)
         self._hindrances = Hindrances(records, known, self._room.full)
         times = self.computing.times

@@ -271,11 +271,13 @@ class Evidence:
         stacks = store.loop_stacks(self.connection, self._cluster, workers, *window, MOST_STACKS)
         return places(stacks, self.text)
 
-    def task_code(self, *prefixes: int, since: int = 0) -> list[str]:
+    def task_code(self, *prefixes: int) -> list[str]:
         """The functions in which tasks of prefixes were seen most often. Empty where code isn't shown."""
-        if not self.shows(Section.CODE):
-            return []
-        return places(self.task_stacks(prefixes, since), self.text)
+        return self.code_of(self.task_stacks(prefixes)) if self.shows(Section.CODE) else []
+
+    def code_of(self, stacks: Sequence[tuple[str, int]]) -> list[str]:
+        """The functions in which stacks end. Empty where code isn't shown."""
+        return places(stacks, self.text) if self.shows(Section.CODE) else []
 
     def task_stacks(self, prefixes: Sequence[int], since: int = 0) -> list[tuple[str, int]]:
         """The frames in which tasks of prefixes were seen since a time (microseconds), most first."""

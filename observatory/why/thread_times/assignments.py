@@ -89,8 +89,8 @@ def assignments(records: Records, known: Stays) -> Assignments:
     sent = known.where((known.state == PROCESSING) & (known.worker > 0))
     start, stop = sent.times.start, sent.times.stop
     begun, begun_on = _first_computation(records, sent.task, start, stop)
-    is_lost = (begun_on == 0) & _are_lost(records, sent)
     death = _deaths(records, sent.worker)
+    is_lost = (begun_on == 0) & _are_lost(records, sent, death)
     # it has begun elsewhere, or its computation is not recorded: then it isn't known for how long it waited
     end = np.where(begun_on == sent.worker, begun, np.where(is_lost, np.minimum(stop, death), start))
     return Assignments(sent.worker, sent.prefix, Intervals.of(start, np.maximum(start, end)), is_lost)
@@ -104,7 +104,9 @@ def left_behind(records: Records, known: Stays) -> Stays:
         return left
     same = replace(records, spans=records.spans.where(np.isin(records.spans.task, left.task)))
     begun, begun_on = _first_computation(same, left.task, left.times.start, left.times.stop)
-    return left.where((begun == 0) & (begun_on == 0) & ~_are_lost(records, left))
+    return left.where(
+        (begun == 0) & (begun_on == 0) & ~_are_lost(records, left, _deaths(records, left.worker))
+    )
 
 
 def unfinished(records: Records, known: Stays) -> Intervals:
@@ -120,10 +122,10 @@ def _deaths(records: Records, workers: Integers) -> Integers:
     return np.array([died.get(one, -DEATH * 10) for one in workers.tolist()], np.int64)
 
 
-def _are_lost(records: Records, sent: Stays) -> Flags:
-    """Whether tasks left a worker as it ended. What a worker had that closed with the cluster isn't lost."""
+def _are_lost(records: Records, sent: Stays, death: Integers) -> Flags:
+    """Whether tasks left a worker at its `death`. What one had that closed with the cluster isn't lost."""
     has_died = np.isin(sent.worker, [one.id for one in records.workers if one.has_died])
-    at_its_end = np.abs(sent.times.stop - _deaths(records, sent.worker)) <= DEATH
+    at_its_end = np.abs(sent.times.stop - death) <= DEATH
     return np.asarray(at_its_end & (has_died | (sent.next != NO_STATE)))
 
 

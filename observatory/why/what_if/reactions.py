@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from observatory.why.critical_path.predecessors import NONE
-from observatory.why.intervals import Flags, Integers, Intervals
+from observatory.why.intervals import Integers, Intervals
 from observatory.why.records import Spans
 
 REACTION = 50_000
@@ -33,7 +33,7 @@ def followed(times: Integers, before: Integers, ends: Integers, busy: Intervals)
     place = np.searchsorted(ends[order], times, side="right") - 1
     found = order[np.maximum(place, 0)]
     since = times - ends[found]
-    is_reaction = (place >= 0) & (ends[found] > before) & (since <= REACTION) & ~_covered(busy, ends[found])
+    is_reaction = (place >= 0) & (ends[found] > before) & (since <= REACTION) & ~busy.include(ends[found])
     if is_reaction.sum() < max(FEWEST, LEAST_SHARE * len(times)) or _by_chance(times, ends) > MOST_BY_CHANCE:
         return np.full(len(times), NONE, np.int64)
     return np.where(is_reaction, found, NONE)
@@ -44,12 +44,6 @@ def _by_chance(times: Integers, ends: Integers) -> float:
     first, last = int(times.min()), int(times.max())
     soon = Intervals(ends, ends + REACTION).clipped(first, last).union()
     return float(soon.lengths.sum()) / max(1, last - first)
-
-
-def _covered(times: Intervals, at: Integers) -> Flags:
-    place = np.searchsorted(times.start, at, side="right") - 1
-    stops = np.append(times.stop, np.iinfo(np.int64).min)
-    return np.asarray((place >= 0) & (stops[place] > at))
 
 
 @dataclass(frozen=True, slots=True)

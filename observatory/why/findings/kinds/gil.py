@@ -59,10 +59,7 @@ def _contention(samples: Samples, worker: int, times: Intervals) -> float:
     """The mean share of some times, made of samples of a worker, in which its threads waited for the GIL."""
     own = samples.worker == worker
     some = samples.times.where(own)
-    middle = (some.start + some.stop) // 2
-    place = np.searchsorted(times.start, middle, side="right") - 1
-    is_in = (place >= 0) & (middle < times.stop[np.maximum(place, 0)])
-    lengths = some.lengths * is_in
+    lengths = some.lengths * times.include((some.start + some.stop) // 2)
     return float(np.average(samples.value[own], weights=lengths)) if lengths.any() else 0.0
 
 

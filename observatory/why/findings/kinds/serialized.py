@@ -71,7 +71,7 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _of_run(evidence: Evidence, pending: LabelledSamples) -> Numbers:
-    """How many of the tasks that wait for a lease are the run's: at least those that can't be of others."""
+    """How many of the run's tasks wait for a lease: at most its own, without those that others can have."""
     if not evidence.others:
         return pending.value
     if not _was_seen_to_acquire(evidence):

@@ -80,10 +80,7 @@ def _blocked(evidence: Evidence, during: Intervals) -> float:
     """For how many seconds the event loop of the scheduler was blocked."""
     ticks = scheduler_ticks(evidence)
     samples = ticks.samples
-    middle = (samples.times.start + samples.times.stop) // 2
-    place = np.searchsorted(during.start, middle, side="right") - 1
-    is_in = (place >= 0) & (middle < during.stop[np.maximum(place, 0)])
-    return ticks.only(is_in).blocked_seconds
+    return ticks.only(during.include((samples.times.start + samples.times.stop) // 2)).blocked_seconds
 
 
 def _waited(evidence: Evidence, during: Intervals, longer: Intervals) -> float:

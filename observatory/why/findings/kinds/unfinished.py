@@ -31,6 +31,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _found(evidence: Evidence, left: Spans, *verbs: str) -> Iterator[Finding]:
+    if not len(left):
+        return
     lost = _lost(evidence, left)
     rows = np.flatnonzero(lost)
     rows = rows[np.argsort(-lost[rows], kind="stable")]
@@ -43,9 +45,9 @@ def _found(evidence: Evidence, left: Spans, *verbs: str) -> Iterator[Finding]:
     prefixes = list(dict.fromkeys(left.prefix.tolist()))
     longest = int(left.times.lengths.argmax())
     length = format_duration(float(left.times.lengths[longest]) / 1e6)
-    usual = _usual(evidence, int(left.prefix[longest]))
-    since = int(left.times.start.min())
-    code = evidence.task_code(*prefixes, since=since)
+    usual = evidence.computations.median(int(left.prefix[longest]))
+    stacks = evidence.task_stacks(prefixes, int(left.times.start.min()))
+    code = evidence.code_of(stacks)
     yield Finding(
         f"{counted(len(rows), 'task')} of {listed([evidence.prefix(id) for id in prefixes])} "
         f"{verbs[len(rows) > 1]}: {'it ran' if len(rows) == 1 else 'the longest ran'} for {length}"
@@ -61,24 +63,21 @@ def _found(evidence: Evidence, left: Spans, *verbs: str) -> Iterator[Finding]:
         evidence.unfinished_tasks(left.where(np.arange(min(len(rows), MOST_TASKS)))),
         tuple(_workers(left)),
         tuple(prefixes),
-        advice=ADVICE_FOR_NESTED if _wait_for_tasks(evidence.task_stacks(prefixes, since)) else "",
+        advice=ADVICE_FOR_NESTED if _wait_for_tasks(stacks) else "",
     )
 
 
 def _lost(evidence: Evidence, left: Spans) -> Integers:
     """Microseconds that each took too long: all, where it can't finish any more."""
     length = left.times.lengths
-    if evidence.has_finished and len(left):  # nobody needed what still ran
+    if evidence.has_finished:  # nobody needed what still ran
         return np.where(left.times.stop < evidence.stop - LAST, length, 0)
     can_finish = not evidence.is_over and (left.times.stop >= evidence.stop)
-    usual = np.array([_usual(evidence, id) for id in left.prefix.tolist()]) * 1e6
-    longest = np.array([evidence.computations.longest_of(id) for id in left.prefix.tolist()]) * 1e6
+    found, prefixes = evidence.computations, left.prefix.tolist()
+    usual = np.array([found.median(id) for id in prefixes]) * 1e6
+    longest = np.array([found.longest_of(id) for id in prefixes]) * 1e6
     beyond = np.where((longest > 0) & (length > longest), length - usual, 0)
     return np.where(can_finish, beyond, length).astype(np.int64)
-
-
-def _usual(evidence: Evidence, prefix: int) -> float:
-    return evidence.computations.median(prefix)
 
 
 def _wait_for_tasks(stacks: Sequence[tuple[str, int]]) -> bool:
