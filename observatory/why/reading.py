@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -153,7 +154,21 @@ def read_clients(
 def _worker(lifetime: store.WorkerLifetime, start: int, stop: int) -> Worker:
     ended = stop if lifetime.ended is None else min(stop, round(lifetime.ended * 1e6))
     begun = min(ended, max(start, round(lifetime.started * 1e6)))
-    return Worker(lifetime.id, lifetime.threads, begun, ended, ended < stop, lifetime.slot, lifetime.has_died)
+    return Worker(
+        lifetime.id,
+        lifetime.threads,
+        begun,
+        ended,
+        ended < stop,
+        lifetime.slot,
+        lifetime.has_died,
+        resources=_amounts(lifetime.resources),
+    )
+
+
+def _amounts(resources: Any) -> dict[str, float]:
+    items = resources.items() if isinstance(resources, Mapping) else ()
+    return {name: amount for name, amount in items if isinstance(amount, int | float)}
 
 
 def _started(worker: Worker, begun: int) -> Worker:

@@ -28,6 +28,8 @@ class Worker:
     """it ended without closing"""
     starting: int = 0
     """how long its process had run before in the window; 0 also where that isn't known"""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """that tasks can require, by name"""
 
     @property
     def begun(self) -> int:

@@ -11,11 +11,12 @@ import numpy as np
 
 from observatory.why.intervals import Flags, Numbers
 from observatory.why.records import Records
+from observatory.why.what_if.conditions import Conditions
 from observatory.why.what_if.doubt import Predicted
 from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import AT_ONCE, Rates
 from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays
-from observatory.why.what_if.simulation import Conditions, Simulation
+from observatory.why.what_if.simulation import Simulation
 from observatory.why.what_if.stalls import Stall
 from observatory.why.what_if.without import Without
 from observatory.why.what_if.workers import AbsenceKind, WorkerSpec
@@ -112,6 +113,7 @@ class Predictor:
             stalls,
             held={} if without.held else self._held,
             spread=frozenset(self._held) if without.held else frozenset(),
+            has_resources=not without.resources,
         )
         end = Simulation(self.plan, without.workers(self.recorded_workers), rates, conditions).run()
         rest = 0.0 if without.client else self.observed - self.last

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,9 @@ from observatory.why.critical_path.predecessors import NONE, Predecessors, neede
 from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Graph, Records, Spans
 from observatory.why.what_if.reactions import Rest, rests
+from observatory.why.what_if.required import OfTask, required_by
 from observatory.why.what_if.submissions import Submission, submissions, submitted
+from observatory.why.what_if.workers import Amounts
 from observatory.wire.records import Action
 
 STORED = (Action.DISK_READ, Action.DISK_WRITE)
@@ -36,6 +38,8 @@ class Plan:
     """in which spilled data was read or written for it"""
     is_queued: Flags
     """of a group of many tasks that need little: the scheduler keeps them until a worker has room"""
+    required: Mapping[int, Amounts]
+    """of resources of their worker, by the places of those that require any"""
     submissions: list[Submission]
     needs: list[list[int]]
     """`needed`, by computation"""
@@ -46,8 +50,8 @@ class Plan:
         return len(self.computing)
 
 
-def plan_of(records: Records, graph: Graph) -> Plan:
-    """Return the plan of all computations, also of attempts that failed."""
+def plan_of(records: Records, graph: Graph, known: Sequence[OfTask] = ()) -> Plan:
+    """Return the plan of all computations, also of attempts that failed. `known`: what tasks require."""
     computing = records.spans.where(records.spans.action == Action.COMPUTE)
     window = records.start, records.stop
     seceded = np.clip(computing.seceded, *window)
@@ -60,6 +64,9 @@ def plan_of(records: Records, graph: Graph) -> Plan:
     threads = sum(worker.threads for worker in records.workers)
     times = submitted(computing, needed, records)
     found = submissions(computing, times, records)
+    required = required_by(computing.task, known)
+    is_queued = _is_queued(computing, needed, _rounds(found, len(computing)), threads)
+    is_queued[list(required)] = False
     return Plan(
         computing,
         rows,
@@ -68,7 +75,8 @@ def plan_of(records: Records, graph: Graph) -> Plan:
         computing.outside.lengths / 1e6,
         rests(computing, times),
         _disk_seconds(records.spans, computing),
-        _is_queued(computing, needed, _rounds(found, len(computing)), threads),
+        is_queued,
+        required,
         found,
         _by_computation(needed),
         _by_computation(dependents),

@@ -77,8 +77,9 @@ def _gaps(records: Records, plan: Plan, known: Stays) -> tuple[float, float]:
     np.maximum.at(arrived, needing, stop[needed.places])
     is_remote = computing.worker[needing] != computing.worker[needed.places]
     fetches = np.bincount(needing[is_remote], minlength=len(computing)) > 0
-    waited_for_needs = (arrived > freed) & (needed.counts > 0) & ~fetches
-    waited_for_thread = (sent > 0) & (sent < freed - error) & (arrived < freed - error)
+    is_free = ~np.isin(np.arange(len(computing)), list(plan.required))
+    waited_for_needs = (arrived > freed) & (needed.counts > 0) & ~fetches & is_free
+    waited_for_thread = (sent > 0) & (sent < freed - error) & (arrived < freed - error) & is_free
     return (
         _usual((start - arrived)[waited_for_needs], LONGEST / 20),
         _usual((start - freed)[waited_for_thread], LONGEST / 100),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -11,6 +12,7 @@ import psycopg
 from observatory.store.queries.windows import findings as samples
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.other_work import OtherWork
+from observatory.store.queries.windows.required_resources import required_resources
 from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import WAITING, Stays, stays, unfinished
@@ -18,6 +20,7 @@ from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.held import held
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import Transfers, rates_of
+from observatory.why.what_if.required import OfTask
 from observatory.why.what_if.stalls import stalls
 from observatory.why.window import TooManyTasks
 from observatory.wire.records import Action
@@ -51,8 +54,9 @@ class Window:
         transfers: Transfers,
         scheduler_seconds: float,
         lock_seconds: float = 0.0,
+        required: Sequence[OfTask] = (),
     ) -> None:
-        self._records, self._graph = records, graph
+        self._records, self._graph, self._required = records, graph, required
         self._transfers, self._scheduler_seconds = transfers, scheduler_seconds
         self._lock_seconds = lock_seconds
 
@@ -69,7 +73,7 @@ class Window:
             return None
         if count > MOST_COMPUTATIONS:
             raise TooManyTasks(f"{MOST_COMPUTATIONS:,} computations, which is too many to simulate")
-        plan = plan_of(records, self._graph)
+        plan = plan_of(records, self._graph, self._required)
         rates = rates_of(records, plan, self._stays, self._transfers, self._scheduler_seconds)
         return Predictor(
             self._records,
@@ -176,6 +180,7 @@ def window_of(connection: psycopg.Connection, cluster: int, records: Records) ->
         Transfers(transfers["nbytes"], transfers["seconds"]),
         _scheduler_seconds(connection, cluster, *window),
         _lock_seconds(connection, cluster, *window),
+        required_resources(connection, cluster, records.stop, MOST_COMPUTATIONS),
     )
 
 

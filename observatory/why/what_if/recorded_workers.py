@@ -43,7 +43,8 @@ def with_one_that_stays(specs: Sequence[WorkerSpec]) -> list[WorkerSpec]:
 def _spec(records: Records, lives: Sequence[Worker]) -> WorkerSpec:
     joins = (lives[0].start - records.start) / 1e6
     absences = sorted([*_ends(records, lives), *_pauses(records, lives)], key=lambda one: one.start)
-    return WorkerSpec(max(worker.threads for worker in lives), joins, tuple(absences))
+    threads = max(worker.threads for worker in lives)
+    return WorkerSpec(threads, joins, tuple(absences), lives[-1].resources)
 
 
 def _ends(records: Records, lives: Sequence[Worker]) -> Iterator[Absence]:

@@ -8,19 +8,20 @@ steal tasks where these begin earlier then (WorkStealing). Times are seconds aft
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
 from observatory.why.critical_path.predecessors import NONE
+from observatory.why.what_if.conditions import Conditions
 from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import Rates
+from observatory.why.what_if.required import supplied
 from observatory.why.what_if.seceded_ends import Ending, SecededEnds
 from observatory.why.what_if.stalls import Stall
-from observatory.why.what_if.workers import Absence, AbsenceKind, SimulatedWorker, WorkerSpec
+from observatory.why.what_if.workers import Absence, AbsenceKind, SimulatedWorker, WorkerSpec, supplies
 
 STEALING = 1.0
 """seconds between two balances: distributed.scheduler.work-stealing-interval"""
@@ -28,23 +29,6 @@ SHORTEST_STOLEN = 0.005
 """seconds that a stolen task takes at least"""
 LEAST_STOLEN_FROM = 0.2
 """seconds that the tasks of a worker are expected to take, from which others steal there"""
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What a simulation assumes, beside its workers."""
-
-    seconds: Sequence[float]
-    """that each computation takes, with its disk"""
-    moves_data: bool = True
-    has_client: bool = True
-    """the client takes time from the end of all tasks until it submits more"""
-    stalls: Sequence[Stall] = ()
-    """the first of the computations of each stalls the worker to which it comes"""
-    held: Mapping[int, int] = field(default_factory=dict)
-    """the number of the worker that each of some computations stays with, whatever others have to do"""
-    spread: frozenset[int] = frozenset()
-    """computations that go to any worker, wherever their data is"""
 
 
 class Simulation:
@@ -70,7 +54,10 @@ class Simulation:
         self._unfinished = 0
         """tasks that were submitted and have not finished"""
         self._queue: list[int] = []
-        self._workers = [SimulatedWorker(number, spec.threads) for number, spec in enumerate(workers)]
+        self._required = supplied(plan.required, workers) if conditions.has_resources else {}
+        self._workers = [
+            SimulatedWorker(number, spec.threads, spec.resources) for number, spec in enumerate(workers)
+        ]
         self._joined: list[SimulatedWorker] = []
         self._without_worker: list[int] = []
         """tasks that no worker was there for"""
@@ -134,7 +121,7 @@ class Simulation:
 
     def _assign(self, time: float, place: int) -> None:
         held = self._held_by(place)
-        if not self._joined:
+        if not any(self._can_have(place, one) for one in self._joined):
             self._without_worker.append(place)
         elif held is not None:
             self._send(time, place, held)
@@ -160,8 +147,14 @@ class Simulation:
         """SchedulerState.worker_objective: where the task would begin first."""
         holders = {number for one in self._needs[place] for number in self._holders[one]}
         there = [self._workers[number] for number in holders if self._workers[number].is_there]
-        candidates = there if there and place not in self._conditions.spread else self._joined
+        candidates = [one for one in there if self._can_have(place, one)]
+        if not candidates or place in self._conditions.spread:
+            candidates = [one for one in self._joined if self._can_have(place, one)]
         return min(candidates, key=lambda one: (self._begins(place, one), one.processing, one.number))
+
+    def _can_have(self, place: int, worker: SimulatedWorker) -> bool:
+        """Whether a worker has the resources that a task requires, taken or not."""
+        return place not in self._required or supplies(worker.resources, self._required[place])
 
     def _begins(self, place: int, worker: SimulatedWorker) -> float:
         return worker.occupancy / worker.threads + self._fetch_seconds(place, worker)
@@ -209,11 +202,11 @@ class Simulation:
         self._be_ready(time, place, worker)
 
     def _be_ready(self, time: float, place: int, worker: SimulatedWorker) -> None:
-        heappush(worker.ready, place)
+        worker.put_in_line(place, self._required.get(place))
         if place in self._stalls:
             self._stall(time, self._stalls[place], worker)
         self._begin(time, worker)
-        if worker.ready and not self._is_stealing_due:
+        if worker.has_line and not self._is_stealing_due:
             self._is_stealing_due = True
             self._at(_next_balance(time), self._steal)
 
@@ -224,8 +217,10 @@ class Simulation:
         self._at(worker.stalled_until, self._begin, worker)
 
     def _begin(self, time: float, worker: SimulatedWorker) -> None:
-        while worker.idle and worker.ready and worker.is_there and time >= worker.stalled_until:
-            place = heappop(worker.ready)
+        while worker.idle and worker.is_there and time >= worker.stalled_until:
+            place = worker.next_in_line(self._required)
+            if place is None:
+                return
             worker.idle -= 1
             worker.running.add(place)
             self._at(time + self._seconds[place], self._leave, place, worker.number, worker.life)
@@ -256,6 +251,7 @@ class Simulation:
         self._end_seceded(time, self._ends.ended(place))
         worker.sent.discard(place)
         worker.running.discard(place)
+        worker.give_back(self._required.get(place))
         reported = self._decide(max(time, worker.stalled_until) + self._rates.sending / 2)
         self._at(reported, self._handle_finished, place, number, life)
 
@@ -311,10 +307,12 @@ class Simulation:
         places = sorted(worker.sent if has_died else worker.sent - worker.running)
         worker.sent.difference_update(places)
         worker.ready.clear()
+        worker.constrained.clear()
         if has_died:
             worker.life += 1
             worker.idle, worker.processing, worker.occupancy = worker.threads, 0, 0.0
             worker.running.clear()
+            worker.taken.clear()
             worker.fetching.clear()
         for place in places:
             if not has_died:
@@ -330,11 +328,11 @@ class Simulation:
         for one in self._joined:
             if _is_unoccupied(one, usual):
                 thieves.append(one)
-            elif one.ready and one.occupancy > LEAST_STOLEN_FROM and time >= one.stalled_until:
+            elif one.has_line and one.occupancy > LEAST_STOLEN_FROM and time >= one.stalled_until:
                 victims.append(one)
         for thief in sorted(thieves, key=lambda one: one.occupancy):
             self._steal_for(time, thief, victims, usual)
-        self._is_stealing_due = any(one.ready for one in self._workers)
+        self._is_stealing_due = any(one.has_line for one in self._workers)
         if self._is_stealing_due:
             self._at(_next_balance(time), self._steal)
 
@@ -342,15 +340,15 @@ class Simulation:
         self, time: float, thief: SimulatedWorker, victims: Sequence[SimulatedWorker], usual: float
     ) -> None:
         for victim in sorted(victims, key=lambda one: -one.occupancy):
-            for place in sorted(victim.ready, reverse=True):
+            for place in sorted(victim.in_line, reverse=True):
                 if not _is_unoccupied(thief, usual):
                     return
-                if self._held_by(place) is None and self._is_worth(place, thief, victim):
+                is_free = self._held_by(place) is None and self._can_have(place, thief)
+                if is_free and self._is_worth(place, thief, victim):
                     self._move(time, place, victim, thief)
 
     def _move(self, time: float, place: int, victim: SimulatedWorker, thief: SimulatedWorker) -> None:
-        victim.ready.remove(place)
-        heapify(victim.ready)
+        victim.take_out_of_line(place)
         victim.sent.discard(place)
         victim.processing -= 1
         victim.occupancy = max(0.0, victim.occupancy - self._expected[place])

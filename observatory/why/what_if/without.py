@@ -46,6 +46,8 @@ class Without:
     """ids of workers whose event loops were blocked"""
     held: bool = False
     """tasks that stay with their worker, although others have nothing to do"""
+    resources: bool = False
+    """what tasks require of their workers"""
 
     @classmethod
     def of_all(cls, some: Sequence[Without]) -> Without:
@@ -62,6 +64,7 @@ class Without:
             max((one.threads for one in some if one.threads is not None), default=None),
             frozenset().union(*(one.stalls for one in some)),
             any(one.held for one in some),
+            any(one.resources for one in some),
         )
 
     @property

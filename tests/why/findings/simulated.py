@@ -80,7 +80,8 @@ class Simulated:
     other workers, for which a thread waits. `slowness`: factor of a worker. `tries`: how often a task fails.
     `late`: seconds between a task's arrival at a worker and its beginning. `joins`, `leaves`: when a worker
     comes, and when it leaves in order, with its tasks done; else all are there throughout. `stay`: the worker
-    to which all tasks of a prefix are sent at once, and with which they stay.
+    to which all tasks of a prefix are sent at once, and with which they stay. `required`: resources that the
+    tasks of a prefix are recorded to require.
     """
 
     tasks: Sequence[Task]
@@ -96,6 +97,7 @@ class Simulated:
     joins: Mapping[int, float] = field(default_factory=dict)
     leaves: Mapping[int, float] = field(default_factory=dict)
     stay: Mapping[str, int] = field(default_factory=dict)
+    required: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     hosts: Callable[[int], str] = lambda number: "10.0.0.1"
     submitted: float = 0.0
     makespan: float = 0.0
@@ -317,6 +319,11 @@ class Simulated:
             "error": self.errors,
             "client_activity": [
                 (START + first, START + last, *rest) for first, last, *rest in self.activities
+            ],
+            "task": [
+                (START, "", task.key, "", 0, {}, dict(self.required[task.prefix]))
+                for task in self.tasks
+                if task.prefix in self.required
             ],
             "dependency": [(START, "", task.key, need) for task in self.tasks for need in task.needs],
         }

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
+from observatory.why.findings.lease_waits import lease_waits
+from observatory.why.intervals import Steps
 from observatory.why.what_if.answer import what_if
 from tests.support.recorded_cluster import START
 from tests.why.findings.simulated import Simulated, futures
 from tests.why.findings.test_kinds import assert_saves, first
+from tests.why.made_records import SECOND, computed, recorded
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -84,6 +88,7 @@ def test_tasks_of_a_process_that_wait_for_its_lock_cost_what_they_wait() -> None
     [finding] = seeded.findings()
     assert finding["kind"] == "serialized"
     assert_saves(finding, seeded, without)
+    assert finding["least_wall_seconds"] is not None
     assert (
         "for a lock, a condition or a queue of their process, which another task had" in finding["sentence"]
     )
@@ -120,6 +125,22 @@ def test_threads_that_wait_for_the_gil_are_not_serialized_by_another_lock() -> N
     assert [one["kind"] for one in seeded.findings()] == ["gil"]
 
 
+def test_a_lock_of_dask_costs_what_tasks_wait_for_it() -> None:
+    # of eight threads one has the lock
+    seeded = Simulated(futures(80, 4.0))
+    seeded.sample("dask_semaphore_pending_leases", 7, 0, seeded.makespan, name="database")
+    finding = first(seeded.findings(), "serialized")
+    assert_saves(finding, seeded, Simulated(futures(80, 0.5)))
+    assert finding["least_wall_seconds"] is not None
+
+
+def test_only_tasks_that_ran_while_others_waited_can_have_waited_for_a_lease() -> None:
+    computing = recorded([], [computed(1, 0, 4), computed(2, 2, 4), computed(3, 4, 8)]).spans
+    pending = Steps(np.array([1, 5]) * SECOND, np.array([1.0]))
+    assert lease_waits(computing, np.arange(3), pending).tolist() == [1 + 1, 1, 1]
+    assert lease_waits(computing, np.array([0]), pending).tolist() == [3, 0, 0]
+
+
 def test_a_lock_of_dask_is_not_counted_once_more_as_a_lock_of_the_process() -> None:
     seeded = using(Simulated(futures(160, 0.5)), 1.0, lock=1)
     seeded.sample("dask_semaphore_pending_leases", 6, 0, seeded.makespan, name="database")
@@ -133,7 +154,7 @@ def test_a_lock_that_is_held_for_a_moment_costs_nothing() -> None:
 
 def test_tasks_that_run_one_at_a_time_because_of_a_resource_are_told_its_name() -> None:
     tasks = futures(24, 0.5)
-    seeded = Simulated(tasks, workers=1, threads=1)
+    seeded = Simulated(tasks, workers=1, threads=1, required={"work": {"<db>": 1}})
     # a worker of four threads, and a resource for one task
     seeded.seen = [replace(one, nthreads=4, resources={"<db>": 1.0}) for one in seeded.seen]
     sent = [
@@ -147,7 +168,8 @@ def test_tasks_that_run_one_at_a_time_because_of_a_resource_are_told_its_name() 
     assert finding["sentence"].startswith("Tasks waited for a resource (<db>) of w0 (tcp://10.0.0.0:4000)")
     assert {"label": "w0 (tcp://10.0.0.0:4000)", "value": "<db>: 1"} in finding["facts"]
     assert "--resources" in finding["advice"]
-    assert finding["wall_seconds"] == pytest.approx(12 * 3 / 4, rel=0.3)
+    assert finding["wall_seconds"] == pytest.approx(12 * 3 / 4, rel=0.1)
+    assert finding["least_wall_seconds"] <= 12 * 3 / 4 <= finding["most_wall_seconds"]
 
 
 def test_tasks_that_wait_for_a_resource_while_all_threads_work_cost_nothing() -> None:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from observatory.why.records import Records
+from observatory.why.what_if.conditions import Conditions
 from observatory.why.what_if.plan import Plan, plan_of
 from observatory.why.what_if.rates import AT_ONCE
-from observatory.why.what_if.simulation import Conditions, Simulation
+from observatory.why.what_if.simulation import Simulation
 from observatory.why.what_if.workers import WorkerSpec
 from tests.why.made_records import SECOND, Activity, computed, graph, life, recorded, worker
 

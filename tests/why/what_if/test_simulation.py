@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from hypothesis import strategies as st
 
 from observatory.why.records import Records
 from observatory.why.what_if.change import Change, Predictor
+from observatory.why.what_if.conditions import Conditions
 from observatory.why.what_if.plan import Plan, plan_of
 from observatory.why.what_if.rates import AT_ONCE, Rates, Transfers
 from observatory.why.what_if.reading import Window
-from observatory.why.what_if.simulation import Conditions, Simulation
-from observatory.why.what_if.workers import WorkerSpec
+from observatory.why.what_if.simulation import Simulation
+from observatory.why.what_if.workers import Absence, AbsenceKind, WorkerSpec
 from observatory.wire.records import Action
 from tests.why.made_records import SIZE, Span, computed, graph, life, recorded, worker
 
@@ -74,6 +76,52 @@ def test_what_the_scheduler_decides_and_sends_takes_its_time() -> None:
         0.1 + 1 + 0.1 + 2 * 0.05 + 0.1 + 1
     )
     assert simulated(plan([1.0, 1.0]), ONE, rates) == pytest.approx(0.1 + 1 + 0.1 + 1)
+
+
+class Required(NamedTuple):
+    task: int
+    amount: float
+    name: str = "gpu"
+
+
+def requiring(count: int, *required: Required) -> Plan:
+    """Tasks of one second each, which ran one after the other."""
+    spans = [computed(task, task, task + 1) for task in range(count)]
+    return plan_of(records_of(*spans), graph(), required)
+
+
+def test_a_worker_runs_as_many_tasks_at_once_as_it_has_resources_for() -> None:
+    all_of_them = requiring(6, *(Required(task, 1.0) for task in range(6)))
+    assert simulated(all_of_them, [WorkerSpec(4, resources={"gpu": 2})]) == pytest.approx(3)
+    assert simulated(all_of_them, [WorkerSpec(4, resources={"gpu": 1})] * 2) == pytest.approx(3)
+    # a worker without it gets none of them
+    assert simulated(all_of_them, [WorkerSpec(6, resources={"gpu": 2}), WorkerSpec(6)]) == pytest.approx(3)
+    half = requiring(2, Required(0, 1.5), Required(1, 1.5))
+    assert simulated(half, [WorkerSpec(2, resources={"gpu": 2})]) == pytest.approx(2)
+
+
+def test_what_requires_nothing_runs_beside_what_waits_for_a_resource() -> None:
+    some = requiring(6, *(Required(task, 1.0) for task in range(3)))
+    assert simulated(some, [WorkerSpec(2, resources={"gpu": 1})]) == pytest.approx(3)
+
+
+def test_without_what_they_require_tasks_share_the_threads() -> None:
+    made = requiring(6, *(Required(task, 1.0) for task in range(6)))
+    conditions = Conditions(made.seconds.tolist(), has_resources=False)
+    workers = [WorkerSpec(3, resources={"gpu": 1})]
+    assert Simulation(made, workers, AT_ONCE, conditions).run() == pytest.approx(2)
+
+
+def test_a_resource_that_no_worker_has_is_required_of_none() -> None:
+    made = requiring(4, *(Required(task, 1.0) for task in range(4)))
+    assert simulated(made, [WorkerSpec(2)]) == pytest.approx(2)
+
+
+def test_a_worker_that_dies_has_its_resources_again_when_it_comes_back() -> None:
+    made = requiring(2, Required(0, 1.0), Required(1, 1.0))
+    death = Absence(0.5, 2.0, AbsenceKind.DIED, 1)
+    found = simulated(made, [WorkerSpec(2, absences=(death,), resources={"gpu": 1})])
+    assert found == pytest.approx(2 + 2)
 
 
 def test_a_worker_that_joins_later_computes_from_then_on() -> None:

@@ -12,10 +12,11 @@ from observatory.why.intervals import Intervals
 from observatory.why.records import OfWorkers, Records, Worker
 from observatory.why.thread_times.assignments import stays
 from observatory.why.what_if.change import Change, Predictor
+from observatory.why.what_if.conditions import Conditions
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import AT_ONCE
 from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays
-from observatory.why.what_if.simulation import Conditions, Simulation
+from observatory.why.what_if.simulation import Simulation
 from observatory.why.what_if.stalls import Stall, stalls
 from observatory.why.what_if.without import Shorter, Without
 from observatory.why.what_if.workers import Absence, AbsenceKind, WorkerSpec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import numpy as np
 import psycopg
@@ -82,7 +82,7 @@ GRAPHS_RECEIVED: LiteralString = f"SELECT time FROM computation WHERE {WITHIN}"
 WORKERS: LiteralString = f"""
     SELECT id, {SLOT} AS slot, nthreads AS threads, extract(epoch FROM started)::float8 AS started,
         extract(epoch FROM ended)::float8 AS ended,
-        coalesce(end_reason IN ('lost', 'disappeared'), false) AS has_died
+        coalesce(end_reason IN ('lost', 'disappeared'), false) AS has_died, resources
     FROM worker
     WHERE cluster_id = %(cluster)s AND started < %(stop)s AND coalesce(ended > %(start)s, true)
     ORDER BY started, id"""
@@ -126,6 +126,8 @@ class WorkerLifetime:
     """seconds; None: it lives"""
     has_died: bool
     """or disappeared, without closing"""
+    resources: Any
+    """as the worker told them: a JSON object"""
 
 
 @dataclass(frozen=True, slots=True)

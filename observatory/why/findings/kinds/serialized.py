@@ -10,18 +10,22 @@ from observatory.clusters.formatting import format_duration
 from observatory.store.worker_tags import amount_text
 from observatory.why.findings.evidence import CONSTRAINED, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.lease_waits import lease_waits
 from observatory.why.findings.samples import LabelledSamples
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.assignments import PROCESSING, stays
 from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 from observatory.wire.task_waits import FILE_LOCK, LOCK
 
 PENDING, MOST = "dask_semaphore_pending_leases", "dask_semaphore_max_leases"
 LABEL = "name"
 LEASES = ("distributed/semaphore.py", "distributed/lock.py", "distributed/multi_lock.py")
 """files of distributed in which a task acquires a lease"""
+MOST_PREFIXES = 50
+"""whose stacks are looked at: those that took most time"""
 LEAST_SHARE = 0.1
 """of the time of threads in which there was something to do"""
 LONGEST_STEP = 5.0
@@ -46,9 +50,10 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _leases(evidence: Evidence) -> Iterator[Finding]:
     pending, most = (evidence.labelled(metric, LABEL) for metric in (PENDING, MOST))
+    acquiring = _acquiring(evidence) if pending else np.zeros(0, np.int64)
     for name, samples in pending.items():
         lengths = _lengths(samples.time)
-        own = _of_run(evidence, samples)
+        own = _of_run(evidence, samples, acquiring)
         waited = float((own * lengths).sum())
         cost = evidence.cost(waited)
         if not _is_much(evidence, waited):
@@ -67,14 +72,15 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
                 ("most that waited", f"{int(own.max()):,}"),
             ),
             (evidence.moment("tasks wait from here on", float(samples.time[np.argmax(waiting)])),),
+            without=_without(lease_waits(evidence.computations.spans, acquiring, _steps(samples.time, own))),
         )
 
 
-def _of_run(evidence: Evidence, pending: LabelledSamples) -> Numbers:
+def _of_run(evidence: Evidence, pending: LabelledSamples, acquiring: Integers) -> Numbers:
     """How many of the run's tasks wait for a lease: at most its own, without those that others can have."""
     if not evidence.others:
         return pending.value
-    if not _was_seen_to_acquire(evidence):
+    if not len(acquiring):
         return np.zeros(len(pending.value))
     times = (pending.time * 1e6).astype(np.int64)
     known = stays(evidence.records)
@@ -83,10 +89,27 @@ def _of_run(evidence: Evidence, pending: LabelledSamples) -> Numbers:
     return np.clip(pending.value - others, 0, own)
 
 
-def _was_seen_to_acquire(evidence: Evidence) -> bool:
-    """Whether the profile has tasks of the run that acquired a lease; True where it has none of its tasks."""
-    stacks = evidence.task_stacks(np.unique(evidence.computations.spans.prefix).tolist())
-    return not stacks or any(file in frames for frames, _ in stacks for file in LEASES)
+def _acquiring(evidence: Evidence) -> Integers:
+    """The computations of prefixes that the profile saw to acquire a lease; all, where it has no task."""
+    prefixes, taken = evidence.computations.spans.prefix, evidence.computations.durations
+    ids, place = np.unique(prefixes, return_inverse=True)
+    longest = ids[np.argsort(-np.bincount(place, taken, len(ids)), kind="stable")][:MOST_PREFIXES]
+    stacks = {id: evidence.task_stacks([id]) for id in longest.tolist()}
+    acquire = [id for id in stacks if any(file in frames for frames, _ in stacks[id] for file in LEASES)]
+    return np.flatnonzero(np.isin(prefixes, acquire) | (not any(stacks.values())))
+
+
+def _steps(times: Numbers, values: Numbers) -> Steps:
+    """The values of samples as a function of time (microseconds)."""
+    edges = (times * 1e6).astype(np.int64)
+    lengths = np.maximum(np.diff(edges), 1)
+    return Steps(edges, values[:-1] * _lengths(times)[:-1] * 1e6 / lengths)
+
+
+def _without(waited: Numbers) -> Without:
+    """Without the seconds that each computation waited."""
+    rows = np.flatnonzero(waited)
+    return Without((Shorter(rows, waited[rows]),))
 
 
 def _count_at(times: Intervals, at: Integers) -> Integers:
@@ -122,6 +145,7 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
             evidence.tasks(waiting.longest(locked)),
             tuple(locked),
             tuple(prefixes),
+            without=_without(waiting.of_rows(locked)),
         )
 
 
@@ -150,6 +174,7 @@ def _resources(evidence: Evidence) -> Iterator[Finding]:
         (evidence.moment("they wait from here on", min(_since(some) for some in times.values())),),
         workers=tuple(workers),
         advice=RESOURCE_ADVICE,
+        without=Without(resources=True),
     )
 
 

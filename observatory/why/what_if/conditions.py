@@ -1,0 +1,25 @@
+"""What a simulation assumes, beside its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from observatory.why.what_if.stalls import Stall
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    seconds: Sequence[float]
+    """that each computation takes, with its disk"""
+    moves_data: bool = True
+    has_client: bool = True
+    """the client takes time from the end of all tasks until it submits more"""
+    stalls: Sequence[Stall] = ()
+    """the first of the computations of each stalls the worker to which it comes"""
+    held: Mapping[int, int] = field(default_factory=dict)
+    """the number of the worker that each of some computations stays with, whatever others have to do"""
+    spread: frozenset[int] = frozenset()
+    """computations that go to any worker, wherever their data is"""
+    has_resources: bool = True
+    """tasks take the resources that they require"""
