@@ -2377,7 +2377,7 @@ export interface components {
         };
         /**
          * TimelinePrefix
-         * @description A task prefix; live blocks leave `seconds` out.
+         * @description A task prefix; live blocks leave `seconds` and `is_other` out.
          */
         TimelinePrefix: {
             /** Id */
@@ -2388,6 +2388,8 @@ export interface components {
             color: string;
             /** Seconds */
             seconds: number;
+            /** Is Other */
+            is_other: boolean;
         };
         /**
          * TimelineSeriesGroup

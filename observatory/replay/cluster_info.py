@@ -31,7 +31,9 @@ from observatory.store.queries.dimensions import (
 from observatory.store.queries.events import messages_of
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.progress import computing_seconds
+from observatory.store.queries.windows.other_work import other_prefixes
 from observatory.store.sample_intervals import SampleIntervals
+from observatory.store.times import from_microseconds
 from observatory.store.worker_thresholds import DEFAULTS
 from observatory.wire.blocks import decode
 from observatory.wire.event_kinds import NOT_RECORDED
@@ -103,6 +105,7 @@ def lanes(scope: Scope) -> dict[str, Any]:
         prefixes = _shown_prefixes(connection, scope)
         seconds = computing_seconds(connection, cluster, *scope.window)
         named = read_prefixes(connection, cluster, busiest(prefixes, seconds))
+        others = other_prefixes(connection, cluster, scope.opened_as, *map(from_microseconds, scope.window))
     if scope.pseudonyms is not None:
         dimensions = _with_pseudonyms(dimensions, scope.pseudonyms)
     series: dict[str, list[dict[str, Any]]] = {layer: [] for layer in LAYERS}
@@ -114,7 +117,12 @@ def lanes(scope: Scope) -> dict[str, Any]:
         "workers": dimensions.workers,
         "lanes": dimensions.lanes,
         "prefixes": [
-            {**prefix, "name": scope.text(prefix["name"]), "seconds": seconds.get(prefix["id"], 0.0)}
+            {
+                **prefix,
+                "name": scope.text(prefix["name"]),
+                "seconds": seconds.get(prefix["id"], 0.0),
+                "is_other": prefix["id"] in others,
+            }
             for prefix in named
         ],
         "series": series,

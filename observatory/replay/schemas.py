@@ -169,9 +169,9 @@ class TimelineLane(Schema):
     position: int
 
 
-@shared("id", "name", "color", "seconds")
+@shared("id", "name", "color", "seconds", "is_other")
 class TimelinePrefix(Schema):
-    """A task prefix; live blocks leave `seconds` out."""
+    """A task prefix; live blocks leave `seconds` and `is_other` out."""
 
     id: int
     name: str
@@ -179,6 +179,8 @@ class TimelinePrefix(Schema):
     """Dask's; pages replace colours that look alike or do not stand out"""
     seconds: float
     """computing time of its tasks"""
+    is_other: bool
+    """in the window of a run, only other clients or other runs submitted tasks of it"""
 
 
 @shared("ids", "workers", "metric", "labels", "interval")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from uuid import UUID
 
 from django.http import Http404
 
@@ -40,6 +41,8 @@ class Scope:
     """name of the window; empty: the cluster's name"""
     run: int | None = None
     """id of the run that the window is of"""
+    opened_as: UUID | None = None
+    """the id that the client gave the run; None: no client opened it"""
     tasks: int | None = None
     errors: int | None = None
     """numbers of tasks and errors in a window; None: not counted yet"""

@@ -270,3 +270,16 @@ def test_path_and_threads_agree_on_the_tasks_of_other_runs(world: World, runs: d
         # while the other's tasks had all threads is the other's in the threads
         most = busy[kind] + (busy["other-runs"] if kind.startswith("client") else 0)
         assert kinds.get(kind, 0) <= most + 0.02 * (path["stop"] - path["start"]) + 0.1, kind
+
+
+def test_prefixes_of_which_only_the_other_client_submitted_tasks_are_told(
+    world: World, runs: dict[str, Run]
+) -> None:
+    def is_other(timeline: str) -> dict[str, bool]:
+        lanes = world.client("viewer").get(f"/api/v1/{timeline}/lanes").json()
+        return {prefix["name"]: prefix["is_other"] for prefix in lanes["prefixes"]}
+
+    of_ours, of_theirs = (is_other(f"runs/{runs[name].pk}/timeline") for name in ("ours", "theirs"))
+    assert of_ours == {"pause": False, "submit_more": False, "fail": True}
+    assert of_theirs == {"pause": False, "submit_more": True, "fail": False}
+    assert set(is_other(f"clusters/{runs['ours'].cluster_id}").values()) == {False}

@@ -1,4 +1,4 @@
-// The name of a prefix, or of one of its groups, beside the prefix's colour.
+// The name of a prefix, or of one of its groups, beside the prefix's colour; and whether only other runs submitted it.
 
 import { element } from "../../element.js";
 
@@ -10,5 +10,7 @@ import { element } from "../../element.js";
 export function prefixCell(name, prefix, model) {
   const swatch = element("i", "swatch");
   swatch.style.backgroundColor = model.color(prefix);
-  return element("span", "prefix-name", swatch, element("span", "", name));
+  const cell = element("span", "prefix-name", swatch, element("span", "", name));
+  if (model.prefixes.get(prefix)?.is_other) cell.append(element("small", "", "other runs"));
+  return cell;
 }

@@ -7,6 +7,7 @@ import { sampledNote } from "./sampled_note.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").State} State */
 /** @typedef {import("./bar_list.js").Bars} Bars */
+/** @typedef {State["progress"][number]} Row */
 
 const OTHERS = "#888888";
 const NO_TOTALS =
@@ -24,12 +25,13 @@ export const progress = {
   help:
     "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are striped, also those that erred " +
     "because one that they need did. Attempts that failed and were retried don't count; a task that is computed again counts again. " +
+    "On a run's page, prefixes of which only other clients or other runs submitted tasks are one row; the search finds them. " +
     "With the agent all is of the playhead's time. Without it, erred tasks and totals are from the scheduler's last metrics.",
   create: (element, { model }) =>
     new BarList(
       element,
       "bars-progress",
-      (state, query) => barsOf(state, query, model.colors),
+      (state, query) => barsOf(state, query, model),
       "No task had run yet.",
       model,
       tableOf,
@@ -40,17 +42,21 @@ export const progress = {
  * The prefixes with most tasks, and the others as one row; or those whose names have what is searched for.
  * @param {State} state
  * @param {string} query in lower case
- * @param {import("../../timeline/colors/prefix_colors.js").PrefixColors} colors
+ * @param {Pick<import("../../timeline/model.js").Model, "colors"|"prefixes">} model
  * @returns {Bars}
  */
-export function barsOf(state, query, colors) {
-  const all = [...state.progress].sort((one, other) => weight(other) - weight(one));
+export function barsOf(state, query, { colors, prefixes }) {
+  const isOfOtherRuns = (/** @type {Row} */ { prefix }) => prefixes.get(prefix)?.is_other ?? false;
+  const sorted = [...state.progress].sort((one, other) => weight(other) - weight(one));
+  const all = query ? sorted : sorted.filter((row) => !isOfOtherRuns(row));
+  const ofOtherRuns = query ? [] : sorted.filter(isOfOtherRuns);
   const unlisted = state.other_progress ?? null;
-  const isCut = all.length > MOST || unlisted !== null;
+  const isCut = all.length > MOST || unlisted !== null || ofOtherRuns.length > 0;
   const found = query ? all.filter(({ name }) => name.toLowerCase().includes(query)) : all;
   const most = query ? MOST_FOUND : isCut ? MOST - 1 : MOST;
   const [first, left] = [found.slice(0, most), found.slice(most)];
-  const others = query || !(left.length || unlisted) ? [] : [together(left, unlisted)];
+  const others = query || !(left.length || unlisted) ? [] : [together("others", left, unlisted)];
+  if (ofOtherRuns.length) others.push(together("tasks of other runs", ofOtherRuns, null));
   const rows = [...first, ...others].map((row) => {
     const weighed = Math.max(1, weight(row));
     const erred = row.erred ?? 0;
@@ -82,7 +88,7 @@ export function barsOf(state, query, colors) {
   };
 }
 
-/** @param {State["progress"][number]} row */
+/** @param {Row} row */
 function leftWords({ states }) {
   const parts = Object.entries(states ?? {}).filter(([, count]) => count);
   return parts.length
@@ -91,11 +97,12 @@ function leftWords({ states }) {
 }
 
 /**
- * @param {State["progress"]} rows
+ * @param {string} name
+ * @param {Row[]} rows
  * @param {State["other_progress"]} unlisted
- * @returns {State["progress"][number]}
+ * @returns {Row} one for all
  */
-function together(rows, unlisted) {
+function together(name, rows, unlisted) {
   const parts = unlisted ? [...rows, unlisted] : rows;
   const sum = (/** @type {(part: typeof parts[number]) => number} */ of) =>
     parts.reduce((total, part) => total + of(part), 0);
@@ -104,7 +111,7 @@ function together(rows, unlisted) {
     prefix: 0,
     seconds: sum(({ seconds }) => seconds),
     states: null,
-    name: `others (${formatCount(rows.length + (unlisted?.prefixes ?? 0))})`,
+    name: `${name} (${formatCount(rows.length + (unlisted?.prefixes ?? 0))})`,
     color: OTHERS,
     done: sum(({ done }) => done),
     erred: sum(({ erred }) => erred ?? 0),
@@ -118,7 +125,7 @@ function together(rows, unlisted) {
  */
 function tableOf({ progress, other_progress: unlisted }) {
   const listed = [...progress].sort((one, other) => weight(other) - weight(one));
-  const all = unlisted ? [...listed, together([], unlisted)] : listed;
+  const all = unlisted ? [...listed, together("others", [], unlisted)] : listed;
   return {
     columns: ["prefix", "done", "erred", "total"],
     rows: all.map((row) => [row.name, row.done, row.erred ?? null, row.total ?? null]),
@@ -130,7 +137,7 @@ function weight(row) {
   return Math.max(row.total ?? 0, row.done + (row.erred ?? 0));
 }
 
-/** @param {State["progress"][number]} row */
+/** @param {Row} row */
 function describe(row) {
   const erred = row.erred ? ` · ${formatCount(row.erred)} erred` : "";
   const of = row.total === null ? " / ?" : ` / ${formatCount(weight(row))}`;

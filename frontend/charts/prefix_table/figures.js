@@ -118,7 +118,7 @@ function statesColumn(countsOf) {
     name: "states",
     title: "states",
     unit: "not done",
-    help: "Its tasks at the playhead, by state, in the colours of Dask's task graph. Sorted by those that wait, are queued or are processed. The agent records them",
+    help: "Its tasks at the playhead, by state. Sorted by those that wait, are queued or are processed. The agent records them",
     value: (row) => {
       const counts = countsOf(row);
       return counts ? tasksToDo(counts) : null;

@@ -1,10 +1,12 @@
-// The tasks of a prefix or group by their state, as a bar in the colours of Dask's task graph.
+// The tasks of a prefix or group by their state, as a bar in the colours of the chart “Tasks by state”.
 
 import { TASK_STATES } from "../../contract.js";
 import { element } from "../../element.js";
 import { formatCount } from "../../formatting.js";
-import { ORDER, stateColor } from "../graph/states.js";
+import { stateColors } from "../drawing/palette.js";
+import { ORDER } from "../graph/states.js";
 
+const FORGOTTEN_COLOR = "#d0d4db";
 const TO_DO = ["waiting", "no-worker", "queued", "processing"].map((name) => TASK_STATES.indexOf(name));
 
 /**
@@ -30,9 +32,8 @@ export function describeStates(counts) {
 export function stateBar(counts) {
   const all = counts.reduce((sum, count) => sum + count, 0);
   const pieces = ORDER.filter((state) => counts[state]).map((state) => {
-    const piece = element("i", "");
+    const piece = mark(state, "");
     piece.style.width = `${((100 * counts[state]) / all).toFixed(3)}%`;
-    piece.style.backgroundColor = stateColor(state);
     return piece;
   });
   const bar = element("span", "state-bar", ...pieces);
@@ -51,9 +52,17 @@ export function stateBar(counts) {
 export function stateLegend(rows) {
   const all = [...rows];
   const found = ORDER.filter((state) => all.some((counts) => counts[state] > 0));
-  return found.map((state) => {
-    const swatch = element("i", "swatch");
-    swatch.style.backgroundColor = stateColor(state);
-    return element("span", "", swatch, TASK_STATES[state]);
-  });
+  return found.map((state) => element("span", "", mark(state, "swatch"), TASK_STATES[state]));
+}
+
+/**
+ * @param {number} state
+ * @param {string} className
+ */
+function mark(state, className) {
+  const name = TASK_STATES[state];
+  if (name === "erred") return element("i", `${className} mark-erred`.trim());
+  const made = element("i", className);
+  made.style.backgroundColor = stateColors[name] ?? FORGOTTEN_COLOR;
+  return made;
 }

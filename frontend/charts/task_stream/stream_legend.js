@@ -10,6 +10,7 @@ import { chooseExactColors, hasExactColors } from "../drawing/color_choice.js";
 /** @typedef {import("../../types.js").Prefix} Prefix */
 
 const [MOST, MOST_ON_A_PHONE, MOST_FOUND] = [12, 6, 40];
+const OF_OTHER_RUNS = "Only other runs submitted tasks of it.";
 const HINT = "Click to highlight, click again to hide. Ctrl + click hides and shows.";
 /** @type {Record<string, string>} */
 const MEANINGS = {
@@ -73,7 +74,10 @@ export class StreamLegend {
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
     const all = [...model.prefixes.values()].sort(
-      (one, other) => (other.seconds ?? 0) - (one.seconds ?? 0) || one.id - other.id,
+      (one, other) =>
+        Number(one.is_other ?? false) - Number(other.is_other ?? false) ||
+        (other.seconds ?? 0) - (one.seconds ?? 0) ||
+        one.id - other.id,
     );
     const found = query ? all.filter(({ name }) => name.toLowerCase().includes(query)) : all;
     const entries = found.slice(0, most).map((prefix) => this.#entry(prefix));
@@ -122,9 +126,9 @@ export class StreamLegend {
   }
 
   /** @param {Prefix} prefix */
-  #entry({ id, name }) {
+  #entry({ id, name, is_other }) {
     const { model, selection } = this.#context;
-    const entry = this.#entries.get(id) ?? this.#create(id, name);
+    const entry = this.#entries.get(id) ?? this.#create(id, name, is_other ?? false);
     const isHidden = selection.hidden.has(id);
     const button = /** @type {HTMLElement} */ (entry.firstChild);
     entry.classList.toggle("is-hidden", isHidden);
@@ -137,11 +141,12 @@ export class StreamLegend {
   /**
    * @param {number} id
    * @param {string} name
+   * @param {boolean} isOther
    */
-  #create(id, name) {
+  #create(id, name, isOther) {
     const button = element("button", "", element("i", ""), name);
     button.type = "button";
-    button.title = `${name}\n${HINT}`;
+    button.title = `${name}\n${isOther ? `${OF_OTHER_RUNS}\n` : ""}${HINT}`;
     button.addEventListener("click", (event) => {
       const { selection } = this.#context;
       if (event.ctrlKey || event.metaKey || event.shiftKey) selection.toggleHidden(id);

@@ -57,7 +57,7 @@ export const taskStream = {
   help:
     "A row for each thread of each worker; ▼ marks where its process ended, and a restarted one goes on in the same row. " +
     "Compute has the task prefix's colour, near Dask's own; transfers are red, disk is orange, " +
-    "serialization gray, erred tasks black, each with stripes of its own. A task over five times as long as " +
+    "serialization gray, erred tasks black, each with stripes of its own. Tasks of prefixes that only other runs submitted are gray. A task over five times as long as " +
     "the median of its prefix has dashed edges, one that is computed again has stripes at its left edge, a stolen one a corner. Zoomed out, a row is filled by the share of time that it was busy. " +
     "A label marks the rows of workers by their release, a resource or another label with a number and colour; click a value to see its workers only. " +
     "Where the GPUs of workers are recorded, a row below a worker's threads shows how busy its GPUs are. " +

@@ -3,6 +3,7 @@
 import { chartMenu } from "../../charts/chart_menu/menu.js";
 import { DEFAULT_TAB } from "../../contract.js";
 import { element } from "../../element.js";
+import { marks } from "../../tabs/marks.js";
 import { formatTime } from "../../timeline/times.js";
 import { Arrangement } from "./arrangement.js";
 import { ChartsMenu } from "./charts_menu.js";
@@ -191,12 +192,14 @@ export class Panels {
   }
 
   /**
-   * On the first tab, which sums up, what has nothing to show takes no room. On others it says why.
+   * On the first tab, which sums up, what has nothing to show takes no room, and tracks of marks don't on any. Other charts
+   * say why there is nothing.
    * @param {Panel} panel
    * @param {View} view
    */
-  #hideIfEmpty({ panel, instance }, view) {
-    panel.hidden = this.#address.tab === DEFAULT_TAB && (instance.isEmpty?.(view) ?? false);
+  #hideIfEmpty({ panel, chart, instance }, view) {
+    const mayHide = this.#address.tab === DEFAULT_TAB || marks.includes(chart);
+    panel.hidden = mayHide && (instance.isEmpty?.(view) ?? false);
   }
 
   /** @returns {Chart[]} in their order */

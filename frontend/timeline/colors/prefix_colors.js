@@ -8,7 +8,13 @@ import { APART, CLOSER, colorsOn, nearestFree } from "./spacing.js";
 
 /** @typedef {import("./oklab.js").Rgb} Rgb */
 /** @typedef {import("./spacing.js").Color} Color */
-/** @typedef {{id: number, name: string, color: string, seconds?: number}} Prefix `color` is Dask's, "#rrggbb" */
+/**
+ * `color` is Dask's, "#rrggbb"; `is_other`: in the window of a run, only other runs submitted tasks of it.
+ * @typedef {{id: number, name: string, color: string, seconds?: number, is_other?: boolean}} Prefix
+ */
+
+/** What other runs did on the same cluster; no prefix of a run is gray. */
+export const OF_OTHER_RUNS = "#888888";
 
 /** So many prefixes, the busiest, have colours that are well apart. */
 export const MOST_SPACED = 12;
@@ -32,13 +38,16 @@ export class PrefixColors {
   #taken = [];
   /** @type {Map<string, string>} by Dask's colour: that of the prefixes that are not kept apart */
   #shared = new Map();
+  /** @type {Set<string>} names */
+  #ofOtherRuns = new Set();
 
   /**
    * @param {string} name of a prefix
    * @returns {string|undefined} undefined for one that was not added
    */
   of(name) {
-    return (this.isExact ? undefined : this.#spaced.get(name)) ?? this.#exact.get(name);
+    if (this.isExact) return this.#exact.get(name);
+    return this.#ofOtherRuns.has(name) ? OF_OTHER_RUNS : (this.#spaced.get(name) ?? this.#exact.get(name));
   }
 
   /**
@@ -48,8 +57,9 @@ export class PrefixColors {
    */
   add(prefixes) {
     const added = prefixes.filter(({ name }) => !this.#exact.has(name));
-    for (const { name, color } of inOrder(added)) {
+    for (const { name, color, is_other } of inOrder(added)) {
       this.#exact.set(name, color);
+      if (is_other) this.#ofOtherRuns.add(name);
       this.#place(name, color);
     }
   }
@@ -70,7 +80,7 @@ export class PrefixColors {
    * @param {string} color Dask's
    */
   #place(name, color) {
-    if (!this.#backgrounds.length) return;
+    if (!this.#backgrounds.length || this.#ofOtherRuns.has(name)) return;
     const place = this.#spaced.size;
     this.#spaced.set(
       name,

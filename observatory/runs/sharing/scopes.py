@@ -42,6 +42,7 @@ def _scope(
         pseudonyms=pseudonyms,
         name=run.name,
         run=run.pk,
+        opened_as=run.code_id,
         tasks=run.tasks if run.counted else None,
         errors=run.errors if run.counted else None,
         attached_files=run.attached_files if Section.CODE in sections else 0,

@@ -51,7 +51,7 @@ const LEVEL = 31;
 
 function model() {
   const made = new Model();
-  const prefixes = [{ id: 1, name: "inc", color: "#0000ff", seconds: 0 }];
+  const prefixes = [{ id: 1, name: "inc", color: "#0000ff", seconds: 0, is_other: false }];
   made.load({ workers: [], lanes: [], series: {}, prefixes });
   return made;
 }

@@ -62,7 +62,7 @@ function modelOf(workers) {
   model.load({
     workers,
     lanes,
-    prefixes: [7, 8].map((id) => ({ id, name: `p${id}`, color: "#111111", seconds: 0 })),
+    prefixes: [7, 8].map((id) => ({ id, name: `p${id}`, color: "#111111", seconds: 0, is_other: false })),
     series: { memory },
   });
   return model;

@@ -21,8 +21,8 @@ const ROW = { lanes: [1], threads: 1 };
 function model() {
   const made = new Model();
   const prefixes = [
-    { id: 1, name: "inc", color: "#0000ff", seconds: 0 },
-    { id: 2, name: "sum", color: "#00ff00", seconds: 0 },
+    { id: 1, name: "inc", color: "#0000ff", seconds: 0, is_other: false },
+    { id: 2, name: "sum", color: "#00ff00", seconds: 0, is_other: false },
   ];
   made.load({ workers: [], lanes: [], series: {}, prefixes });
   return made;

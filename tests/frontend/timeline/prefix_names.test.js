@@ -22,7 +22,7 @@ function modelOf(prefixes, answer) {
   const model = new Model();
   const names = new PrefixNames(/** @type {any} */ ({ url: "/api/v1/clusters/1", fetch }), model);
   model.askName = (id) => names.ask(id);
-  const listed = { id: 1, name: "inc", color: "#112233", seconds: 1 };
+  const listed = { id: 1, name: "inc", color: "#112233", seconds: 1, is_other: false };
   model.load({ workers: [], lanes: [], prefixes: [listed], series: {}, left_out: { ...NONE, prefixes } });
   return { model, requests };
 }

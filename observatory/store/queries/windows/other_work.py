@@ -50,6 +50,14 @@ GROUPS: LiteralString = f"""
         GROUP BY 1 HAVING NOT bool_and(is_own))
     SELECT id, is_shared FROM named
     JOIN task_group ON task_group.cluster_id = %(cluster)s AND task_group.name = named.name"""
+PREFIXES: LiteralString = f"""
+    WITH {SUBMITTED}, named AS (
+        SELECT DISTINCT item.value->>0 AS name, is_own
+        FROM submitted CROSS JOIN LATERAL jsonb_array_elements(groups) AS item
+        WHERE jsonb_typeof(item.value) = 'array')
+    SELECT prefix_id FROM named
+    JOIN task_group ON task_group.cluster_id = %(cluster)s AND task_group.name = named.name
+    GROUP BY 1 HAVING NOT bool_or(is_own)"""
 TASKS: LiteralString = f"""
     WITH {SUBMITTED}
     SELECT {TASK.format("task")} FROM task JOIN submitted USING (time, computation)
@@ -115,9 +123,32 @@ def other_work(
 
     `run`: the client's id of it; None: no client opened it, and all tasks are its own.
     """
-    if run is None or not (client := _client_of(connection, cluster, run, start)):
+    parameters = _parameters(connection, cluster, run, start, stop)
+    if run is None or not parameters:
         return NONE
-    parameters: dict[str, Any] = {
+    found = connection.execute(GROUPS, parameters).fetchall()
+    shared = [group for group, is_shared in found if is_shared]
+    tasks = connection.execute(TASKS, {**parameters, "shared": shared}).fetchall() if shared else []
+    others = [group for group, is_shared in found if not is_shared]
+    hashes = [hash for (hash,) in tasks]
+    return OtherWork(run.hex, parameters["client"], parameters["other_graphs"], others, shared, hashes)
+
+
+def other_prefixes(
+    connection: psycopg.Connection, cluster: int, run: UUID | None, start: datetime, stop: datetime
+) -> set[int]:
+    """Return the prefixes of which only others submitted tasks; parameters as of `other_work`."""
+    parameters = _parameters(connection, cluster, run, start, stop)
+    return {prefix for (prefix,) in connection.execute(PREFIXES, parameters)} if parameters else set()
+
+
+def _parameters(
+    connection: psycopg.Connection, cluster: int, run: UUID | None, start: datetime, stop: datetime
+) -> dict[str, Any]:
+    """Return those of the queries above; none where it isn't known which tasks are the run's."""
+    if run is None or not (client := _client_of(connection, cluster, run, start)):
+        return {}
+    parameters = {
         "cluster": cluster,
         "run": run.hex,
         "graph_updated": GRAPH_UPDATED,
@@ -128,12 +159,7 @@ def other_work(
         "most": MOST_COMPUTATIONS,
     }
     graphs = [time for (time,) in connection.execute(OTHER_GRAPHS, parameters)]
-    parameters["other_graphs"] = graphs
-    found = connection.execute(GROUPS, parameters).fetchall()
-    shared = [group for group, is_shared in found if is_shared]
-    tasks = connection.execute(TASKS, {**parameters, "shared": shared}).fetchall() if shared else []
-    others = [group for group, is_shared in found if not is_shared]
-    return OtherWork(run.hex, client, graphs, others, shared, [hash for (hash,) in tasks])
+    return {**parameters, "other_graphs": graphs}
 
 
 def _client_of(connection: psycopg.Connection, cluster: int, run: UUID, start: datetime) -> str:

@@ -4,7 +4,11 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { contrast, distance, toLab } from "../../../../frontend/timeline/colors/oklab.js";
-import { MOST_SPACED, PrefixColors } from "../../../../frontend/timeline/colors/prefix_colors.js";
+import {
+  MOST_SPACED,
+  OF_OTHER_RUNS,
+  PrefixColors,
+} from "../../../../frontend/timeline/colors/prefix_colors.js";
 import { APART, LEAST_CONTRAST } from "../../../../frontend/timeline/colors/spacing.js";
 
 /** @typedef {import("../../../../frontend/timeline/colors/oklab.js").Rgb} Rgb */
@@ -149,4 +153,24 @@ test("OKLab has white at a lightness of one and gray without a hue", () => {
   const [lightness, a, b] = toLab([255, 255, 255]);
   assert.ok(Math.abs(lightness - 1) < 1e-4 && Math.hypot(a, b) < 1e-4);
   assert.ok(Math.abs(contrast([0, 0, 0], [255, 255, 255]) - 21) < 1e-9);
+});
+
+test("prefixes of other runs are gray and leave the colours to the run's own, unless Dask's are wanted", () => {
+  const own = DASK.slice(0, 3).map((color, id) => ({ id, name: `own-${id}`, color, seconds: 1 }));
+  const others = DASK.map((color, id) => ({
+    id: id + 9,
+    name: `other-${id}`,
+    color,
+    seconds: 9,
+    is_other: true,
+  }));
+  const [alone, together] = [new PrefixColors(), new PrefixColors()];
+  for (const colors of [alone, together]) colors.setBackgrounds(THEMES.light);
+  alone.add(own);
+  together.add([...others, ...own]);
+  for (const { name } of own) assert.equal(together.of(name), alone.of(name));
+  for (const { name } of others) assert.equal(together.of(name), OF_OTHER_RUNS);
+  assert.ok(contrast(parse(OF_OTHER_RUNS), THEMES.light[0]) >= LEAST_CONTRAST);
+  together.isExact = true;
+  assert.equal(together.of("other-4"), DASK[4]);
 });
