@@ -30,6 +30,7 @@ from benchmarks.unprepared.issues import ISSUES  # noqa: E402
 from benchmarks.unprepared.judging import judge  # noqa: E402
 from benchmarks.unprepared.later import LATER  # noqa: E402
 from benchmarks.unprepared.mixed import mixed_half  # noqa: E402
+from benchmarks.unprepared.shapes import SHAPES  # noqa: E402
 from benchmarks.unprepared.workload import Workload  # noqa: E402
 from tests.why.scenarios import graphs, seeded, waiting  # noqa: E402, F401 (registers them)
 from tests.why.scenarios.healthy import HEALTHY  # noqa: E402
@@ -44,7 +45,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--unprepared",
-        choices=("1", "2", "later", "issues", "mixed-1", "mixed-2"),
+        choices=("1", "2", "later", "issues", "mixed-1", "mixed-2", "mixed-3"),
         help="judge this half of benchmarks/unprepared, or those that were written after it",
     )
     parser.add_argument(
@@ -63,6 +64,8 @@ def _unprepared(which: str) -> tuple[list[Workload], str]:
         return LATER, "work that was written later"
     if which == "issues":
         return ISSUES, "work that people ask about"
+    if which == "mixed-3":
+        return SHAPES, "work of further shapes"
     if which.startswith("mixed-"):
         number = int(which[-1])
         return mixed_half(number), f"half {number} of work of mixed shapes"
