@@ -55,6 +55,18 @@ def test_one_that_was_cancelled_lasts_until_then(state: int) -> None:
     assert found(records) == [(1, 1, 10, 30)]
 
 
+@pytest.mark.parametrize(("later", "is_cancelled"), [(0.0, False), (2.0, True)])
+def test_one_that_the_scheduler_sends_again_at_once_was_not_cancelled(
+    later: float, is_cancelled: bool
+) -> None:
+    """As for shuffles; a client that cancels a task and submits it again takes longer."""
+    again = [(1, 30 + later, RELEASED, WAITING, 0), sent(1, 40)]
+    records = recorded(
+        [worker()], [computed(1, 41, 50)], [sent(1, 10), withdrawn(1, 30), *again, withdrawn(1, 50, MEMORY)]
+    )
+    assert found(records) == ([(1, 1, 10, 30)] if is_cancelled else [])
+
+
 @pytest.mark.parametrize("state", [MEMORY, ERRED])
 def test_one_whose_span_was_dropped_has_finished(state: int) -> None:
     assert found(recorded([worker()], transitions=[sent(1, 10), withdrawn(1, 30, state)])) == []

@@ -80,11 +80,22 @@ export class Banners {
   /** @param {boolean} live */
   #empty(live) {
     const { info, model } = this.#context;
-    if (!live) return `No tasks were recorded in this ${info.is_whole ? "cluster" : "run"}.`;
+    if (!live) return noTasks(info);
     const { workers } = model;
     if (!workers.size) return "Connected to the scheduler; waiting for its first worker.";
     return "Connected to the scheduler; waiting for its first task. Tasks appear here within a second.";
   }
+}
+
+/**
+ * Of what has ended and has no computation. An agent also records tasks that never finished.
+ * @param {Pick<import("../../types.js").ClusterInfo, "is_whole" | "has_agent">} info
+ * @returns {string}
+ */
+export function noTasks(info) {
+  const what = info.is_whole ? "cluster" : "run";
+  if (!info.has_agent) return `No tasks were recorded in this ${what}.`;
+  return `No task finished in this ${what}. If any were submitted, they were cancelled or did not end: Why? tells what they did.`;
 }
 
 /**

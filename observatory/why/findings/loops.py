@@ -56,9 +56,14 @@ class LoopTicks:
         return self.samples.times.where(np.flatnonzero(self.is_blocked)).union()
 
     @property
+    def all_blocked_seconds(self) -> float:
+        """For how long they were blocked, all together."""
+        return blocked_seconds(self.samples, self.is_blocked)
+
+    @property
     def blocked_seconds(self) -> float:
-        """For how long they were blocked by something else than the machine, all together."""
-        return blocked_seconds(self.samples, self.is_blocked) * self.own_share()
+        """The same, by something else than the machine."""
+        return self.all_blocked_seconds * self.own_share()
 
     def own_share(self, worker: int | None = None) -> float:
         """Of the time in which a worker's loop, or any, was blocked, what isn't due to the machine."""

@@ -15,9 +15,12 @@ WAITING, NO_WORKER, QUEUED, PROCESSING, MEMORY = map(
     TASK_STATES.index, ("waiting", "no-worker", "queued", "processing", "memory")
 )
 UNFINISHED = tuple(map(TASK_STATES.index, UNFINISHED_STATES))
+RELEASED = TASK_STATES.index("released")
 NO_STATE = -1
 LEFT_FOR = (NO_STATE, *(TASK_STATES.index(state) for state in ("released", "forgotten", *UNFINISHED_STATES)))
 """states after processing that say that a task did not finish there; PROCESSING itself: it was stolen"""
+AT_ONCE = 10_000
+"""microseconds for which the scheduler releases a task that it sends again: a client takes longer"""
 DEATH = 2_000_000
 """microseconds between the end of a worker and the transitions that it causes"""
 
@@ -97,9 +100,13 @@ def assignments(records: Records, known: Stays) -> Assignments:
 
 
 def left_behind(records: Records, known: Stays) -> Stays:
-    """The tasks that a worker had which lived on, and that neither finished there nor failed."""
+    """The tasks that a worker had which lived on, and that neither finished there nor failed.
+
+    Without those that the scheduler sent again at once.
+    """
     sent = known.where((known.state == PROCESSING) & (known.worker > 0))
     left = sent.where(np.isin(sent.next, LEFT_FOR) & (sent.next != PROCESSING))
+    left = left.where(~_are_sent_again(known, left))
     if not len(left.task):
         return left
     same = replace(records, spans=records.spans.where(np.isin(records.spans.task, left.task)))
@@ -114,6 +121,15 @@ def unfinished(records: Records, known: Stays) -> Intervals:
     computing = records.spans.where(records.spans.action == Action.COMPUTE).times
     waiting = known.where(np.isin(known.state, UNFINISHED)).times
     return joined([waiting, computing]).union()
+
+
+def _are_sent_again(known: Stays, left: Stays) -> Flags:
+    """Whether the scheduler released them only to send them once more, as it does for shuffles."""
+    again = known.where((known.state == RELEASED) & (known.next == WAITING))
+    soon = again.where(again.times.lengths <= AT_ONCE)
+    pairs = set(zip(soon.task.tolist(), soon.times.start.tolist(), strict=True))
+    withdrawn = zip(left.task.tolist(), left.times.stop.tolist(), strict=True)
+    return np.array([one in pairs for one in withdrawn], np.bool_)
 
 
 def _deaths(records: Records, workers: Integers) -> Integers:

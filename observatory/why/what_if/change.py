@@ -110,19 +110,31 @@ class Predictor:
             seconds.tolist(),
             not without.transfers,
             not without.client,
+            not without.own_code,
             stalls,
             held={} if without.held else self._held,
             spread=frozenset(self._held) if without.held else frozenset(),
             has_resources=not without.resources,
         )
         end = Simulation(self.plan, without.workers(self.recorded_workers), rates, conditions).run()
-        rest = 0.0 if without.client else self.observed - self.last
-        found = min(self.observed, end * self.last / self.simulated + rest)
+        found = min(self.observed, end * self.last / self.simulated + self._rest(without))
         if without.is_shorter_tasks:
             saved = without.saved(self.plan)
             most = min(float(np.maximum(saved, 0.0).sum()), self._seconds_of_any(saved > 0))
             found = max(found, self.observed - most)
         return Predicted.of(found, self.observed, self.misfit, self.locked)
+
+    def _rest(self, without: Without) -> float:
+        """Seconds after the last task."""
+        if without.client:
+            return 0.0
+        rest = self.observed - self.last
+        if not without.own_code:
+            return rest
+        last = self._records.start + round(self.last * 1e6)
+        return (
+            rest - float(self._records.clients.own_code.clipped(last, self._records.stop).lengths.sum()) / 1e6
+        )
 
     def _seconds_of_any(self, condition: Flags) -> float:
         """In which at least one of some computations ran."""

@@ -15,6 +15,8 @@ class Conditions:
     moves_data: bool = True
     has_client: bool = True
     """the client takes time from the end of all tasks until it submits more"""
+    has_own_code: bool = True
+    """the client's own code takes time before it submits more"""
     stalls: Sequence[Stall] = ()
     """the first of the computations of each stalls the worker to which it comes"""
     held: Mapping[int, int] = field(default_factory=dict)

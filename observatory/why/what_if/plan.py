@@ -12,7 +12,7 @@ from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Graph, Records, Spans
 from observatory.why.what_if.reactions import Rest, rests
 from observatory.why.what_if.required import OfTask, required_by
-from observatory.why.what_if.submissions import Submission, submissions, submitted
+from observatory.why.what_if.submissions import Submission, most_unfinished, submissions, submitted
 from observatory.why.what_if.workers import Amounts
 from observatory.wire.records import Action
 
@@ -41,6 +41,8 @@ class Plan:
     required: Mapping[int, Amounts]
     """of resources of their worker, by the places of those that require any"""
     submissions: list[Submission]
+    most_unfinished: int
+    """tasks that were submitted and had not ended, once any were submitted; one for each thread at least"""
     needs: list[list[int]]
     """`needed`, by computation"""
     dependents: list[list[int]]
@@ -78,6 +80,7 @@ def plan_of(records: Records, graph: Graph, known: Sequence[OfTask] = ()) -> Pla
         is_queued,
         required,
         found,
+        max(threads, most_unfinished(found, computing, times)),
         _by_computation(needed),
         _by_computation(dependents),
     )

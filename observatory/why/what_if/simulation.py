@@ -48,6 +48,8 @@ class Simulation:
         self._missing = [len(needs) + 1 for needs in self._needs]  # 1: the submission
         self._holders: list[set[int]] = [set() for _ in self._needs]
         self._submissions = plan.submissions
+        self._most_unfinished = plan.most_unfinished - 1
+        """tasks that a client left unfinished as it submitted more"""
         self._submitted = 0
         self._is_submitting = False
         """the last of these is on its way"""
@@ -94,16 +96,21 @@ class Simulation:
         if self._is_submitting or self._submitted >= len(self._submissions):
             return
         submission = self._submissions[self._submitted]
-        if submission.waits and self._unfinished:
+        has_own_code = self._conditions.has_own_code
+        if submission.waits and self._unfinished and (has_own_code or not submission.was_busy):
             return
         follows = submission.follows
         if follows != NONE and follows not in self._ended:
+            return
+        if not has_own_code and self._unfinished > self._most_unfinished:
             return
         self._submitted += 1
         self._is_submitting = True
         self._unfinished += len(submission.places)
         is_client = submission.waits or follows != NONE or self._submitted == 1
         seconds = submission.seconds if self._conditions.has_client or not is_client else 0.0
+        if not has_own_code:
+            seconds = max(0.0, seconds - submission.own_seconds)
         since = time if follows == NONE else self._ended[follows]
         self._at(max(time, since + seconds), self._submit, self._submitted - 1)
 

@@ -32,6 +32,8 @@ class Without:
     """what the scheduler, the event loops and small transfers take for each task"""
     client: bool = False
     """the time from the end of all tasks until the client submits more"""
+    own_code: bool = False
+    """the time of the client's own code before it submits more"""
     late: bool = False
     """workers that came after the window's start"""
     added: tuple[int, ...] = ()
@@ -57,6 +59,7 @@ class Without:
             any(one.transfers for one in some),
             any(one.overhead for one in some),
             any(one.client for one in some),
+            any(one.own_code for one in some),
             any(one.late for one in some),
             max((one.added for one in some), key=len, default=()),
             frozenset().union(*(one.disk for one in some)),

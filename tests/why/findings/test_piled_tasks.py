@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.why.findings.simulated import Pause, Simulated, Task, futures
@@ -49,6 +51,13 @@ def test_a_few_short_tasks_behind_a_long_one_are_no_pile() -> None:
     tasks = [*futures(32, 0.4), Task("long-0", 8.0), *futures(2, 0.3, "bound")]
     seeded = Simulated(tasks, threads=1, stay={"bound": 2, "long": 2})
     assert kinds_of(seeded.findings()) == ["narrow-stage"], "the long one"
+
+
+def test_one_long_task_of_the_same_kind_in_a_pile_is_what_takes_the_time() -> None:
+    """Of a skewed join: what waits behind the large partition is a second's work."""
+    skewed = [replace(one, seconds=7.0) if one.key == "part-0" else one for one in futures(4, 0.3, "part")]
+    found = Simulated([*futures(32, 0.4), *skewed], threads=1, stay={"part": 2}).findings()
+    assert "piled-tasks" not in kinds_of(found)
 
 
 def test_a_pile_that_delays_nothing_does_not_explain_what_does() -> None:

@@ -28,7 +28,9 @@ def test_chunks_that_are_changed_again_and_again_cost_their_tasks_and_data() -> 
     found = seeded.findings()
     assert [one["kind"] for one in found] == ["rechunk"], [one["sentence"] for one in found]
     [finding] = found
-    assert finding["wall_seconds"] == pytest.approx(seeded.makespan - without.makespan, rel=0.3)
+    saved = seeded.makespan - without.makespan
+    assert finding["wall_seconds"] == pytest.approx(saved, rel=0.2)
+    assert finding["least_wall_seconds"] <= saved <= finding["most_wall_seconds"]
     assert finding["sentence"].startswith(
         "24 tasks of rechunk, 67 % of all, brought arrays into other chunks"
     )

@@ -7,12 +7,26 @@ from collections.abc import Sequence
 import pytest
 
 from observatory.why.records import Records
+from observatory.why.what_if.change import Predictor
 from observatory.why.what_if.conditions import Conditions
 from observatory.why.what_if.plan import Plan, plan_of
 from observatory.why.what_if.rates import AT_ONCE
 from observatory.why.what_if.simulation import Simulation
+from observatory.why.what_if.without import Without
 from observatory.why.what_if.workers import WorkerSpec
-from tests.why.made_records import SECOND, Activity, computed, graph, life, recorded, worker
+from tests.why.made_records import (
+    MEMORY,
+    PROCESSING,
+    RELEASED,
+    SECOND,
+    WAITING,
+    Activity,
+    computed,
+    graph,
+    life,
+    recorded,
+    worker,
+)
 
 DELAY = 0.02
 """seconds from the end of a task until the next one is submitted"""
@@ -50,6 +64,46 @@ def test_a_client_that_computes_meanwhile_follows_no_task() -> None:
     assert {one.follows for one in made.submissions} == {-1}
     last = PARTS * (1 + DELAY)
     assert simulated(made, 3) == pytest.approx(last + 3)
+
+
+def thinking(until: float, threads: int = 2) -> Records:
+    """A client whose own code runs for three seconds before each of ten tasks, which take four."""
+    spans = [computed(part, 3 * part, 3 * part + 4) for part in range(PARTS)]
+    transitions = [row for one in spans for row in life(one[1], one[3], one[4], begun=one[3])]
+    activities = [("code", 0.0, until), ("waiting", until, until + 1)]
+    return recorded([worker(1, threads)], spans, transitions, activities=activities)
+
+
+def test_without_its_own_code_a_client_has_a_task_for_each_thread_or_as_many_as_it_had() -> None:
+    made = plan_of(thinking(until=28), graph())
+    assert made.most_unfinished == 2
+    assert [one.own_seconds for one in made.submissions] == [0, *[3] * (PARTS - 1)]
+    seconds = made.seconds.tolist()
+    workers = [WorkerSpec(5)]
+    assert Simulation(made, workers, AT_ONCE, Conditions(seconds)).run() == pytest.approx(27 + 4)
+    at_once = Conditions(seconds, has_own_code=False)
+    assert Simulation(made, workers, AT_ONCE, at_once).run() == pytest.approx(PARTS / 2 * 4)
+    made = plan_of(thinking(until=28, threads=5), graph())
+    assert Simulation(made, workers, AT_ONCE, at_once).run() == pytest.approx(PARTS / 5 * 4)
+
+
+@pytest.mark.parametrize(("until", "after"), [(28, 0), (61, 30)])
+def test_what_a_client_computes_after_its_last_task_is_not_there_either(until: float, after: float) -> None:
+    records = thinking(until)
+    made = Predictor(records, plan_of(records, graph()), AT_ONCE)
+    last = 27 + 4
+    found = made.without(Without(own_code=True)).seconds
+    assert found == pytest.approx(PARTS / 2 * 4 + made.observed - last - after)
+
+
+def test_what_the_scheduler_sends_once_more_was_submitted_before() -> None:
+    """As a shuffle has it: its plugin releases a task that was sent too early."""
+    spans = [computed(1, 0, 2), computed(2, 6, 8), computed(1, 20, 22)]
+    again = [(2, 5.0, PROCESSING, RELEASED, 0), *life(2, 5.5, 8, begun=5)]
+    moves = [*life(1, 0, 2), (2, 0.0, RELEASED, WAITING, 0), (2, 3.0, WAITING, PROCESSING, 1), *again]
+    moves += [(1, 10.0, MEMORY, RELEASED, 0), *life(1, 20, 22, begun=20)]
+    made = plan_of(recorded([worker()], spans, moves), graph())
+    assert [one.places for one in made.submissions] == [[0, 1], [2]]
 
 
 def test_what_is_submitted_long_after_any_task_has_ended_keeps_its_time() -> None:

@@ -60,6 +60,7 @@ def _beside_tasks(evidence: Evidence) -> Iterator[Finding]:
             ("times of its own code", f"{len(times):,}"),
         ),
         (evidence.moment("it begins", float(times.start[0]) / 1e6),),
+        without=Without(own_code=True),
         advice="Submit more at once, so that there are tasks while the client looks at results, or do this "
         "work in tasks.",
     )

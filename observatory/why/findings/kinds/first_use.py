@@ -61,4 +61,5 @@ KIND = FindingKind(
     documentation="https://distributed.dask.org/en/stable/plugins.html#worker-plugins",
     find=find,
     counts=(*FINISHED, ThreadKind.OTHERS),
+    explained_by=("serialized",),
 )

@@ -104,5 +104,5 @@ KIND = FindingKind(
     documentation="https://docs.dask.org/en/stable/best-practices.html",
     find=find,
     counts=(ThreadKind.OTHERS,),
-    explained_by=("few-tasks", "stragglers", "small-tasks", "slow-worker", "piled-tasks"),
+    explained_by=("few-tasks", "stragglers", "small-tasks", "slow-worker", "piled-tasks", "rechunk"),
 )

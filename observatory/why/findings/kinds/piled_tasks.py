@@ -32,7 +32,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     piles = Piles([one for one in evidence.piles.piles if _is_much(evidence, one)], evidence.piles.idle)
     idle = piles.threads.seconds
     cost = evidence.cost(idle)
-    if idle < LEAST_SHARE * evidence.waits.active or not evidence.is_worth(cost):
+    movable = sum(_work(evidence, one) for one in piles.piles)
+    if min(idle, movable) < LEAST_SHARE * evidence.waits.active or not evidence.is_worth(cost):
         return
     by_worker = sorted(piles.piles, key=lambda one: -one.waiting.seconds)
     named, rows = _named(evidence, np.concatenate([_rows(evidence, one) for one in by_worker]))
@@ -64,9 +65,14 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_much(evidence: Evidence, pile: Pile) -> bool:
     """Whether it is much work: not a few tasks behind a long one."""
-    seconds = float(evidence.computations.durations[_rows(evidence, pile)].sum())
     threads = next(one.threads for one in evidence.records.workers if one.id == pile.worker)
-    return seconds / threads >= LEAST_WORK * evidence.waits.wall
+    return _work(evidence, pile) / threads >= LEAST_WORK * evidence.waits.wall
+
+
+def _work(evidence: Evidence, pile: Pile) -> float:
+    """Seconds of its tasks: of a straggler what is usual, as that takes as long elsewhere."""
+    rows, found = _rows(evidence, pile), evidence.computations
+    return float(np.where(evidence.stragglers[rows], found.usual[rows], found.durations[rows]).sum())
 
 
 def _named(evidence: Evidence, rows: Integers) -> tuple[list[int], Integers]:

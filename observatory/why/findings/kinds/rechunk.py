@@ -11,6 +11,7 @@ from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
+from observatory.why.what_if.without import Shorter, Without
 
 LEAST_SHARE = 0.2
 """of the time of threads while there was something to do"""
@@ -49,6 +50,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         (evidence.moment("they begin", float(times.start.min()) / 1e6),),
         evidence.tasks(rows[np.argsort(-found.durations[rows], kind="stable")][:5]),
         prefixes=tuple(prefixes),
+        without=Without((Shorter(rows, found.durations[rows]),), transfers=True),
     )
 
 

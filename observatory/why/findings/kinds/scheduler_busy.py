@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.loops import LoopTicks, scheduler_ticks
+from observatory.why.findings.loops import scheduler_ticks
 from observatory.why.findings.scheduler_pace import seconds_of_change
 from observatory.why.findings.texts import facts
 from observatory.why.intervals import Intervals
@@ -29,11 +29,15 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     busy = Intervals(
         np.concatenate([part.start for part in parts]), np.concatenate([part.stop for part in parts])
     ).union()
-    waited = _waited(evidence, of_cpu, ticks) + _not_received(evidence, ticks)
+    each = seconds_of_change(evidence.records.transitions.time)
+    # what keeps it for as long at each change of a task's state isn't the machine
+    own_share = 1.0 if each else ticks.own_share()
+    waited = _waited(evidence, of_cpu, ticks.blocked, own_share)
+    waited += _not_received(evidence, ticks.blocked, ticks.all_blocked_seconds * own_share)
     cost = evidence.cost(waited)
     if not len(busy) or waited < LEAST_OF_OVERHEAD * evidence.waits.active or not evidence.is_worth(cost):
         return
-    code, each = evidence.loop_code(0), seconds_of_change(evidence.records.transitions.time)
+    code = evidence.loop_code(0)
     slow = f" It took {format_duration(each)} for each change of a task's state." if each else ""
     by = f" Its event loop was seen most often in {code[0]}." if code else ""
     yield Finding(
@@ -54,21 +58,22 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _waited(evidence: Evidence, busy: Intervals, ticks: LoopTicks) -> float:
-    """How long threads waited while it used a core, or was blocked by something else than the machine."""
-    blocked, found = ticks.blocked.without(busy), 0.0
+def _waited(evidence: Evidence, busy: Intervals, blocked: Intervals, own_share: float) -> float:
+    """How long threads waited while it used a core, or was blocked: `own_share` by something else than the
+    machine."""
+    found, blocked = 0.0, blocked.without(busy)
     for kind in (ThreadKind.SCHEDULER, ThreadKind.READY):
         found += evidence.waits.during(kind, busy)
-        found += evidence.waits.during(kind, blocked) * ticks.own_share()
+        found += evidence.waits.during(kind, blocked) * own_share
     return found
 
 
-def _not_received(evidence: Evidence, ticks: LoopTicks) -> float:
-    """How long threads of a run had nothing to do while the scheduler couldn't receive tasks."""
+def _not_received(evidence: Evidence, blocked: Intervals, seconds: float) -> float:
+    """How long threads of a run had nothing to do while the scheduler couldn't receive tasks: for `seconds`
+    at most."""
     if not evidence.scope.run:
         return 0.0
-    most = evidence.waits.most_threads * ticks.blocked_seconds
-    return min(evidence.waits.during(ThreadKind.NOTHING, ticks.blocked), most)
+    return min(evidence.waits.during(ThreadKind.NOTHING, blocked), evidence.waits.most_threads * seconds)
 
 
 KIND = FindingKind(

@@ -72,6 +72,7 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
                 ("most that waited", f"{int(own.max()):,}"),
             ),
             (evidence.moment("tasks wait from here on", float(samples.time[np.argmax(waiting)])),),
+            prefixes=tuple(np.unique(evidence.computations.spans.prefix[acquiring]).tolist()),
             without=_without(lease_waits(evidence.computations.spans, acquiring, _steps(samples.time, own))),
         )
 
