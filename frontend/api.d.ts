@@ -1962,6 +1962,8 @@ export interface components {
             tasks: components["schemas"]["ClusterTasks"][];
             /** Unfinished */
             unfinished: number[];
+            /** Unreadable */
+            unreadable: number[];
             /** Following */
             following: number | null;
         };

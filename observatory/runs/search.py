@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from observatory.clusters.models import Cluster
 from observatory.replay.task_search import Found, Wanted, search_tasks
 from observatory.runs.access import visible_runs
 from observatory.runs.models import Run
+from observatory.store.archive.errors import ArchiveError, BeingFetched
 from observatory.store.connection import read_connection
 from observatory.store.keys import groups_of_text
 from observatory.store.queries.names import (
@@ -23,6 +25,8 @@ from observatory.store.queries.names import (
     prefixes_with,
     workers_with,
 )
+
+log = logging.getLogger(__name__)
 
 NAMES = 20
 """prefixes, workers, runs and clusters, of each"""
@@ -56,6 +60,8 @@ class FoundTasks:
     clusters: list[tuple[Cluster, Found]]
     unfinished: list[Cluster]
     """clusters without a task so far whose search took too long"""
+    unreadable: list[Cluster]
+    """clusters whose archived tasks can't be read now"""
     searched: int
     """number of clusters, with those of the pages before"""
     total: int
@@ -88,23 +94,32 @@ def search_tasks_everywhere(user: Person, text: str, skip: int = 0) -> FoundTask
     ids = _visible_ids(user)
     found: dict[int, Found] = {}
     unfinished: list[int] = []
+    unreadable: list[int] = []
     searched = min(skip, len(ids))
     with read_connection() as connection:
         named = clusters_with_group(connection, ids, text, groups_of_text(text), NAMES_TIMEOUT)
         for cluster in sorted(ids, key=lambda id: id not in named)[skip:]:
             until = min(deadline, time.monotonic() + CLUSTER_BUDGET)
-            tasks = search_tasks(connection, cluster, Wanted(text), TASKS_OF_CLUSTER, deadline=until)
             searched += 1
-            if tasks.tasks:
-                found[cluster] = tasks
-            elif tasks.searched_to is not None:
+            try:
+                tasks = search_tasks(connection, cluster, Wanted(text), TASKS_OF_CLUSTER, deadline=until)
+            except BeingFetched:
                 unfinished.append(cluster)
+            except ArchiveError as error:
+                log.warning("tasks of cluster %d can't be searched: %s", cluster, error)
+                unreadable.append(cluster)
+            else:
+                if tasks.tasks:
+                    found[cluster] = tasks
+                elif tasks.searched_to is not None:
+                    unfinished.append(cluster)
             if len(found) == CLUSTERS_WITH_TASKS or time.monotonic() > deadline:
                 break
-    clusters = visible_clusters(user).in_bulk([*found, *unfinished])
+    clusters = visible_clusters(user).in_bulk([*found, *unfinished, *unreadable])
     return FoundTasks(
         [(clusters[id], tasks) for id, tasks in found.items() if id in clusters],
         [clusters[id] for id in unfinished if id in clusters],
+        [clusters[id] for id in unreadable if id in clusters],
         searched,
         len(ids),
     )

@@ -107,6 +107,8 @@ class SearchOut(Schema):
     tasks: list[ClusterTasks]
     unfinished: list[int]
     """clusters without a task so far whose search took too long"""
+    unreadable: list[int]
+    """clusters whose archived tasks can't be read now: the archive is away, or a file of it is damaged"""
     following: int | None
     """`skip` of the next request; None: all clusters are searched"""
 
@@ -135,6 +137,7 @@ def search(request: HttpRequest, query: Query[SearchQuery]) -> dict[str, Any]:
             for cluster, tasks in found.clusters
         ],
         "unfinished": [cluster.pk for cluster in found.unfinished],
+        "unreadable": [cluster.pk for cluster in found.unreadable],
         "following": found.following,
     }
 

@@ -1,4 +1,8 @@
-"""Counts archived records in their files, where these need not be brought back for it."""
+"""Counts archived records in their files, where these need not be brought back for it.
+
+None says that they are to be counted in their tables: they are there, or counting takes over LONGEST seconds,
+or their files were replaced meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import psycopg
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.scans.conditions import Condition, OneOf, Test
 from observatory.store.queries.sums.sum_layer import UNKNOWN, Bins, Columns
-from observatory.store.scanning import LONGEST, one_snapshot, removed_kinds
+from observatory.store.scanning import LONGEST, one_snapshot, removed_kinds, while_stored
 from observatory.store.times import from_microseconds
 from observatory.wire.records import ROLES
 
@@ -19,7 +23,7 @@ COUNTED = ("level", "role", "worker_lifetime")
 
 
 def archived_line_count(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> int | None:
-    """The number of archived lines in [start, stop) (microseconds); None where they are in their table.
+    """The number of archived lines in [start, stop) (microseconds).
 
     Raises ArchiveError and psycopg.Error.
     """
@@ -35,10 +39,7 @@ def archived_sample_count(
 
 
 def archived_line_counts(connection: psycopg.Connection, cluster: int, bins: Bins) -> Columns | None:
-    """What LOG_SUMS reads, of archived lines; None where they are in their table, or too many to count.
-
-    Raises ArchiveError and psycopg.Error.
-    """
+    """What LOG_SUMS reads, of archived lines. Raises ArchiveError and psycopg.Error."""
     pieces = _pieces(connection, cluster, "log")
     if pieces is None:
         return None
@@ -46,7 +47,9 @@ def archived_line_counts(connection: psycopg.Connection, cluster: int, bins: Bin
     from observatory.store.archive.scans.counting import count_by
 
     until, condition = monotonic() + LONGEST, _within(bins.start, bins.stop)
-    found = count_by(required_place(), pieces, condition, COUNTED, bins.first, bins.width, until)
+    found = None
+    with while_stored(place := required_place(), pieces):
+        found = count_by(place, pieces, condition, COUNTED, bins.first, bins.width, until)
     if found is None:
         return None
     workers = connection.execute("SELECT position, id FROM worker WHERE cluster_id = %s", [cluster])
@@ -67,7 +70,9 @@ def _count(connection: psycopg.Connection, cluster: int, kind: str, condition: C
     from observatory.store.archive.place import required_place
     from observatory.store.archive.scans.counting import count
 
-    return count(required_place(), pieces, condition)
+    with while_stored(place := required_place(), pieces):
+        return count(place, pieces, condition, monotonic() + LONGEST)
+    return None
 
 
 def _pieces(connection: psycopg.Connection, cluster: int, kind: str) -> list[Piece] | None:

@@ -65,7 +65,9 @@ def _require(connection: psycopg.Connection[Any], query: Query, parameters: Para
     if needed.is_anything_listed(connection):
         clusters = clusters_of(parameters)
         scanned = connection.scanned if isinstance(connection, ReadingConnection) else {}
-        if left := [kind for kind in kinds if [scanned.get(kind)] != clusters]:
+        if hidden := [kind for kind in kinds if kind in scanned and [scanned[kind]] != clusters]:
+            raise UnknownCluster(f"a scan hides other clusters' records of {', '.join(hidden)}")
+        if left := [kind for kind in kinds if kind not in scanned]:
             needed.require(connection, clusters, left)
 
 

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
+from itertools import chain
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import psycopg
 
 from observatory.store.archive import catalogue, needed
 from observatory.store.archive.catalogue import Piece
+from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.scans.conditions import Condition
+from observatory.store.connection import connect
 from observatory.store.reading import ReadingConnection
+
+if TYPE_CHECKING:  # imports pyarrow, which not each process needs
+    import pyarrow as pa
+
+    from observatory.store.archive.place import Place
 
 MOST_ROWS, LONGEST = 200_000, 5.0
 """rows and seconds of a scan that has an end"""
@@ -31,8 +40,8 @@ def scanned(
     """Queries of the block find those archived rows of these kinds that meet a condition, and no others.
 
     That is for queries that ask for such rows. Kinds whose rows are in their tables are read there, and those
-    with more than `most` such rows, or where a scan takes over `longest` seconds, are brought back. Raises
-    ArchiveError and psycopg.Error.
+    with more than `most` such rows, or where a scan takes over `longest` seconds, are brought back. So are
+    those whose files are replaced meanwhile. Raises ArchiveError and psycopg.Error.
     """
     with one_snapshot(connection) as reader:
         removed = {} if reader is None else removed_kinds(reader, cluster, conditions)
@@ -44,11 +53,10 @@ def scanned(
         from observatory.store.archive.scans.shadows import Shadow
 
         wanted = {kind: (pieces, conditions[kind]) for kind, pieces in removed.items()}
-        found = all_rows(required_place(), wanted, most, monotonic() + longest)
-        if found is None:
-            yield  # queries bring the kinds back
-            return
-        shadows = []
+        found: Mapping[str, pa.Table] = {}  # of others queries bring the rows back
+        with while_stored(place := required_place(), chain(*removed.values())):
+            found = all_rows(place, wanted, most, monotonic() + longest) or {}
+        shadows: list[Shadow] = []
         try:
             for kind, rows in found.items():
                 shadows.append(shadow := Shadow(reader, cluster, kind))
@@ -67,8 +75,8 @@ def scan(
 
     The first part begins at the stretch's end if the scan `goes_back`, else at its start; each further one
     where the one before ends. Queries of the block find those archived rows of the part that meet the
-    condition. Where rows are in their table, the whole stretch is ready. Raises ArchiveError and
-    psycopg.Error.
+    condition. Where rows are in their table, and once the files were replaced, the whole stretch is ready.
+    Raises ArchiveError and psycopg.Error.
     """
     with one_snapshot(connection) as reader:
         removed = {} if reader is None else removed_kinds(reader, cluster, [kind])
@@ -79,12 +87,37 @@ def scan(
         from observatory.store.archive.scans.scan import Scan
         from observatory.store.archive.scans.shadows import Shadow
 
-        shadow = Shadow(reader, cluster, kind)
+        place, shadow = required_place(), Shadow(reader, cluster, kind)
+
+        def cover(start: datetime, stop: datetime) -> datetime:
+            if shadow.is_there:
+                with while_stored(place, removed[kind]):
+                    return found.cover(start, stop)
+                shadow.drop()
+            return start if goes_back else stop  # queries bring the kind back
+
         try:
-            with closing(Scan(required_place(), removed[kind], condition, shadow, goes_back)) as found:
-                yield found.cover
+            with closing(Scan(place, removed[kind], condition, shadow, goes_back)) as found:
+                yield cover
         finally:
             shadow.drop()
+
+
+@contextmanager
+def while_stored(place: Place, pieces: Iterable[Piece]) -> Iterator[None]:
+    """Lets the block go on without an ArchiveError if files were given up since the catalogue was read.
+
+    That is so where late records came, retention was due, or the cluster was deleted.
+    """
+    try:
+        yield
+    except ArchiveError:
+        # not the reader's connection: it sees the catalogue as it was
+        with connect() as connection:
+            if not catalogue.are_stored(connection, [piece.id for piece in pieces]):
+                return
+        place.check(is_used=True)  # says so if the archive is away
+        raise
 
 
 @contextmanager

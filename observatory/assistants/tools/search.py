@@ -20,6 +20,7 @@ async def search(
             **{name: found[name] for name in names},
             "tasks": [_tasks(each) for each in found["tasks"]],
             "clusters_not_searched_to_their_end": found["unfinished"],
+            "clusters_whose_archive_cannot_be_read": found["unreadable"],
             "is_complete": found["following"] is None,
         }
     )

@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 from django.utils.log import log_response
 
 from observatory.clusters.formatting import format_count
-from observatory.store.archive.errors import ArchiveError, BeingFetched
+from observatory.store.archive.errors import ArchiveError, BeingFetched, DamagedFile
 from observatory.store.connection import database_error, is_unavailable
 
 RETRY_AFTER, FETCHING_RETRY_AFTER = 5, 1
@@ -51,7 +51,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if isinstance(error, BeingFetched):
         return _being_fetched(request, error)
     if isinstance(error, ArchiveError):
-        return _archive_is_away(request, str(error))
+        return _archive_is_away(request, error)
     if is_unavailable(error):
         return _unavailable(request, str(error))
     if isinstance(database_error(error), psycopg.errors.QueryCanceled):
@@ -101,18 +101,26 @@ def _being_fetched(request: HttpRequest, progress: BeingFetched) -> HttpResponse
     return response
 
 
-def _archive_is_away(request: HttpRequest, reason: str) -> HttpResponse:
-    """The answer while archived records are needed and can't be brought back, logged in one line."""
-    text = (
+def _archive_is_away(request: HttpRequest, error: ArchiveError) -> HttpResponse:
+    """The answer while archived records are needed and can't be read, logged in one line."""
+    title, text = (
+        "The archive is away",
         "Records of this cluster are archived, and the archive can't be reached now. They are not lost: try "
-        "again later, or ask an administrator."
+        "again later, or ask an administrator.",
     )
-    response = _answer(request, 503, "The archive is away", text)
+    if isinstance(error, DamagedFile):
+        title, text = (
+            "A file of the archive is damaged",
+            "Records of this cluster are archived, and a file with some of them is missing or damaged: what "
+            "could be shown would be incomplete. Ask an administrator to run `dask-observatory archive "
+            "verify`, which names it.",
+        )
+    response = _answer(request, 503, title, text)
     response.headers["Retry-After"] = str(RETRY_AFTER)
     log_response(
-        "archived records can't be brought back: %s: %s",
+        "archived records can't be read: %s: %s",
         request.path,
-        " ".join(reason.split()),
+        " ".join(str(error).split()),
         response=response,
         request=request,
         level="warning",

@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from observatory.store.archive import catalogue, presence
 from observatory.store.archive.catalogue import Piece
-from observatory.store.archive.errors import ArchiveError, LacksColumns
+from observatory.store.archive.errors import DamagedFile, LacksColumns
 from observatory.store.archive.ids import Ids, missing_columns, with_ids
 from observatory.store.archive.place import Place, required_place
 from observatory.store.archive.row_lock import changing_rows, lock_rows
@@ -91,7 +91,7 @@ def copied_rows(
             copied += rows.num_rows
             yield rows.num_rows
     if copied != piece.rows:
-        raise ArchiveError(
+        raise DamagedFile(
             f"{place.name}/{piece.path} has {copied:,} rows, the catalogue says {piece.rows:,}: see "
             "`dask-observatory archive verify`."
         )
@@ -99,7 +99,7 @@ def copied_rows(
 
 def _batches(place: Place, piece: Piece, stream: pa.NativeFile) -> Iterator[pa.Table]:
     try:
-        file = pq.ParquetFile(stream)
+        file = pq.ParquetFile(stream, page_checksum_verification=True)
         missing = missing_columns(KINDS[piece.kind], file.schema_arrow.names)
         if missing:
             raise LacksColumns(f"{place.name}/{piece.path} lacks the columns {', '.join(missing)}.")
@@ -108,7 +108,7 @@ def _batches(place: Place, piece: Piece, stream: pa.NativeFile) -> Iterator[pa.T
             for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=[group]):
                 yield pa.Table.from_batches([batch])
     except (OSError, pa.ArrowException) as error:
-        raise ArchiveError(f"{place.name}/{piece.path} can't be read: {error}.") from error
+        raise DamagedFile(f"{place.name}/{piece.path} can't be read: {error}.") from error
 
 
 def copy_rows(connection: psycopg.Connection, table: str, rows: pa.Table) -> None:

@@ -166,6 +166,14 @@ def pieces(
         ).fetchall()
 
 
+def are_stored(connection: psycopg.Connection, ids: Sequence[int]) -> bool:
+    """Whether all of these pieces still count."""
+    row = connection.execute(
+        "SELECT count(*) FROM archive_piece WHERE id = ANY(%s) AND state = %s", [list(ids), STORED]
+    ).fetchone()
+    return row is not None and row[0] == len(ids)
+
+
 def clusters_with_leftovers(connection: psycopg.Connection) -> list[int]:
     """The clusters with pieces that are being written or are leaving."""
     rows = connection.execute(

@@ -7,6 +7,10 @@ class ArchiveError(Exception):
     """The archive can't be used now. The message says why, and what to do."""
 
 
+class DamagedFile(ArchiveError):
+    """The archive is there, but a file that the catalogue lists is missing or can't be read."""
+
+
 class LacksColumns(ArchiveError):
     """An earlier version wrote the file: its rows can't be brought back from it."""
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from django.conf import settings
 from pyarrow import fs
 
-from observatory.store.archive.errors import ArchiveError
+from observatory.store.archive.errors import ArchiveError, DamagedFile
 
 FORMAT = 2
 """the version of the files that are written; docs/archive.md describes it"""
@@ -145,8 +145,12 @@ class Place:
         return digest.hexdigest()
 
     def open(self, path: str) -> pa.NativeFile:
+        """Raises DamagedFile where there is no such file."""
         with self._explained():
-            return self.filesystem.open_input_file(self._full(path))
+            try:
+                return self.filesystem.open_input_file(self._full(path))
+            except FileNotFoundError as error:
+                raise DamagedFile(f"{self.name}/{path} is missing.") from error
 
     def remove(self, path: str) -> None:
         """Remove a file, whether it was finished or not; nothing if there is none."""

@@ -116,6 +116,7 @@ def _write(
             compression="zstd",
             compression_level=COMPRESSION_LEVEL,
             write_page_index=True,
+            write_page_checksum=True,
             store_schema=False,
             **options,
         ) as writer:

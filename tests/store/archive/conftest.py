@@ -14,6 +14,9 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
+from observatory.replay import task_search
+from observatory.replay.logs import counts
+from observatory.replay.logs import search as log_search
 from observatory.store.archive import catalogue, needed, presence
 from observatory.store.archive.departure import remove_rows
 from observatory.store.archive.pace import Pace
@@ -22,9 +25,12 @@ from observatory.store.archive.verification import Fault, verify_files, verify_r
 from observatory.store.connection import connect
 from observatory.store.engines import choose
 from observatory.store.maintenance.retention import delete_cluster
+from observatory.store.times import from_seconds
 from observatory.wire.head import Head
 from observatory.wire.kinds import stored_kinds
 from tests.exchange.everything import START, STOP, write_everything
+from tests.store.archive.long_history import START as BEGIN
+from tests.store.archive.long_history import STEP, STEPS, make_small_groups, write_long_history
 from tests.support.projects import World, world
 
 __all__ = ["world"]
@@ -65,6 +71,19 @@ def cluster(connection: psycopg.Connection, world: World) -> Cluster:
     """With records of every kind."""
     write_everything(world.ended.pk)
     return world.ended
+
+
+@pytest.fixture
+def recorded(connection: psycopg.Connection, world: World, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """With hours of records, which get many files of few rows."""
+    make_small_groups(monkeypatch)
+    for module in (log_search, counts, task_search):  # a slow machine is to find all, too
+        monkeypatch.setattr(module, "BUDGET", 1e9)
+    cluster = world.ended
+    write_long_history(cluster.pk)
+    cluster.started, cluster.ended = from_seconds(BEGIN - 10), from_seconds(BEGIN + STEPS * STEP)
+    cluster.save()
+    return cluster
 
 
 class Archive:

@@ -26,9 +26,6 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.clusters.models import Cluster
-from observatory.replay import task_search
-from observatory.replay.logs import counts
-from observatory.replay.logs import search as log_search
 from observatory.replay.logs.counts import log_counts
 from observatory.replay.logs.search import (
     LogPage,
@@ -64,8 +61,6 @@ from tests.store.archive.long_history import (
     STEP,
     STEPS,
     key_of,
-    make_small_groups,
-    write_long_history,
 )
 from tests.support.projects import World
 
@@ -218,18 +213,6 @@ READS = {
     "an error": _errors,
     "back-tests": _back_tests,
 }
-
-
-@pytest.fixture
-def recorded(connection: psycopg.Connection, world: World, monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    make_small_groups(monkeypatch)
-    for module in (log_search, counts, task_search):  # a slow machine is to find all, too
-        monkeypatch.setattr(module, "BUDGET", 1e9)
-    cluster = world.ended
-    write_long_history(cluster.pk)
-    cluster.started, cluster.ended = from_seconds(START - 10), from_seconds(START + STEPS * STEP)
-    cluster.save()
-    return cluster
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)

@@ -23,15 +23,30 @@ PRIME_4, PRIME_5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 
 
 def may_have_any(stream: pa.NativeFile, column: pq.ColumnChunkMetaData, values: Iterable[str]) -> bool:
-    """Whether a column of a row group can have one of some values; True where it has no filter."""
+    """Whether a column of a row group can have one of some values; True where it has no filter.
+
+    Raises OSError.
+    """
     offset, length = column.bloom_filter_offset, column.bloom_filter_length
     if offset is None or length is None:
         return True
     size = 1 << (length.bit_length() - 1)  # of the bits, a power of two; a header is before them
     if length - size >= BLOCK:
         return True
-    blocks = stream.read_at(size, offset + length - size)
+    found = stream.read_at(length, offset)
+    if not found.startswith(_start_of_header(size)):
+        raise OSError("a filter is damaged")
+    blocks = found[length - size :]
     return any(_is_in(blocks, xxh64(value.encode())) for value in values)
+
+
+def _start_of_header(size: int) -> bytes:
+    """The first field, in Thrift's compact protocol: the number of bytes."""
+    number, digits = 2 * size, []
+    while number >= 0x80:
+        digits.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([0x15, *digits, number])
 
 
 def _is_in(blocks: bytes, hashed: int) -> bool:

@@ -18,13 +18,18 @@ from observatory.store.archive.scans.row_groups import row_groups
 BIN, COUNT = "bin", "count"
 
 
-def count(place: Place, pieces: Sequence[Piece], condition: Condition) -> int:
-    """The number of rows that meet a condition. Raises ArchiveError."""
-    return sum(
-        count_matching(group, condition)
-        for group in row_groups(place, pieces, condition)
-        if group.may_meet(condition)
-    )
+def count(place: Place, pieces: Sequence[Piece], condition: Condition, until: float) -> int | None:
+    """The number of rows that meet a condition.
+
+    None after `until`, one of time.monotonic(). Raises ArchiveError.
+    """
+    found = 0
+    for group in row_groups(place, pieces, condition):
+        if group.may_meet(condition):
+            found += count_matching(group, condition)
+        if monotonic() > until:
+            return None
+    return found
 
 
 def count_by(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from observatory.store.archive.catalogue import Piece
-from observatory.store.archive.errors import ArchiveError, LacksColumns
+from observatory.store.archive.errors import DamagedFile, LacksColumns
 from observatory.store.archive.ids import missing_columns
 from observatory.store.archive.place import Place
 from observatory.store.archive.scans.bloom_filters import may_have_any
@@ -60,10 +60,12 @@ class RowGroup:
     def read(self, columns: Collection[str]) -> pa.Table:
         try:
             # another one each time: it is not to be used by two threads
-            file = pq.ParquetFile(self.stream, metadata=self.footer.metadata, pre_buffer=True)
+            file = pq.ParquetFile(
+                self.stream, metadata=self.footer.metadata, pre_buffer=True, page_checksum_verification=True
+            )
             return file.read_row_group(self.number, list(columns), use_threads=False)
         except (OSError, pa.ArrowException) as error:
-            raise ArchiveError(f"{self.where} can't be read: {error}.") from error
+            raise DamagedFile(f"{self.where} can't be read: {error}.") from error
 
     def may_meet(self, condition: Condition) -> bool:
         """Whether statistics and filters allow rows that meet a condition."""
@@ -84,7 +86,7 @@ class RowGroup:
         try:
             return may_have_any(self.stream, self._column(name), within)
         except OSError as error:
-            raise ArchiveError(f"{self.where} can't be read: {error}.") from error
+            raise DamagedFile(f"{self.where} can't be read: {error}.") from error
 
     def _limits(self, name: str) -> tuple[Any, Any]:
         statistics = self._column(name).statistics
@@ -114,18 +116,19 @@ def row_groups(place: Place, pieces: Sequence[Piece], condition: Condition) -> I
 def _footer(stream: pa.NativeFile, place: Place, piece: Piece) -> _Footer:
     """What the end of a file says of it, which never changes."""
     known = place.name, piece.path, piece.checksum
-    if known not in _footers:
+    # other threads forget them
+    footer = _footers.get(known)
+    if footer is None:
         try:
             metadata = pq.read_metadata(stream)
         except (OSError, pa.ArrowException) as error:
-            raise ArchiveError(f"{place.name}/{piece.path} can't be read: {error}.") from error
+            raise DamagedFile(f"{place.name}/{piece.path} can't be read: {error}.") from error
         columns = range(metadata.num_columns)
+        footer = _Footer(metadata, {metadata.schema.column(position).path: position for position in columns})
         if len(_footers) >= REMEMBERED_FILES:
             _footers.clear()
-        _footers[known] = _Footer(
-            metadata, {metadata.schema.column(position).path: position for position in columns}
-        )
-    return _footers[known]
+        _footers[known] = footer
+    return footer
 
 
 def _overlaps(condition: Condition, first: datetime | None, last: datetime | None) -> bool:

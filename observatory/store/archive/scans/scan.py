@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import datetime, timedelta
 from time import monotonic
 
@@ -14,15 +14,13 @@ from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.columns import TIME
 from observatory.store.archive.place import Place
 from observatory.store.archive.scans.conditions import Condition
-from observatory.store.archive.scans.matching import matching_rows
+from observatory.store.archive.scans.reading_ahead import ReadingAhead
 from observatory.store.archive.scans.row_groups import RowGroup, row_groups
 from observatory.store.archive.scans.shadows import Shadow
 from observatory.wire.kinds import KINDS
 
-THREADS = 2
-"""of a scan: as many row groups are in memory besides the one whose rows are used"""
-AHEAD = 3
-"""row groups that are tested meanwhile, where few of them have such rows"""
+MOST_BYTES = 128 << 20
+"""of rows that are wanted all at once"""
 AT_ONCE = 0.4
 """seconds after which `cover` returns, once it has read a row group"""
 FEW_ROWS = 4_000
@@ -36,20 +34,18 @@ class Scan:
     def __init__(
         self, place: Place, pieces: list[Piece], condition: Condition, shadow: Shadow, goes_back: bool
     ) -> None:
-        self._condition, self._shadow, self._goes_back = condition, shadow, goes_back
+        self._place, self._condition = place, condition
+        self._shadow, self._goes_back = shadow, goes_back
+        # each file begins where the one before ends
+        self._pieces = sorted(pieces, key=lambda piece: piece.start, reverse=goes_back)
         self._time = KINDS[pieces[0].kind].time if pieces else ""
-        groups = list(row_groups(place, pieces, condition))
-        groups.sort(key=_last if goes_back else _first, reverse=goes_back)
-        self._pool = ThreadPoolExecutor(THREADS, "scan")
-        self._groups = groups
-        self._reading: list[Future[pa.Table | None]] = []
-        self._begun = self._done = 0
+        self._reading = ReadingAhead(iter(()))
         self._waiting: list[pa.Table] = []
         """rows that were read, and are not in the table"""
         self._covered: tuple[datetime, datetime] | None = None
 
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        self._reading.close()
 
     def cover(self, start: datetime, stop: datetime) -> datetime:
         """Have the rows of a part of [start, stop) in their table; returns where the part ends.
@@ -62,13 +58,21 @@ class Scan:
             if low < stop <= high if self._goes_back else low <= start < high:
                 return max(low, start) if self._goes_back else min(high, stop)
         else:
-            self._groups = [group for group in self._groups if self._is_ahead(group, start, stop)]
+            self._reading = ReadingAhead(self._groups(start, stop))
         low, high = self._next(start, stop)
         self._covered = low, high
         return low if self._goes_back else high
 
-    def _is_ahead(self, group: RowGroup, start: datetime, stop: datetime) -> bool:
-        return group.first < stop if self._goes_back else group.last >= start
+    def _groups(self, start: datetime, stop: datetime) -> Iterator[tuple[RowGroup, Condition]]:
+        """Those with times in the stretch or beyond, in order. A file is opened when it is its turn."""
+        for piece in self._pieces:
+            if piece.start >= stop if self._goes_back else piece.stop <= start:
+                continue
+            groups = list(row_groups(self._place, [piece], self._condition))
+            groups.sort(key=_last if self._goes_back else _first, reverse=self._goes_back)
+            for group in groups:
+                if group.first < stop if self._goes_back else group.last >= start:
+                    yield group, self._condition
 
     def _next(self, start: datetime, stop: datetime) -> tuple[datetime, datetime]:
         until = monotonic() + AT_ONCE
@@ -80,7 +84,8 @@ class Scan:
                 break
             if part[0] < part[1] and (found.num_rows >= FEW_ROWS or monotonic() > until):
                 break
-            self._read()
+            if (rows := self._reading.read()) is not None:
+                self._waiting.append(rows)
         if found.num_rows > FEW_ROWS:
             part, found = self._cut(*part, found)
         self._shadow.fill(found)
@@ -88,19 +93,10 @@ class Scan:
 
     def _edge(self, start: datetime, stop: datetime) -> datetime:
         """How far all rows are read: times of the row groups to come do not reach there."""
-        left = self._groups[self._done :]
+        group = self._reading.following()
         if self._goes_back:
-            return max([start, *(min(group.last + INSTANT, stop) for group in left[:1])])
-        return min([stop, *(max(group.first, start) for group in left[:1])])
-
-    def _read(self) -> None:
-        while self._begun < len(self._groups) and self._begun <= self._done + THREADS:
-            self._reading.append(self._pool.submit(matching_rows, self._groups[self._begun], self._condition))
-            self._begun += 1
-        rows = self._reading.pop(0).result()
-        self._done += 1
-        if rows is not None:
-            self._waiting.append(rows)
+            return start if group is None else max(start, min(group.last + INSTANT, stop))
+        return stop if group is None else min(stop, max(group.first, start))
 
     def _found(self, start: datetime, stop: datetime) -> pa.Table:
         """The waiting rows of [start, stop); those that are past are dropped."""
@@ -142,40 +138,25 @@ class Scan:
 def all_rows(
     place: Place, wanted: Mapping[str, tuple[list[Piece], Condition]], most: int, until: float
 ) -> dict[str, pa.Table] | None:
-    """All rows that meet the condition of their kind; None if there are more than `most`, or after `until`.
+    """All rows that meet the condition of their kind; None for more than `most` or MOST_BYTES of them.
 
-    `until` is one of time.monotonic(). Raises ArchiveError.
+    None after `until` as well, one of time.monotonic(). Raises ArchiveError.
     """
     found: dict[str, list[pa.Table]] = {kind: [] for kind in wanted}
-    number = 0
-    for kind, rows in _in_turn(
-        (kind, group, condition)
-        for kind, (pieces, condition) in wanted.items()
+    number = size = 0
+    reading = ReadingAhead(
+        (group, condition)
+        for pieces, condition in wanted.values()
         for group in row_groups(place, pieces, condition)
-    ):
-        if rows is not None:
-            found[kind].append(rows)
-            number += rows.num_rows
-        if number > most or monotonic() > until:
-            return None
+    )
+    with closing(reading):
+        while (group := reading.following()) is not None:
+            if (rows := reading.read()) is not None:
+                found[group.kind.name].append(rows)
+                number, size = number + rows.num_rows, size + rows.nbytes
+            if number > most or size > MOST_BYTES or monotonic() > until:
+                return None
     return {kind: pa.concat_tables(each) if each else pa.table({}) for kind, each in found.items()}
-
-
-def _in_turn(
-    groups: Iterable[tuple[str, RowGroup, Condition]],
-) -> Iterator[tuple[str, pa.Table | None]]:
-    reading: list[tuple[str, Future[pa.Table | None]]] = []
-    with ThreadPoolExecutor(THREADS, "scan") as pool:
-        try:
-            for kind, group, condition in groups:
-                reading.append((kind, pool.submit(matching_rows, group, condition)))
-                if len(reading) > AHEAD:
-                    of, rows = reading.pop(0)
-                    yield of, rows.result()
-            for of, rows in reading:
-                yield of, rows.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def _first(group: RowGroup) -> datetime:

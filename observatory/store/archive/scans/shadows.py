@@ -45,8 +45,15 @@ class Shadow:
             self._connection.execute("CREATE INDEX ON pg_temp.sample (series_id, time)")
             self._connection.execute("ANALYZE pg_temp.sample")
 
+    @property
+    def is_there(self) -> bool:
+        """Whether queries find its rows: no new snapshot was begun for rows that came back."""
+        return self._connection.scanned.get(self._kind) == self._cluster
+
     def drop(self) -> None:
         """Have queries find the rows of the kind's table again."""
-        self._connection.scanned.pop(self._kind, None)
+        if not self.is_there:
+            return
+        del self._connection.scanned[self._kind]
         with suppress(psycopg.Error):  # of a transaction that failed: it is gone with it
             self._connection.execute(sql.SQL("DROP TABLE pg_temp.{}").format(self._table))
