@@ -36,13 +36,16 @@ SCATTER = {
     "sample": """UPDATE sample SET
             time = time + ((hashtext(concat(worker_id, time)) & 1023) || ' ms')::interval,
             value = CASE WHEN value > 1e6 THEN round(value * (1 + random() / 100) / 4096) * 4096
-                WHEN value <> round(value) THEN value * (1 + random() / 100) ELSE value END
+                WHEN value = round(value) THEN value
+                WHEN value = round(value::numeric, 1) THEN round((value * (1 + random() / 100))::numeric, 1)
+                WHEN value = value::real THEN (value * (1 + random() / 100))::real
+                ELSE value * (1 + random() / 100) END
         FROM series WHERE series.id = series_id""",
     "profile": """UPDATE profile SET
             time = time + ((hashtext(concat(worker_id, time)) & 1023) || ' ms')::interval""",
 }
-"""By table; rows of all others are moved by up to 20 ms each. Series and stacks of a worker keep
-their common times"""
+"""By table; rows of all others are moved by up to 20 ms each. Series and stacks of a worker keep their
+common times, and values their precision: psutil's percents have one decimal, gilknocker's ratios 24 bits"""
 LIMITS = {"span": 12, "sample": 2, "task": 50, "worker-hour": 200_000}
 MOST_MEMORY = 200 << 20
 MEBIBYTE = 1 << 20

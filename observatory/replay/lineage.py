@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.store.archive.scans.conditions import Condition, with_key
 from observatory.store.keys import StoredKeys, find_keys
 from observatory.store.queries.tasks import lineage as store
 from observatory.store.queries.tasks import moves
@@ -20,6 +21,7 @@ from observatory.store.queries.tasks.lineage import (
     NeighbourSpan,
 )
 from observatory.store.queries.tasks.moves import TransferOfTask
+from observatory.store.scanning import scanned
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import clean_key
 
@@ -46,25 +48,34 @@ def lineage_of(connection: psycopg.Connection, scope: Scope, key: str) -> Item:
     """
     key = clean_key(key)
     window = ClusterWindow(scope.cluster.pk, *scope.window)
-    is_shown = scope.text(key) == key
     keys = find_keys(connection, window.cluster, key)
-    spans = store.spans_of_task(connection, window, keys, MAXIMUM_ATTEMPTS) if is_shown else []
-    if not is_shown or (not spans and not scope.is_whole):
+    if scope.text(key) != key:
         return _nothing(scope.text(key))
+    of_key, edges = with_key([key]), with_key([key], ("key", "depends_on"))
+    with scanned(connection, window.cluster, {"span": of_key, "steal": of_key, "dependency": edges}):
+        spans = store.spans_of_task(connection, window, keys, MAXIMUM_ATTEMPTS)
+        if not spans and not scope.is_whole:
+            return _nothing(key)
+        neighbours = {
+            direction: store.neighbours(connection, window.cluster, keys, direction, MAXIMUM_TASKS)
+            for direction in Direction
+        }
+        transfers = _transfers(connection, window, keys)
+        steals = moves.steals_of_task(connection, window, keys, MAXIMUM_ATTEMPTS)
     first, last = (spans[-1].start, spans[-1].stop) if spans else (MAXIMUM_TIME / 1e6, 0.0)
+    near = {Direction.DEPENDENCIES: first, Direction.DEPENDENTS: last}
+    dependencies, dependents = (
+        _neighbours(connection, scope, window, keys, direction, listed, near[direction])
+        for direction, listed in neighbours.items()
+    )
     return {
         "key": key,
         "prefix": spans[0].prefix if spans else None,
         "spans": [_span(scope, span) for span in spans],
-        "dependencies": _neighbours(connection, scope, window, keys, Direction.DEPENDENCIES, first),
-        "dependents": _neighbours(connection, scope, window, keys, Direction.DEPENDENTS, last),
-        "transfers": [
-            _transfer(scope, found)
-            for found in moves.transfers_of_task(connection, window, keys, MAXIMUM_ATTEMPTS)
-        ],
-        "steals": [
-            asdict(steal) for steal in moves.steals_of_task(connection, window, keys, MAXIMUM_ATTEMPTS)
-        ],
+        "dependencies": dependencies,
+        "dependents": dependents,
+        "transfers": [_transfer(scope, found) for found in transfers],
+        "steals": [asdict(steal) for steal in steals],
     }
 
 
@@ -105,18 +116,34 @@ def _neighbours(
     window: ClusterWindow,
     keys: StoredKeys,
     direction: Direction,
+    listed: Sequence[Neighbour],
     near: float,
 ) -> Item:
     """Return those that computed nearest to `near` (seconds); in a whole cluster then those that did not."""
-    listed = store.neighbours(connection, window.cluster, keys, direction, MAXIMUM_TASKS)
     total = listed[0].total if listed else 0
-    if total <= MAXIMUM_TASKS:
-        spans = store.spans_of_few(connection, window, listed, near, MAXIMUM_SPANS) if listed else []
-    else:
+    if total > MAXIMUM_TASKS:
         spans = store.spans_of_all(connection, window, keys, direction, near, MAXIMUM_SPANS)
+    elif listed:
+        of_tasks = with_key(task.key for task in listed)
+        with scanned(connection, window.cluster, {"span": of_tasks}):
+            spans = store.spans_of_few(connection, window, listed, near, MAXIMUM_SPANS)
+    else:
+        spans = []
     if not scope.is_whole:
         listed, total = [], spans[0].tasks if spans else 0
     return {"total": total, "tasks": _tasks(scope, spans, listed)}
+
+
+def _transfers(
+    connection: psycopg.Connection, window: ClusterWindow, keys: StoredKeys
+) -> list[TransferOfTask]:
+    """The transfers that the task's spans show, which are of the same time."""
+    times = moves.times_of_transfers(connection, window, keys)
+    if times is None:
+        return []
+    nearly = Condition((), times[0] - moves.NEARLY, times[1] + 2 * moves.NEARLY)
+    with scanned(connection, window.cluster, {"transfer": nearly}):
+        return moves.transfers_of_task(connection, window, keys, MAXIMUM_ATTEMPTS)
 
 
 def _tasks(scope: Scope, spans: Sequence[NeighbourSpan], others: Sequence[Neighbour]) -> list[Item]:

@@ -139,15 +139,19 @@ def removed_kinds(
 ) -> dict[str, list[Piece]]:
     """The files of the kinds whose rows are in the archive alone, all of them.
 
-    Late records can be in the tables until the cluster is archived again: then there are none.
+    Late records can be in the tables until the cluster is archived again: then there are none. Raises
+    LookupError if a scan of one of the kinds is going on, whose rows would hide others.
     """
+    kinds = list(kinds)
+    if scanned_now := connection.scanned.keys() & set(kinds):
+        raise LookupError(f"a scan of {', '.join(scanned_now)} is going on")
     rows = connection.execute(
         """SELECT kind FROM archived_rows
            JOIN archived_cluster USING (cluster_id) JOIN extent USING (cluster_id)
            WHERE cluster_id = %s AND kind = ANY(%s) AND is_removed
              AND archived_cluster.sequence = extent.sequence""",
-        [cluster, list(kinds)],
+        [cluster, kinds],
     ).fetchall()
-    removed = {kind for (kind,) in rows if kind not in connection.scanned}
+    removed = {kind for (kind,) in rows}
     pieces = catalogue.pieces(connection, cluster) if removed else []
     return {kind: [piece for piece in pieces if piece.kind == kind] for kind in sorted(removed)}

@@ -17,7 +17,8 @@ from observatory.replay.scope import Scope
 from observatory.runs.access import get_run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
-from observatory.store.queries.named_records import Mark, Row, Wanted, page
+from observatory.store.queries.named_records import Mark, Row, Wanted, page, scanned_conditions
+from observatory.store.scanning import scanned
 from observatory.store.times import MAXIMUM_TIME, from_microseconds, to_microseconds
 from observatory.wire.blocks import Column, encode, number_column, text_column
 from observatory.wire.columns import ValueType
@@ -63,7 +64,9 @@ def records(
         raise HttpError(422, f"kind is {kind[:50]!r}: there are {there_are}")
     begin = max(scope.start, 0 if start is None else round(start * 1e6))
     end = min(scope.stop, MAXIMUM_TIME if stop is None else round(stop * 1e6))
-    with read_connection() as connection:
+    wanted, after = _wanted(found, column, value), _mark(mark)
+    conditions = scanned_conditions(found.kind, begin, end, wanted)
+    with read_connection() as connection, scanned(connection, scope.cluster.pk, conditions):
         rows, following = page(
             connection,
             found.kind,
@@ -72,8 +75,8 @@ def records(
             max(begin, end),
             found.columns,
             limit,
-            _mark(mark),
-            _wanted(found, column, value),
+            after,
+            wanted,
         )
     meta = {"types": {name: type.value for name, type in found.types.items()}, "next": _text(following)}
     note_reading(Action.DOWNLOAD, "records", f"run {run_id}", run_id, lambda: [scope.cluster.project_id])

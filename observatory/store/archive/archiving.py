@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from time import monotonic
@@ -22,6 +23,7 @@ import pyarrow as pa
 from observatory.store.archive import catalogue, presence
 from observatory.store.archive.bringing_back import bring_back
 from observatory.store.archive.catalogue import LEAVING, REPLACED, Piece, Written
+from observatory.store.archive.made_ahead import made_ahead
 from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import FORMAT, Place
 from observatory.store.archive.removal import remove
@@ -41,6 +43,8 @@ from observatory.wire.kinds import stored_kinds
 SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 BYTES_OF_A_GROUP = 16 << 20
 """of rows as they come from the database: a row group with long texts has fewer rows"""
+SHORT = frozenset({"dependency", "profile", "sample", "span", "spill", "steal", "transition"})
+"""kinds of which ROWS_OF_A_GROUP rows have less than BYTES_OF_A_GROUP"""
 LONGEST_NAME = 100
 """of a cluster in a path"""
 DAY = timedelta(days=1)
@@ -214,13 +218,21 @@ def _groups(
     stretch: Stretch,
     pace: Pace,
 ) -> Iterator[pa.Table]:
-    """Row groups. `connection` reads names, while the rows still come from `reading`."""
+    """Row groups. `connection` reads names, while the rows of the next one come from `reading`."""
     began = monotonic()
-    for part in stretch.parts:
-        for rows in _bounded(read_rows(reading, kind, cluster, part.start, part.stop)):
+    with closing(made_ahead(_read(reading, kind, cluster, stretch))) as groups:
+        for rows in groups:
             yield sorted_table(kind, with_names(connection, kind, rows))
             pace.rest(monotonic() - began)
             began = monotonic()
+
+
+def _read(connection: psycopg.Connection, kind: Kind, cluster: int, stretch: Stretch) -> Generator[pa.Table]:
+    """The rows of the row groups of a file, as their table has them."""
+    for part in stretch.parts:
+        # what is not divided needs no order: a row group is sorted by other columns
+        in_order = part.rows > ROWS_OF_A_GROUP or kind.name not in SHORT
+        yield from _bounded(read_rows(connection, kind, cluster, part.start, part.stop, in_order=in_order))
 
 
 def _bounded(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -18,7 +18,7 @@ from pyarrow import csv
 
 from observatory.store.archive.columns import TYPES, FileColumn, file_columns
 from observatory.store.archive.names import Path, read_names
-from observatory.store.keys import decode_key
+from observatory.store.keys import GROUP_PLACEHOLDER
 from observatory.wire.kind import Kind
 
 BLOCK = 8 << 20
@@ -29,12 +29,21 @@ UNKNOWN = "unknown"
 
 
 def read_rows(
-    connection: psycopg.Connection, kind: Kind, cluster: int, start: datetime, stop: datetime
+    connection: psycopg.Connection,
+    kind: Kind,
+    cluster: int,
+    start: datetime,
+    stop: datetime,
+    *,
+    in_order: bool = True,
 ) -> Generator[pa.RecordBatch]:
-    """The table's rows with a time in [start, stop), in order of time, with ids as the table has them."""
+    """The table's rows with a time in [start, stop), with ids as the table has them.
+
+    They are in order of time if that is wanted: sorting takes the database as long as reading.
+    """
     columns = [column.name for column in kind.columns]
     query = sql.SQL(
-        "COPY (SELECT {} FROM {} WHERE cluster_id = {} AND {time} >= {} AND {time} < {} ORDER BY {time}) "
+        "COPY (SELECT {} FROM {} WHERE cluster_id = {} AND {time} >= {} AND {time} < {} {order}) "
         "TO STDOUT (FORMAT csv)"
     ).format(
         sql.SQL(", ").join(map(sql.Identifier, columns)),
@@ -42,7 +51,8 @@ def read_rows(
         cluster,
         start,
         stop,
-        time=sql.Identifier(kind.time),
+        time=(time := sql.Identifier(kind.time)),
+        order=sql.SQL("ORDER BY {}").format(time) if in_order else sql.SQL(""),
     )
     with connection.cursor() as cursor, cursor.copy(query) as copy:
         reader = _Stream(iter(copy))
@@ -110,7 +120,7 @@ def with_names(connection: psycopg.Connection, kind: Kind, rows: pa.Table) -> di
         elif column.labels:
             found[column.name] = _labelled(_numbers(rows, column.source), column.labels)
         elif column.group:
-            found[column.name] = _keys(
+            found[column.name] = keys_of(
                 rows.column(column.source), references.coded_by(column.group, ("name",))
             )
         else:
@@ -154,10 +164,33 @@ class _References:
         return {path: _coded(numbers, of_path) for path, of_path in zip(paths, values, strict=True)}
 
 
-def _keys(rests: pa.ChunkedArray, groups: Coded) -> pa.Array:
-    names = groups.names.to_pylist()
-    of_rows = zip(rests.to_numpy(), groups.codes.tolist(), strict=True)
-    return pa.array([decode_key(rest, names[group]) for rest, group in of_rows], pa.string())
+def keys_of(rests: pa.ChunkedArray, groups: Coded) -> Coded:
+    """The keys of rests and groups. Each that occurs is put together once, however many rows have it."""
+    names = pa.concat_arrays([groups.names, pa.array([""])])  # the last is that of no group
+    of_rests = rests.combine_chunks().dictionary_encode()
+    pairs = of_rests.indices.to_numpy() * np.int64(len(names)) + groups.codes % len(names)
+    of_pairs = pa.array(pairs).dictionary_encode()
+    rest, group = np.divmod(of_pairs.dictionary.to_numpy(), len(names))
+    keys = _decoded(of_rests.dictionary.take(pa.array(rest)), names.take(pa.array(group)))
+    order = pc.sort_indices(keys)
+    ordered = keys.take(order)
+    # 1 and "1" are keys of two groups, which are written alike
+    is_other = pc.not_equal(ordered[1:], ordered[:-1]).to_numpy(zero_copy_only=False)
+    is_first = np.concatenate([[True], is_other])[: len(ordered)]
+    codes = np.empty(len(keys), np.int32)
+    codes[order.to_numpy()] = np.cumsum(is_first) - 1
+    return Coded(codes[of_pairs.indices.to_numpy()], ordered.filter(pa.array(is_first)))
+
+
+def _decoded(rests: pa.Array, groups: pa.Array) -> pa.Array:
+    """As keys.decode_key, of arrays."""
+    has_group = pc.match_substring(rests, GROUP_PLACEHOLDER)
+    parts = pc.split_pattern(rests, GROUP_PLACEHOLDER, max_splits=1)
+    ends = parts.offsets.to_numpy()
+    before, after = (parts.values.take(pa.array(places)) for places in (ends[:-1], ends[1:] - 1))
+    return pc.binary_join_element_wise(
+        before, pc.if_else(has_group, groups, ""), pc.if_else(has_group, after, ""), ""
+    )
 
 
 def _coded(places: npt.NDArray[np.int32], values: tuple[object, ...]) -> Coded:

@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 
+from observatory.store.archive.scans.conditions import Condition, OneOf
 from observatory.store.queries.joins import Joins
 from observatory.store.schema.dimensions import REFERRED
 from observatory.store.times import EPOCH, from_microseconds
@@ -119,6 +120,21 @@ def page(
     rows.pop()
     last = rows[-1][0]
     return rows, (last, sum(row[0] == last for row in rows) + (skip if last == after else 0))
+
+
+def scanned_conditions(
+    kind: RecordKind, start: int, stop: int, wanted: Wanted | None
+) -> dict[str, Condition]:
+    """What a scan of archived rows looks for, by kind; empty where that would be all of the window."""
+    declared = {each.name: each for each in stored_kinds()}.get(kind.name)
+    # a text that is empty can be missing in files
+    if wanted is None or declared is None or "" in wanted.values:
+        return {}
+    if wanted.column not in {reading.name for reading in declared.readings if not reading.item}:
+        return {}
+    since = None if declared.stop else from_microseconds(start)
+    test = OneOf((wanted.column,), frozenset(wanted.values))
+    return {kind.name: Condition((test,), since, from_microseconds(stop))}
 
 
 def _query(kind: RecordKind, columns: Sequence[str], wanted: Wanted | None) -> str:

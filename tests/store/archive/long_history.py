@@ -50,7 +50,7 @@ def write_long_history(cluster: int) -> None:
         WorkerSeen(SECOND, "w1", "10.0.0.2", 2, 2**33, START - 8, "running", {}, {}),
     ]
     rows: dict[str, list[tuple[Any, ...]]] = {
-        kind: [] for kind in ("log", "transition", "error", "task", "dependency")
+        kind: [] for kind in ("log", "transition", "error", "task", "dependency", "transfer", "steal")
     }
     for step in range(STEPS):
         _add_step(batch, lambda kind, *values: rows[kind].append(values), step)
@@ -81,6 +81,9 @@ def _add_step(batch: BatchBuilder, add: Callable[..., None], step: int) -> None:
     status = Status.ERROR if failed else Status.OK
     batch.add(Span(worker, 1, key, "load", group, Action.COMPUTE, time, time + 2, 10, "int", status))
     batch.add(Span(worker, 1, key, "load", group, Action.TRANSFER, time + 3, time + 4, 10, "int"))
+    add("transfer", time + 3, time + 4, worker, (SECOND, FIRST)[step % 2], 0, 10, 10, {key: 10}, 1)
+    add("steal", time - 1, "request", key, worker, FIRST, 1, 0.1, 0.2, 0.3)
+    add("steal", time, "confirm", key, worker, FIRST, 1, None, None, None)
     add("transition", time, key, "processing", "erred" if failed else "memory", worker, "because")
     add("transition", time + 1, key, "memory", "released", worker, "later")
     if failed:

@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.conf import LazySettings
@@ -16,10 +18,12 @@ from observatory.store.archive.archiving import archive_cluster
 from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import MARK, Place
 from observatory.store.archive.round import archive_again, archive_round
+from observatory.store.archive.rows import Coded, keys_of
 from observatory.store.archive.tables import OTHER_TABLES
 from observatory.store.archive.waiting import read_progress, waiting_clusters
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.store.keys import encode_keys
 from observatory.store.maintenance.advisory_lock import ARCHIVE, try_lock
 from observatory.store.queries.named_records import read, record_kinds
 from observatory.store.tasks import archive_clusters
@@ -323,3 +327,16 @@ def test_a_cluster_without_a_usable_name_has_a_folder_of_its_own(
     archive_cluster(cluster.pk, place)
     assert archive.faults(cluster.pk) == []
     assert all(path.is_relative_to(folder) for path in folder.parent.rglob("*.parquet"))
+
+
+def test_keys_are_put_together_and_ordered_as_one_by_one() -> None:
+    groups = ["", "a", "load-1", "é", "load"]
+    texts = ["('load-1', 0)", "load", "a", "1", "('é', 'é')", "x\ny", "", "('load-1', 10)", "loader"]
+    keys = [(text, place) for text in texts for place in range(len(groups))] * 2
+    rests = encode_keys([text for text, _ in keys], [groups[place] for _, place in keys])
+    order = sorted(range(len(groups)), key=groups.__getitem__)
+    codes = np.array([order.index(place) for _, place in keys], np.int32)
+    found = keys_of(pa.chunked_array([rests[:7], rests[7:]]), Coded(codes, pa.array(sorted(groups))))
+    names = found.names.to_pylist()
+    assert names == sorted(set(texts))
+    assert [names[code] for code in found.codes.tolist()] == [text for text, _ in keys]

@@ -26,6 +26,7 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.clusters.models import Cluster
+from observatory.replay.lineage import lineage_of
 from observatory.replay.logs.counts import log_counts
 from observatory.replay.logs.search import (
     LogPage,
@@ -49,12 +50,15 @@ from observatory.store.connection import connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.logs import LogFilter
+from observatory.store.queries.named_records import Wanted as WantedRecords
+from observatory.store.queries.named_records import page, record_kinds, scanned_conditions
 from observatory.store.queries.timeline import snapshot
 from observatory.store.scanning import scanned
 from observatory.store.times import from_seconds
 from observatory.wire.records import Event
 from tests.store.archive.conftest import Archive, remove_unused
 from tests.store.archive.long_history import (
+    FIRST,
     RARE,
     SECOND,
     START,
@@ -188,6 +192,31 @@ def _errors(connection: psycopg.Connection, cluster: Cluster) -> Any:
     return error, minutes
 
 
+def _lineages(connection: psycopg.Connection, cluster: Cluster) -> Any:
+    found = []
+    for step in (0, RARE, 13, 100, STEPS - 1):
+        for scope in (Scope(cluster), Scope(cluster, start=MIDDLE - 10**10, stop=MIDDLE + 10**10)):
+            with snapshot(connection):
+                found.append(lineage_of(connection, scope, key_of(step)))
+    whole = found[2]
+    assert all(whole[part] for part in ("spans", "dependencies", "dependents", "transfers", "steals"))
+    return found
+
+
+def _records(connection: psycopg.Connection, cluster: Cluster) -> Any:
+    found = {}
+    for kind, columns in RECORDS.items():
+        named = record_kinds()[kind]
+        for column, value in columns.items():
+            wanted = WantedRecords(column, [value])
+            conditions = scanned_conditions(named, *TIMES, wanted)
+            with scanned(connection, cluster.pk, conditions):
+                rows = page(connection, named, cluster.pk, *TIMES, list(named.columns), 1_000, None, wanted)
+            assert rows[0], (kind, column)
+            found[kind, column] = rows
+    return found
+
+
 def _back_tests(connection: psycopg.Connection, cluster: Cluster) -> Any:
     found = [back_test(cluster, spec, START, START + STEPS * STEP) for spec in RULES]
     assert all(each.firings for each in found)
@@ -204,12 +233,24 @@ def _back_tests(connection: psycopg.Connection, cluster: Cluster) -> Any:
     ]
 
 
+TIMES = round(START * 1e6), round((START + STEPS * STEP) * 1e6)
+RECORDS = {
+    "span": {"key": key_of(RARE), "action": "transfer", "worker": SECOND, "status": "error"},
+    "transition": {"key": key_of(100), "finish": "erred"},
+    "error": {"key": key_of(RARE), "exception_type": "ZeroDivisionError"},
+    "log": {"message": "A Needle in hay", "role": "nanny"},
+    "dependency": {"depends_on": key_of(RARE)},
+    "sample": {"metric": "dask_worker_tasks"},
+    "transfer": {"peer": FIRST},
+}
 READS = {
     "log lines": _lines,
     "counts of log lines": _counts,
     "lists of log lines": _lists,
     "tasks": _tasks,
     "stories": _stories,
+    "lineages": _lineages,
+    "records of one value": _records,
     "an error": _errors,
     "back-tests": _back_tests,
 }

@@ -14,8 +14,10 @@ from observatory.exchange.receivers.sentry.events import event_of
 from observatory.runs.errors.counting import merge
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
+from observatory.store.archive.scans.conditions import Condition
 from observatory.store.queries.tasks.errors import task_error
 from observatory.store.queries.windows.error_places import traced_errors
+from observatory.store.scanning import scanned
 
 MOST_EVENTS = 100
 """of a run: those of the most frequent errors"""
@@ -44,10 +46,14 @@ class Sentry(ReceiverKind):
 
         assert run.stop is not None
         others = other_work_of(connection, run, run.stop)
-        kinds = merge(traced_errors(connection, run.cluster_id, run.start, run.stop, others))
+        cluster, within = run.cluster_id, Condition((), run.start, run.stop)
+        with scanned(connection, cluster, {"error": within}):
+            kinds = merge(traced_errors(connection, cluster, run.start, run.stop, others))
+            last = [
+                (kind, task_error(connection, cluster, kind["last_id"])) for kind, _ in kinds[:MOST_EVENTS]
+            ]
         posting, sent = Posting(address.url), 0
-        for kind, _ in kinds[:MOST_EVENTS]:
-            error = task_error(connection, run.cluster_id, kind["last_id"])
+        for kind, error in last:
             if error is not None:
                 posting.post(event_of(run, kind, error, options.arguments))
                 sent += 1

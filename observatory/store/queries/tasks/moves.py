@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, LiteralString
 
 import psycopg
@@ -12,6 +13,9 @@ from observatory.store.keys import StoredKeys
 from observatory.store.queries.tasks.lineage import ClusterWindow
 from observatory.wire.clocks import TOLERANCE
 from observatory.wire.records import Action
+
+NEARLY = timedelta(milliseconds=1)
+"""between the times of a transfer and of its span"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,19 @@ class StolenTask:
     """number of all steals of the window"""
 
 
+def times_of_transfers(
+    connection: psycopg.Connection, window: ClusterWindow, keys: StoredKeys
+) -> tuple[datetime, datetime] | None:
+    """The starts of the first and the last of the task's transfer spans; None without any."""
+    row = connection.execute(
+        f"""SELECT min(start), max(start) FROM span
+            WHERE cluster_id = %(cluster)s AND start < %(stop)s AND span.stop > %(start)s
+                AND action = %(transfer)s AND {keys.condition()}""",
+        {**window.parameters(), **keys.parameters, "transfer": int(Action.TRANSFER)},
+    ).fetchone()
+    return row if row and row[0] is not None else None
+
+
 def transfers_of_task(
     connection: psycopg.Connection, window: ClusterWindow, keys: StoredKeys, limit: int
 ) -> list[TransferOfTask]:
@@ -77,8 +94,8 @@ def transfers_of_task(
         FROM moved CROSS JOIN LATERAL (
             SELECT peer, stop, nbytes, count, keys FROM transfer
             WHERE cluster_id = %(cluster)s AND worker_id = moved.worker_id AND direction = 0
-                AND start BETWEEN moved.start - interval '1 ms' AND moved.start + interval '1 ms'
-                AND stop BETWEEN moved.stop - interval '1 ms' AND moved.stop + interval '1 ms'
+                AND start BETWEEN moved.start - %(nearly)s AND moved.start + %(nearly)s
+                AND stop BETWEEN moved.stop - %(nearly)s AND moved.stop + %(nearly)s
             ORDER BY abs(extract(epoch FROM start - moved.start)) + abs(extract(epoch FROM stop - moved.stop))
             LIMIT 1) AS found
         ORDER BY moved.start, moved.stop, moved.lane_id"""
@@ -138,5 +155,6 @@ def _parameters(window: ClusterWindow, keys: StoredKeys, limit: int) -> dict[str
         **keys.parameters,
         "transfer": int(Action.TRANSFER),
         "tolerance": TOLERANCE,
+        "nearly": NEARLY,
         "limit": limit,
     }
