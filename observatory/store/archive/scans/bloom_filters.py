@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +18,8 @@ SALTS = (
     *(0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D),
     *(0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31),
 )
+REMEMBERED_TEXTS = 2_000
+"""whose hashes are: each row group's filter is asked for the same"""
 MASK = 2**64 - 1
 PRIME_1, PRIME_2, PRIME_3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 PRIME_4, PRIME_5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
@@ -56,6 +59,7 @@ def _is_in(blocks: bytes, hashed: int) -> bool:
     return all(word >> ((low * salt & 0xFFFFFFFF) >> 27) & 1 for word, salt in zip(words, SALTS, strict=True))
 
 
+@lru_cache(REMEMBERED_TEXTS)
 def xxh64(data: bytes) -> int:
     """The 64-bit XXHash of some bytes, with the seed 0."""
     size, place = len(data), 0

@@ -20,14 +20,16 @@ def matching_rows(group: RowGroup, condition: Condition) -> pa.Table | None:
     """All columns of the rows that meet the condition; None if there are none. Raises ArchiveError."""
     if not group.may_meet(condition):
         return None
-    names = [column.name for column in file_columns(group.kind)]
+    columns = file_columns(group.kind)
+    names = [column.name for column in columns]
     tested = group.read({*condition.columns, group.kind.time})
     mask = _mask(tested, group, condition)
     if mask is not None:
         mask = pc.fill_null(mask, False)
         if not pc.any(mask).as_py():
             return None
-    others = group.read([name for name in names if name not in tested.column_names])
+    coded = [column.name for column in columns if column.is_name and column.type == pa.string()]
+    others = group.read([name for name in names if name not in tested.column_names], coded)
     found = pa.table(
         {name: (tested if name in tested.column_names else others).column(name) for name in names}
     )
