@@ -126,7 +126,7 @@ def unfinished(records: Records, known: Stays) -> Intervals:
 def _are_sent_again(known: Stays, left: Stays) -> Flags:
     """Whether the scheduler released them only to send them once more, as it does for shuffles."""
     again = known.where((known.state == RELEASED) & (known.next == WAITING))
-    soon = again.where(again.times.lengths <= AT_ONCE)
+    soon = again.where((again.times.lengths <= AT_ONCE) & np.isin(again.task, left.task))
     pairs = set(zip(soon.task.tolist(), soon.times.start.tolist(), strict=True))
     withdrawn = zip(left.task.tolist(), left.times.stop.tolist(), strict=True)
     return np.array([one in pairs for one in withdrawn], np.bool_)

@@ -180,8 +180,17 @@ def window_of(connection: psycopg.Connection, cluster: int, records: Records) ->
         Transfers(transfers["nbytes"], transfers["seconds"]),
         _scheduler_seconds(connection, cluster, *window),
         _lock_seconds(connection, cluster, *window),
-        required_resources(connection, cluster, records.stop, MOST_COMPUTATIONS),
+        _required(connection, cluster, records),
     )
+
+
+def _required(connection: psycopg.Connection, cluster: int, records: Records) -> Sequence[OfTask]:
+    """What tasks require of their workers; nothing, where there are too many to simulate."""
+    groups = records.spans.group[records.spans.action == Action.COMPUTE]
+    if len(groups) > MOST_COMPUTATIONS:
+        return ()
+    found = np.unique(groups).tolist()
+    return required_resources(connection, cluster, found, records.stop, MOST_COMPUTATIONS)
 
 
 def _scheduler_seconds(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> float:

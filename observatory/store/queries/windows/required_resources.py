@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import LiteralString, NamedTuple
 
 import psycopg
@@ -15,7 +16,8 @@ REQUIRED: LiteralString = f"""
             WHEN 'number' THEN least(greatest((item.value#>>'{{}}')::numeric, 0), 1e15)::float8 END AS amount
         FROM task CROSS JOIN LATERAL
             jsonb_each(CASE jsonb_typeof(resources) WHEN 'object' THEN resources END) AS item
-        WHERE cluster_id = %(cluster)s AND time < %(stop)s AND resources <> '{{}}')
+        WHERE cluster_id = %(cluster)s AND group_id IN (SELECT unnest(%(groups)s::int[]))
+            AND time < %(stop)s AND resources <> '{{}}')
     SELECT DISTINCT task, name, amount FROM required WHERE amount IS NOT NULL LIMIT %(limit)s"""
 
 
@@ -26,8 +28,8 @@ class RequiredResource(NamedTuple):
 
 
 def required_resources(
-    connection: psycopg.Connection, cluster: int, stop: int, limit: int
+    connection: psycopg.Connection, cluster: int, groups: Sequence[int], stop: int, limit: int
 ) -> list[RequiredResource]:
-    """Return what tasks require that were submitted before `stop` (microseconds)."""
-    parameters = {"cluster": cluster, "stop": from_microseconds(stop), "limit": limit}
+    """Return what tasks of `groups` require that were submitted before `stop` (microseconds)."""
+    parameters = {"cluster": cluster, "groups": list(groups), "stop": from_microseconds(stop), "limit": limit}
     return [RequiredResource(*row) for row in connection.execute(REQUIRED, parameters)]
