@@ -4140,6 +4140,7 @@ export interface components {
             /** Kinds */
             kinds: components["schemas"]["KindOfTime"][];
             computing: components["schemas"]["ComputingTime"];
+            without_core?: components["schemas"]["WithoutCore"] | null;
             /** Workers */
             workers: components["schemas"]["WorkerThreadTimes"][];
             /** Other Workers */
@@ -4171,6 +4172,16 @@ export interface components {
             stop: number;
             /** Seconds */
             seconds: number;
+        };
+        /**
+         * WithoutCore
+         * @description Seconds of threads: others had the cores of the machine, or the limit of a container was reached.
+         */
+        WithoutCore: {
+            /** Waiting */
+            waiting: number;
+            /** Computing */
+            computing: number;
         };
         /** WorkerThreadTimes */
         WorkerThreadTimes: {

@@ -24,6 +24,8 @@ from benchmarks.unprepared.workload import Workload
 COST_ERROR = 0.3
 LEAST_FIRST, LEAST_COSTS = 0.9, 0.85
 MOST_WRONG_HEALTHY, MOST_WRONG_A_RUN = 1, 0.3
+OF_THE_MACHINE = "no-free-core"
+"""the finding that is about what else runs here: twins have it as well, so it is neither right nor wrong"""
 LEAST_SAME = 0.9
 """of windows that are half or twice as long"""
 
@@ -104,6 +106,7 @@ def _judgement(
     took: dict[str, float],
     twins: int,
 ) -> Judgement:
+    findings = [one for one in findings if one["kind"] != OF_THE_MACHINE]
     kinds = [one["kind"] for one in findings]
     wanted = frozenset().union(*workload.causes)
     without = [took[name] for name, has_cause in _runs(workload, twins) if not has_cause]

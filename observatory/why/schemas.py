@@ -66,6 +66,16 @@ class ComputingTime(Schema):
     """at most ten, those with most samples first"""
 
 
+@shared("waiting", "computing")
+class WithoutCore(Schema):
+    """Seconds of threads: others had the cores of the machine, or the limit of a container was reached."""
+
+    waiting: float
+    """in which what they waited for was an event loop that was ready to run"""
+    computing: float
+    """in which tasks were ready to run"""
+
+
 @shared("key", "prefix", "worker", "lane", "start", "stop", "seconds")
 class WaitedFor(Schema):
     """A computation that idle threads waited for."""
@@ -96,6 +106,7 @@ class OverTime(Schema):
     "has_agent",
     "kinds",
     "computing",
+    "without_core",
     "workers",
     "other_workers",
     "prefixes",
@@ -112,6 +123,8 @@ class ThreadTimes(Schema):
     """without one, kinds that need it take no time, and what they would take is in the others"""
     kinds: list[KindOfTime]
     computing: ComputingTime
+    without_core: WithoutCore | None = None
+    """part of the times above; null: agents on Linux tell it"""
     workers: list[WorkerThreadTimes]
     """at most a thousand, those that were idle longest first"""
     other_workers: int

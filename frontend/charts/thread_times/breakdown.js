@@ -87,7 +87,7 @@ class Breakdown {
       missing,
     );
     this.#computing.replaceChildren(
-      ...(answer && !missing ? computingPart(answer.computing, this.#context.model) : []),
+      ...(answer && !missing ? computingPart(answer, this.#context.model) : []),
     );
     this.#note.textContent = [partText(this.#context), this.#leftOut()].filter(Boolean).join(" ");
     this.#note.hidden = !this.#note.textContent;

@@ -29,7 +29,7 @@ from observatory.why.findings.found_tasks import computed_tasks, unfinished_task
 from observatory.why.findings.growths import Growth, growths
 from observatory.why.findings.idle_gpus import IdleGpu, idle_gpus
 from observatory.why.findings.restarts import restarts
-from observatory.why.findings.samples import LabelledSamples, Samples, samples_of
+from observatory.why.findings.samples import LabelledSamples, Samples, read_samples
 from observatory.why.findings.silences import Silence, silences, standing_still
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
 from observatory.why.findings.stragglers import are_stragglers
@@ -40,6 +40,7 @@ from observatory.why.piles import Piles, piles
 from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Records, Spans
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Assignments, stays, unfinished
+from observatory.why.thread_times.cores import WithoutCore, without_core
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 from observatory.why.what_if.change import Predictor
@@ -298,15 +299,16 @@ class Evidence:
         """
         wanted = (metric, value, function, label)
         if wanted not in self._samples:
-            self._samples[wanted] = self._read_samples(*wanted)
+            window = self.start, self.stop
+            self._samples[wanted] = read_samples(
+                self.connection, self._cluster, metric, window, value, function, label
+            )
         return self._samples[wanted]
 
-    def _read_samples(self, metric: str, value: str, function: str, label: str) -> Samples:
-        window = self.start, self.stop
-        found = store.binned_series(self.connection, self._cluster, metric, *window, value, function, label)
-        width = (self.stop - self.start) / store.BINS
-        worker, bin = (found[name].astype(np.int64) for name in ("worker", "bin"))
-        return samples_of(worker, bin, found["value"], self.start, width)
+    @cached_property
+    def without_core(self) -> WithoutCore | None:
+        """How long threads were kept by a machine without a free core; None: it isn't known."""
+        return without_core(self.samples, self.time)
 
     def labelled(self, metric: str, label: str) -> dict[str, LabelledSamples]:
         """The samples of a metric by a label, as they are stored: labels are not to be shown as they are."""

@@ -8,21 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from observatory.why.findings.evidence import Evidence
-from observatory.why.findings.samples import Samples, blocked_seconds
+from observatory.why.findings.samples import Samples, blocked_seconds, values_at
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers
+from observatory.why.thread_times.cores import SCHEDULER, SCHEDULER_OWN, WORKER, WORKER_OWN
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.stalls import Stall
 from observatory.why.what_if.without import Without
 
-SCHEDULER_OWN, WORKER_OWN = (
-    "observatory_scheduler_event_loop_own_interval_seconds",
-    "observatory_worker_event_loop_own_interval_seconds",
-)
-"""mean seconds between two ticks, without the time in which the loop had no core: where agents tell it"""
-SCHEDULER, WORKER = (
-    "observatory_scheduler_event_loop_interval_seconds",
-    "observatory_worker_event_loop_interval_seconds",
-)
 BLOCKED, WORKER_BLOCKED = 0.05, 0.06
 """seconds between two ticks, usually 0.02: the loop was blocked for three fifths, or two thirds, of the time.
 
@@ -112,7 +104,7 @@ def worker_ticks(evidence: Evidence) -> LoopTicks:
 def are_imports(evidence: Evidence, ticks: LoopTicks) -> Flags:
     """Whether the worker of each sample imported many modules in its time."""
     found = evidence.samples(MODULES, function="max")
-    return ticks.is_blocked & (_at(ticks.samples, found) >= MANY_MODULES)
+    return ticks.is_blocked & (values_at(ticks.samples, found) >= MANY_MODULES)
 
 
 def without_stalls(evidence: Evidence, workers: Collection[int], seconds: float) -> Without | None:
@@ -141,19 +133,7 @@ def had_no_core_or_imported(evidence: Evidence, worker: int, stop: int) -> bool:
 
 def _share(own: Samples, ticks: Samples) -> Numbers:
     """Of each sample of `own`: what it is of that of `ticks`."""
-    return np.asarray(own.value / np.maximum(np.maximum(_at(own, ticks), own.value), 1e-9))
-
-
-def _at(samples: Samples, other: Samples) -> Numbers:
-    """The value of `other` of the worker and time of each of `samples`; 0 where there is none."""
-    known = {
-        (worker, stop): value
-        for worker, stop, value in zip(
-            other.worker.tolist(), other.times.stop.tolist(), other.value.tolist(), strict=True
-        )
-    }
-    places = zip(samples.worker.tolist(), samples.times.stop.tolist(), strict=True)
-    return np.array([known.get(place, 0.0) for place in places], np.float64)
+    return np.asarray(own.value / np.maximum(np.maximum(values_at(own, ticks), own.value), 1e-9))
 
 
 def _usual(of_workers: Samples, times: Integers) -> Numbers:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import psycopg
 
+from observatory.store.queries.windows import findings as store
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers
 
 TICK = 0.02
@@ -33,6 +35,25 @@ class LabelledSamples:
     value: Numbers
 
 
+def read_samples(
+    connection: psycopg.Connection,
+    cluster: int,
+    metric: str,
+    window: tuple[int, int],
+    value: str = "",
+    function: str = "mean",
+    label: str = "type",
+) -> Samples:
+    """The mean or the maximum (`function`) of a metric in each bin of a window (microseconds).
+
+    `value`: of the label, where only series with it are wanted.
+    """
+    start, stop = window
+    found = store.binned_series(connection, cluster, metric, start, stop, value, function, label)
+    worker, bin = (found[name].astype(np.int64) for name in ("worker", "bin"))
+    return samples_of(worker, bin, found["value"], start, (stop - start) / store.BINS)
+
+
 def samples_of(worker: Integers, bin: Integers, value: Numbers, start: int, width: float) -> Samples:
     """Return the values of bins from `start` (microseconds) on, which are sorted by worker and bin."""
     stop = np.round(start + (bin + 1) * width).astype(np.int64)
@@ -47,3 +68,15 @@ def blocked_seconds(intervals: Samples, is_wanted: Flags) -> float:
     times = intervals.times.where(np.flatnonzero(is_wanted))
     share = 1 - TICK / np.maximum(intervals.value[is_wanted], TICK)
     return float(((times.stop - times.start) * share).sum()) / 1e6
+
+
+def values_at(samples: Samples, other: Samples) -> Numbers:
+    """The value of `other` of the worker and time of each of `samples`; 0 where there is none."""
+    known = {
+        (worker, stop): value
+        for worker, stop, value in zip(
+            other.worker.tolist(), other.times.stop.tolist(), other.value.tolist(), strict=True
+        )
+    }
+    places = zip(samples.worker.tolist(), samples.times.stop.tolist(), strict=True)
+    return np.array([known.get(place, 0.0) for place in places], np.float64)

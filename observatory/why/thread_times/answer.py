@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import psycopg
 
@@ -10,9 +12,11 @@ from observatory.runs.other_work import other_work_in
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.queries.windows.thread_time import keys_of_computations
+from observatory.why.findings.samples import read_samples
 from observatory.why.reading import read_accounted
 from observatory.why.records import Spans
 from observatory.why.thread_times.computing import Computing
+from observatory.why.thread_times.cores import METRICS, without_core
 from observatory.why.thread_times.kinds import BUSY, KINDS, TEXTS
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime, sums_by_prefix
 from observatory.why.window import Item, readable_part
@@ -33,6 +37,7 @@ def thread_times(
         records = read_accounted(connection, cluster, start, stop, others)
         accountant = Accountant(records)
         computing = Computing(connection, scope, records, accountant.computing)
+        samples = {metric: read_samples(connection, cluster, metric, (start, stop)) for metric in METRICS}
     found = accountant.account()
     seconds = found.seconds
     return {
@@ -51,6 +56,7 @@ def thread_times(
         ],
         **_workers(found),
         "computing": computing.answer(found),
+        "without_core": asdict(lost) if (lost := without_core(samples.__getitem__, found)) else None,
         **_prefixes(connection, scope, found, accountant.computing, computing.gil),
         "waited_for": _waited_for(connection, scope, found, accountant.computing),
         "over_time": {

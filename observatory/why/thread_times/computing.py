@@ -11,9 +11,8 @@ import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope, Section
-from observatory.store.queries.windows import findings as store
 from observatory.store.queries.windows.thread_time import SeenFunction, seen_functions
-from observatory.why.findings.samples import samples_of
+from observatory.why.findings.samples import read_samples
 from observatory.why.records import Records, Spans
 from observatory.why.thread_times.gil import CONTENTION, gil_waits
 from observatory.why.thread_times.kinds import OWN
@@ -28,9 +27,7 @@ class Computing:
     def __init__(self, connection: psycopg.Connection, scope: Scope, records: Records, spans: Spans) -> None:
         self._scope = scope
         cluster, start, stop = scope.cluster.pk, records.start, records.stop
-        found = store.binned_series(connection, cluster, CONTENTION, start, stop)
-        worker, bin = (found[name].astype(np.int64) for name in ("worker", "bin"))
-        samples = samples_of(worker, bin, found["value"], start, (stop - start) / store.BINS)
+        samples = read_samples(connection, cluster, CONTENTION, (start, stop))
         _, waited = gil_waits(replace(spans, times=spans.times.clipped(start, stop)), samples)
         self.gil: dict[int, float] = dict(sums_by_prefix(spans.prefix, waited))
         """seconds for which tasks of each prefix waited for the GIL"""

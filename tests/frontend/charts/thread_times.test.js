@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { computingText } from "../../../frontend/charts/thread_times/computing.js";
+import { computingText, withoutCoreText } from "../../../frontend/charts/thread_times/computing.js";
 import { partsOf, rowsOf } from "../../../frontend/charts/thread_times/rows.js";
 
 /** @typedef {import("../../../frontend/types.js").Schemas["ThreadTimes"]} ThreadTimes */
@@ -62,4 +62,12 @@ test("computing is divided by the wait for the GIL, and by the functions that th
   );
   assert.match(computingText({ ...computing, functions: [] }), /waited for the GIL\.$/);
   assert.equal(computingText({ ...computing, seconds: 0 }), "");
+});
+
+test("what the machine kept of the threads' time is told from a tenth of it", () => {
+  const kinds = /** @type {any} */ ([{ seconds: 60 }, { seconds: 40 }]);
+  const text = withoutCoreText({ kinds, without_core: { waiting: 50, computing: 20 } });
+  assert.match(text, /^For 1 min 10 s \(70 %\) of the threads' time the machine had no free core/);
+  assert.equal(withoutCoreText({ kinds, without_core: { waiting: 5, computing: 4 } }), "");
+  assert.equal(withoutCoreText({ kinds, without_core: null }), "");
 });

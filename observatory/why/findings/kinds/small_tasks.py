@@ -50,6 +50,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         return
     longer = found.spans.times.where(np.flatnonzero(~np.isin(found.spans.prefix, small)))
     overhead = _waited(evidence, during, longer) + _little_data(evidence, small)
+    if evidence.without_core:
+        overhead = max(0.0, overhead - evidence.without_core.waiting)
     computed = float(found.durations[rows].sum())
     cost = evidence.cost(overhead)
     is_much = overhead >= max(LEAST_OVERHEAD * computed, LEAST_OF_OVERHEAD * evidence.waits.active)

@@ -1,0 +1,63 @@
+"""A machine without a free core: what waited for it is not the work's, nor that of event loops."""
+
+from __future__ import annotations
+
+import pytest
+
+from observatory.replay.scope import Scope
+from observatory.store.connection import read_connection
+from observatory.store.times import MAXIMUM_TIME
+from observatory.why.thread_times.answer import thread_times
+from observatory.why.thread_times.cores import USED, WANTED, WORKER, WORKER_OWN
+from tests.why.findings.simulated import Simulated, found_in, futures
+from tests.why.findings.test_kinds import first
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKERS = 4
+LATE = 0.3
+"""seconds after which event loops begin a task of 20 ms that came"""
+
+
+def late_starts(own: float) -> Simulated:
+    """Between two ticks are 0.4 s: `own` of them without those in which the loop had no core."""
+    seeded = Simulated(futures(160, 0.02), WORKERS, late=dict.fromkeys(range(WORKERS), LATE))
+    for worker in range(WORKERS):
+        seeded.sample(WORKER, 0.4, 0, seeded.makespan, worker=worker)
+        seeded.sample(WORKER_OWN, own, 0, seeded.makespan, worker=worker)
+    return seeded
+
+
+def test_event_loops_without_a_core_are_the_machines_and_no_fault_of_small_tasks() -> None:
+    seeded = late_starts(own=0.02)
+    cluster = seeded.record()
+    with read_connection() as connection:
+        found = found_in(connection, Scope(cluster))
+        lost = thread_times(connection, Scope(cluster), 0, MAXIMUM_TIME)["without_core"]
+    # of 0.4 s between two ticks, 0.38 s were without a core
+    assert lost["waiting"] == pytest.approx(0.95 * 160 * LATE, rel=0.1)
+    assert lost["computing"] == 0
+    finding = first(found, "no-free-core")
+    assert finding["thread_seconds"] == pytest.approx(lost["waiting"])
+    assert "the machine had no free core" in finding["sentence"]
+    assert {"small-tasks", "event-loops"}.isdisjoint(one["kind"] for one in found)
+
+
+def test_event_loops_that_something_blocks_had_a_core() -> None:
+    kinds = [one["kind"] for one in late_starts(own=0.4).findings()]
+    assert "no-free-core" not in kinds
+    assert "event-loops" in kinds
+
+
+@pytest.mark.parametrize(("used", "kinds"), [(40.0, ["no-free-core"]), (180.0, [])])
+def test_tasks_that_are_ready_to_run_and_use_no_cpu_wait_for_the_machine(
+    used: float, kinds: list[str]
+) -> None:
+    """Two threads of each worker want two cores."""
+    seeded = Simulated(futures(80, 0.5), WORKERS)
+    for worker in range(WORKERS):
+        seeded.sample(WANTED, 200.0, 0, seeded.makespan, worker=worker)
+        seeded.sample(USED, used, 0, seeded.makespan, worker=worker)
+        seeded.sample(WORKER, 0.02, 0, seeded.makespan, worker=worker)
+        seeded.sample(WORKER_OWN, 0.02, 0, seeded.makespan, worker=worker)
+    assert [one["kind"] for one in seeded.findings()] == kinds
