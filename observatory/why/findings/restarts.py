@@ -1,4 +1,4 @@
-"""Restarts of all workers that a client asked for: planned, and so no cause."""
+"""Restarts of all workers that a client asked for: planned, no cause unless they take most of the time."""
 
 from __future__ import annotations
 
