@@ -70,6 +70,14 @@ def test_a_worker_that_died_costs_what_was_lost_and_computed_again() -> None:
     assert [moment["label"] for moment in finding["moments"]] == ["w2 (tcp://10.0.0.2:4000) died"]
 
 
+def test_a_worker_that_died_in_a_run_of_two_seconds_is_told_for_the_threads_that_were_missing() -> None:
+    seeded = Simulated(futures(30, 0.2), 3, deaths=[Death(2, 0.21, restarts_after=9)])
+    [died] = [one for one in seeded.findings() if one["kind"] == "worker-died"]
+    assert died["wall_seconds"] == pytest.approx(
+        seeded.makespan - Simulated(futures(30, 0.2), 3).makespan, rel=0.3
+    )
+
+
 def test_a_run_that_failed_begins_with_the_cause_of_its_failure() -> None:
     tasks = futures(64, 0.5)
     seeded = Simulated(changed(tasks, "work-60", seconds=9), tries={"work-3": 1})

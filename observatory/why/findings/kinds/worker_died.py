@@ -19,6 +19,8 @@ from observatory.why.what_if.workers import AbsenceKind
 MEMORY = "observatory_worker_memory_bytes"
 NEAR_LIMIT = 0.85
 """of the memory limit"""
+LEAST_SECONDS, LEAST_SHARE = 1.0, 0.1
+"""of the window, that missing threads cost, whatever was lost: the lesser of both"""
 REPORTED = 10.0
 """seconds around a worker's end, in which its nanny reports it"""
 
@@ -29,7 +31,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if not deaths:
         return
     finding = _finding(evidence, deaths)
-    if evidence.is_worth(finding.cost) or finding.cost.wall_seconds >= 1:
+    least = min(LEAST_SECONDS, LEAST_SHARE * (evidence.stop - evidence.start) / 1e6)
+    if evidence.is_worth(finding.cost) or finding.cost.wall_seconds >= least:
         yield finding
 
 
