@@ -96,7 +96,7 @@ LONG_NAME = """async (name) => {
   const { prefixCell } = await import("/frontend/charts/data_table/prefix_cell.js");
   const columns = [
     { name: "name", title: "prefix", value: ({ name }) => name,
-      cell: ({ name }) => prefixCell(name, 1, { color: () => "red" }) },
+      cell: ({ name }) => prefixCell(name, 1, { color: () => "red", prefixes: new Map() }) },
     { name: "size", title: "size", value: () => 1, text: () => "much more than fits" },
   ];
   const table = new DataTable(document.body, columns, { label: "prefixes", empty: "", key: () => 1,
