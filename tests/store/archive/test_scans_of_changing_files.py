@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -338,6 +341,16 @@ def test_many_searches_at_once_find_the_same_and_read_few_row_groups_at_a_time(
         found = list(pool.map(search, range(AT_ONCE)))
     assert all(each == expected for each in found)
     assert 1 <= most <= reading_ahead.THREADS
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="its threads have priorities of their own")
+def test_threads_of_scans_let_others_first(archived: Cluster) -> None:
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    _search(archived.pk, ["lines"])
+    of_scans = [thread.native_id for thread in threading.enumerate() if thread.name.startswith("scan")]
+    assert of_scans
+    assert {os.getpriority(os.PRIO_PROCESS, id) for id in of_scans if id} == {reading_ahead.NICE}
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
 
 
 def test_rows_that_take_too_much_memory_are_brought_back(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from threading import get_native_id
 
 import pyarrow as pa
 
@@ -18,6 +20,8 @@ THREADS = 2
 """of a process: so many row groups are in memory, however many scans there are, besides the rows found"""
 AHEAD = 3
 """row groups of a scan that are tested meanwhile, where few of them have wanted rows"""
+NICE = 10
+"""of the threads: beside others they get a tenth of a processor, without them all of it"""
 FEW_BYTES = 1 << 20
 """of such rows: after more of them nothing is tested ahead"""
 
@@ -64,7 +68,13 @@ class ReadingAhead:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS, "scan")
+    return ThreadPoolExecutor(THREADS, "scan", _let_others_first)
+
+
+def _let_others_first() -> None:
+    """Have recording and pages come before this thread."""
+    if sys.platform == "linux":  # where a thread has a priority of its own
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), NICE)
 
 
 # a process that is forked has none of the threads

@@ -7,8 +7,8 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from time import monotonic
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.columns import TIME
@@ -17,6 +17,7 @@ from observatory.store.archive.scans.conditions import Condition
 from observatory.store.archive.scans.reading_ahead import ReadingAhead
 from observatory.store.archive.scans.row_groups import RowGroup, row_groups
 from observatory.store.archive.scans.shadows import Shadow
+from observatory.store.times import to_microseconds
 from observatory.wire.kinds import KINDS
 
 MOST_BYTES = 128 << 20
@@ -41,7 +42,7 @@ class Scan:
         self._time = KINDS[pieces[0].kind].time if pieces else ""
         self._reading = ReadingAhead(iter(()))
         self._waiting: list[pa.Table] = []
-        """rows that were read, and are not in the table"""
+        """rows that were read, and are not in the table, of each row group in order of time"""
         self._covered: tuple[datetime, datetime] | None = None
 
     def close(self) -> None:
@@ -85,7 +86,7 @@ class Scan:
             if part[0] < part[1] and (found.num_rows >= FEW_ROWS or monotonic() > until):
                 break
             if (rows := self._reading.read()) is not None:
-                self._waiting.append(rows)
+                self._waiting.append(rows.sort_by(self._time))
         if found.num_rows > FEW_ROWS:
             part, found = self._cut(*part, found)
         self._shadow.fill(found)
@@ -99,40 +100,34 @@ class Scan:
         return stop if group is None else min(stop, max(group.first, start))
 
     def _found(self, start: datetime, stop: datetime) -> pa.Table:
-        """The waiting rows of [start, stop); those that are past are dropped."""
-        kept = []
+        """The waiting rows of [start, stop), in order of time; those that are past are dropped."""
+        kept, found = [], []
         for rows in self._waiting:
-            times = rows.column(self._time)
-            is_left = (
-                pc.less(times, pa.scalar(stop, TIME))
-                if self._goes_back
-                else pc.greater_equal(times, pa.scalar(start, TIME))
-            )
-            if (left := rows.filter(is_left)).num_rows:
+            first, last = (_rows_before(rows.column(self._time), edge) for edge in (start, stop))
+            left = rows.slice(0, last) if self._goes_back else rows.slice(first)
+            if left.num_rows:
                 kept.append(left)
+                found.append(rows.slice(first, last - first))
         self._waiting = kept
-        if not kept:
+        if not found:
             return pa.table({self._time: pa.array([], TIME)})
-        rows = pa.concat_tables(kept)
-        times = rows.column(self._time)
-        within = (
-            pc.greater_equal(times, pa.scalar(start, TIME))
-            if self._goes_back
-            else pc.less(times, pa.scalar(stop, TIME))
-        )
-        return rows.filter(within)
+        return found[0] if len(found) == 1 else pa.concat_tables(found).sort_by(self._time)
 
     def _cut(
         self, start: datetime, stop: datetime, found: pa.Table
     ) -> tuple[tuple[datetime, datetime], pa.Table]:
         """The nearest rows, with all of the last one's time."""
-        order = "descending" if self._goes_back else "ascending"
-        nearest = pc.select_k_unstable(found, FEW_ROWS, [(self._time, order)])
         times = found.column(self._time)
-        edge = times.take(nearest.slice(FEW_ROWS - 1)).to_pylist()[0]
         if self._goes_back:
-            return (edge, stop), found.filter(pc.greater_equal(times, pa.scalar(edge, TIME)))
-        return (start, edge + INSTANT), found.filter(pc.less_equal(times, pa.scalar(edge, TIME)))
+            edge = times[found.num_rows - FEW_ROWS].as_py()
+            return (edge, stop), found.slice(_rows_before(times, edge))
+        edge = times[FEW_ROWS - 1].as_py() + INSTANT
+        return (start, edge), found.slice(0, _rows_before(times, edge))
+
+
+def _rows_before(times: pa.ChunkedArray, time: datetime) -> int:
+    """How many of times that are in order come before another."""
+    return int(np.searchsorted(times.cast(pa.int64()).to_numpy(), to_microseconds(time)))
 
 
 def all_rows(
