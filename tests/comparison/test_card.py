@@ -196,6 +196,20 @@ def test_the_runs_page_begins_with_the_card_and_escapes_what_it_shows(world: Wor
     assert "data-refresh" not in page
 
 
+@pytest.mark.parametrize(
+    ("exception", "said"),
+    [(HOSTILE, f"Its code raised {escape(HOSTILE)}."), ("SIGTERM", "Its process got SIGTERM.")],
+)
+def test_the_headline_says_what_ended_the_code_of_a_run_without_failed_tasks(
+    world: World, exception: str, said: str
+) -> None:
+    run = make_run(world.ended, 0, {"load": 0.2}, tags={"exception": exception})
+    page = world.client("viewer").get(f"/runs/{run.pk}/").content.decode()
+    assert said in page.partition('id="run-headline"')[2].partition("</summary>")[0]
+    link = make_link(Permalink(run=run, audience=Permalink.Audience.ANYONE), world.people["owner"])
+    assert said not in world.client("anonymous").get(f"/r/{link.token}").content.decode()
+
+
 def test_the_tag_of_a_trace_is_a_link_to_it_where_a_setting_says_where(
     world: World, run: Run, settings: Any
 ) -> None:

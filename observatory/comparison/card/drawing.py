@@ -50,7 +50,7 @@ def drawn_card(run: Run, scope: Scope) -> Item:
         "workers_changed": _workers_changed(card),
         "outcome_text": run.get_outcome_display(),
         "main_finding_text": _state_text(card["main_finding"]),
-        "headline_error": _headline_error(card["first_error"], card["main_finding"]),
+        "headline_error": _headline_error(card),
         "started": run.start,
         "seconds": own[0] if own else None,
         "bar": _bar(card["times"]),
@@ -88,11 +88,21 @@ def _workers_changed(card: Item) -> bool:
     return card["most_workers"] is not None and card["most_workers"] < max(card["workers"], card["lifetimes"])
 
 
-def _headline_error(error: Item | None, finding: Item | None) -> str:
-    """The first error in short; "" where the main finding says it."""
-    if error is None or (finding and error["message"] and error["message"] in finding["sentence"]):
+def _headline_error(card: Item) -> str:
+    """The first error in short, or what ended the code of the run; "" where the main finding says it."""
+    error, finding = card["first_error"], card["main_finding"]
+    if error is None:
+        return _end_of_code(card["tags"].get("exception", ""))
+    if finding and error["message"] and error["message"] in finding["sentence"]:
         return ""
     return f"{error['type'] or 'Error'} {error['message']}"
+
+
+def _end_of_code(exception: str) -> str:
+    """`exception`: its type, or the name of a signal, as the agent tags a run with it."""
+    if not exception:
+        return ""
+    return f"Its process got {exception}." if exception.startswith("SIG") else f"Its code raised {exception}."
 
 
 def _bar(times: list[Item]) -> list[Item]:
