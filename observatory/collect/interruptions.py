@@ -10,11 +10,13 @@ seconds before. Both also end with the cluster.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+import psycopg
 import redis
 from django.db.models import Q
 from django.utils.timezone import now
@@ -25,12 +27,15 @@ from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.clusters.tokens import ingest_refusals
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.joint_writer import JointWriter
+from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
-from observatory.store.ingest.writer import Writer
 from observatory.store.queries.alerts.events import last_event
 from observatory.store.queries.extents import Extent, extents
 from observatory.wire.event_kinds import AGENT_HEARD, AGENT_SILENT, COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP
 from observatory.wire.records import Event
+
+log = logging.getLogger(__name__)
 
 LIMIT = 60.0
 """seconds. An agent that could not send tries again within 38 s"""
@@ -103,17 +108,33 @@ def note_interruptions(listening: float) -> None:
     """Records interruptions that began or ended. `listening`: as `listening_for` returns it."""
     noticed = Q(agent_silent__isnull=False) | Q(collector_behind__isnull=False)
     clusters = Cluster.objects.filter(Q(ended=None) | noticed).select_related("project", "target")
-    with Writer() as writer:
-        for cluster, interruption, event in _changes(clusters, listening, time.time()):
-            committed = writer.write(Batch.of(cluster.pk, events=[event]))
-            noticed_at = now() if event.kind == interruption.opens else None
-            Cluster.objects.filter(pk=cluster.pk).update(**{interruption.field: noticed_at})
-            publish_sync(committed)
+    with connect() as connection:
+        changes = list(_changes(connection, clusters, listening, time.time()))
+    with JointWriter() as writer:
+        for interruption in INTERRUPTIONS:
+            for kind, noticed_at in ((interruption.opens, now()), (interruption.closes, None)):
+                batches = [
+                    Batch.of(cluster.pk, events=[event]) for cluster, event in changes if event.kind == kind
+                ]
+                stored = list(_stored(writer.write_together(batches)))
+                found = Cluster.objects.filter(pk__in=[committed.extent.cluster for committed in stored])
+                found.update(**{interruption.field: noticed_at})
+                for committed in stored:
+                    publish_sync(committed)
+
+
+def _stored(results: Iterable[Committed | Exception]) -> Iterator[Committed]:
+    """Those of the batches that were stored: the others are noticed at the next look."""
+    for result in results:
+        if isinstance(result, Exception):
+            log.warning("an interruption cannot be recorded: %r", result)
+        else:
+            yield result
 
 
 def _changes(
-    clusters: Iterable[Cluster], listening: float, at: float
-) -> Iterator[tuple[Cluster, Interruption, Event]]:
+    connection: psycopg.Connection, clusters: Iterable[Cluster], listening: float, at: float
+) -> Iterator[tuple[Cluster, Event]]:
     found = list(clusters)
     stored = extents(cluster.pk for cluster in found)
     for cluster in found:
@@ -125,17 +146,21 @@ def _changes(
             seconds = 0.0 if cluster.ended else interruption.seconds(cluster, extent, at)
             if since is None and min(seconds, listening) > LIMIT:
                 detail = {"message": interruption.reason(cluster, seconds)}
-                begun = Event(scheduler_time(cluster, extent, at), interruption.opens, "", detail)
-                yield cluster, interruption, begun
+                yield cluster, Event(scheduler_time(cluster, extent, at), interruption.opens, "", detail)
             elif since is not None and seconds <= LIMIT:
-                yield cluster, interruption, _end(cluster, interruption, extent, at - since.timestamp())
+                yield cluster, _end(connection, cluster, interruption, extent, at - since.timestamp())
 
 
-def _end(cluster: Cluster, interruption: Interruption, extent: Extent, lasted: float) -> Event:
+def _end(
+    connection: psycopg.Connection,
+    cluster: Cluster,
+    interruption: Interruption,
+    extent: Extent,
+    lasted: float,
+) -> Event:
     """At the time of the beginning plus what has passed by our clock: the scheduler's may be unknown."""
-    with connect() as connection:
-        stop = round(extent.last * 1e6) + 1
-        begun = last_event(connection, cluster.pk, [interruption.opens], 0, stop)
+    stop = round(extent.last * 1e6) + 1
+    begun = last_event(connection, cluster.pk, [interruption.opens], 0, stop)
     start = begun[0].time / 1e6 if begun else extent.last
     message = f"the cluster ended: {cluster.end_reason}" if cluster.ended else interruption.over
     return Event(start + lasted, interruption.closes, "", {"message": message})

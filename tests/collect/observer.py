@@ -19,6 +19,7 @@ from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.open_pages import OpenPages
 from observatory.collect.collector.pace import Pace
 from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.registry import MetricHelps
 from observatory.collect.collector.shared import Shared
 from observatory.collect.collector.status_rows import StatusRows
 from observatory.collect.collector.watcher import Watcher
@@ -97,6 +98,7 @@ async def watching(target: Target, *others: Target, redis_database: int = 0) -> 
             pace := Pace(leases),
             StatusRows(leases.holder, pace),
             Admission(load),
+            MetricHelps(),
         )
         watcher, *beside = (Watcher(each, shared) for each in (target, *others))
         tasks = [asyncio.create_task(each.run()) for each in (watcher, *beside)]

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -15,7 +16,10 @@ import pytest
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.joint_writer import JointWriter
 from observatory.store.ingest.publishing.committed import Committed
+from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
+from observatory.wire.head import Head
+from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import Event
 from tests.store.conftest import numbers
 
@@ -57,6 +61,20 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sent
 
 
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Each statement that waited for PostgreSQL's answer."""
+    sent: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def noted(cursor: Any, statement: Any, *args: Any, **options: Any) -> Any:
+        sent.append(statement if isinstance(statement, str) else statement.as_string(None))
+        return execute(cursor, statement, *args, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", noted)
+    return sent
+
+
 def batch(cluster: int, now: float, make: Any, count: int = 3) -> Batch:
     """Records that differ from those of other clusters."""
     return Batch.of(
@@ -86,6 +104,74 @@ def test_batches_of_several_clusters_are_stored_by_one_transaction_and_one_copy_
         assert rows(VALUES, cluster) == [(float(cluster + number),) for number in (0, 1, 2, 0, 1, 2)]
         assert rows("SELECT name FROM prefix WHERE cluster_id = %s", cluster) == [(f"p{cluster}",)]
     assert rows(COUNTED, clusters) == [(cluster, 6, 6) for cluster in clusters]
+
+
+def first_batch(cluster: int, now: float, make: Any, workers: int, metrics: list[str]) -> Batch:
+    """The first of a cluster: all of its workers and series are new."""
+    addresses = [f"tcp://10.0.0.{number}:4000" for number in range(workers)]
+    return Batch.of(
+        cluster,
+        workers=[make.worker(now - 1, address) for address in addresses],
+        spans=[make.span(now, worker=address) for address in addresses],
+        samples=[make.sample(now, metric=metric, worker=at) for at in addresses for metric in metrics],
+        committed=now + 1,
+    )
+
+
+def test_a_new_cluster_takes_as_many_statements_whatever_its_workers_and_series(
+    writer: JointWriter, clusters: list[int], now: float, make: Any, statements: list[str]
+) -> None:
+    """Each answer is waited for: a thousand clusters that begin together took minutes."""
+    drawn = sorted(LAYER_OF_METRIC)
+    all_stored(writer.write_together([batch(each, now, make) for each in clusters[:2]]))  # the day's tables
+    counts = []
+    for some, workers, metrics in ((clusters[2:5], 1, drawn[:1]), (clusters[5:], 4, drawn[:40])):
+        statements.clear()
+        all_stored(writer.write_together([first_batch(each, now, make, workers, metrics) for each in some]))
+        counts.append(len(statements))
+    assert counts[0] == counts[1], statements
+
+
+def test_known_clusters_take_as_many_statements_however_many_they_are(
+    writer: JointWriter, clusters: list[int], now: float, make: Any, statements: list[str]
+) -> None:
+    all_stored(writer.write_together([batch(each, now, make) for each in clusters]))
+    counts = []
+    for some in (clusters[:2], clusters[2:]):
+        statements.clear()
+        all_stored(writer.write_together([batch(each, now + 10, make) for each in some]))
+        counts.append(len(statements))
+    assert counts[0] == counts[1], statements
+
+
+def test_a_cluster_that_another_writer_wrote_is_read_again_and_the_others_are_not(
+    writer: JointWriter, rows: Rows, clusters: list[int], now: float, make: Any, statements: list[str]
+) -> None:
+    """Interruptions of all late clusters are recorded by another process (collect/interruptions.py)."""
+    all_stored(writer.write_together([batch(each, now, make) for each in clusters]))
+    with Writer() as other:
+        other.write(Batch.of(clusters[3], events=[Event(now + 5, "collector-behind", "", {})]))
+    statements.clear()
+    all_stored(writer.write_together([batch(each, now + 10, make) for each in clusters]))
+    assert rows(TRANSACTIONS, clusters) == [(1,)]
+    assert sum("FROM worker WHERE" in statement for statement in statements) <= 2, "of one cluster"
+    assert [counts for _, *counts in rows(COUNTED, clusters)] == [[6, 6]] * len(clusters)
+    statements.clear()
+    all_stored(writer.write_together([batch(each, now + 20, make) for each in clusters]))
+    assert not any("FROM worker WHERE" in statement for statement in statements)
+
+
+def test_what_an_agent_reports_is_left_out_from_its_first_batch_on(
+    writer: JointWriter, rows: Rows, clusters: list[int], now: float, make: Any
+) -> None:
+    all_stored(writer.write_together([batch(each, now, make) for each in clusters]))
+    with Writer() as other:
+        head = Head(uuid4().hex, 1, "Scheduler-1", "", "tcp://10.0.0.9:8786", now, now + 5, 0.0)
+        other.write(Batch.of(clusters[3], head=head, spans=[make.span(now + 6)]))
+    results = all_stored(writer.write_together([batch(each, now + 10, make) for each in clusters]))
+    assert [result.agent_rules for result in results] == [each == clusters[3] for each in clusters]
+    assert [spans for _, _, spans in rows(COUNTED, clusters)] == [6, 6, 6, 4, 6, 6, 6, 6]
+    assert rows(TRANSACTIONS, clusters) == [(1,)]
 
 
 def test_open_pages_get_of_each_cluster_what_they_get_of_a_batch_that_is_written_alone(

@@ -23,12 +23,7 @@ from observatory.collect.scheduler.identity import Identity
 from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.collect.scheduler.prefix_series import PrefixSeries
 from observatory.collect.stream.beginning import Beginning
-from observatory.store.ingest.resumption import (
-    known_series,
-    open_workers,
-    recorded_errors,
-    recorded_until,
-)
+from observatory.store.ingest.resumption import Recorded, recorded
 from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import Event
 
@@ -158,12 +153,12 @@ class ClusterTracker:
             return
         self.refusal = ""
         await self._end_others(ANOTHER, keep=cluster.pk)
-        series = await asyncio.to_thread(known_series, cluster.pk)
+        before = Recorded() if fresh else await asyncio.to_thread(recorded, cluster.pk)
         self.outbox.open(cluster.pk)
-        limit = SeriesLimit(self.target.series_limit, series)
-        observation = Observation(cluster, self.outbox, self.clock, limit, await self._erred(cluster))
-        observation.prefix_series = PrefixSeries(series)
-        for address in await asyncio.to_thread(open_workers, cluster.pk):
+        limit = SeriesLimit(self.target.series_limit, before.series)
+        observation = Observation(cluster, self.outbox, self.clock, limit, self._erred(cluster, before))
+        observation.prefix_series = PrefixSeries(before.series)
+        for address in before.workers:
             observation.membership.resume(address, self.clock.now())
         if cluster.ended is not None:
             await run_in_django_thread(registry.reopen_cluster, cluster.pk)
@@ -174,7 +169,7 @@ class ClusterTracker:
         if fresh:
             observation.beginning = Beginning(cluster.started.timestamp())
         else:
-            await self._record_gap(observation)
+            self._record_gap(observation, before.until)
         self._confirm(requested)
         self.observation = observation
         self.observing.set()
@@ -183,24 +178,24 @@ class ClusterTracker:
     def _has_ended(self, cluster: int) -> bool:
         return self.ends.get(cluster, {"ended": None})["ended"] is not None
 
-    async def _erred(self, cluster: Cluster) -> ErredTaskCount:
+    def _erred(self, cluster: Cluster, before: Recorded) -> ErredTaskCount:
         """The count of the cluster's erred tasks: continues that of this or an earlier collector."""
-        if cluster.pk not in self.erred:
-            self.erred[cluster.pk] = ErredTaskCount(await asyncio.to_thread(recorded_errors, cluster.pk))
-        return self.erred[cluster.pk]
+        return self.erred.setdefault(cluster.pk, ErredTaskCount(before.errors))
 
-    async def _record_gap(self, observation: Observation) -> None:
-        """Records the time in which no collector observed the cluster, for whatever reason."""
-        recorded = await asyncio.to_thread(recorded_until, observation.cluster.pk)
+    def _record_gap(self, observation: Observation, until: float) -> None:
+        """Records the time in which no collector observed the cluster, for whatever reason.
+
+        `until`: the time until which all is stored, on the scheduler's clock.
+        """
         now = self.clock.now()
         # by our clock: the scheduler's may have been set back meanwhile
-        passed = time.time() - (recorded - self.offset)
-        if recorded and max(passed, now - recorded) > SHORTEST_GAP:
-            set_back = recorded - (now - passed)
+        passed = time.time() - (until - self.offset)
+        if until and max(passed, now - until) > SHORTEST_GAP:
+            set_back = until - (now - passed)
             reason = "no collector observed the cluster"
             if set_back > SHORTEST_GAP:
                 reason += f", and the scheduler's clock was set back by {set_back:.0f} s"
-            observation.add_gap(min(recorded, now - passed), now, reason)
+            observation.add_gap(min(until, now - passed), now, reason)
 
     async def _end_others(self, reason: str, keep: int | None = None) -> None:
         """Ends the target's other open clusters, left by earlier collectors: their schedulers are gone."""

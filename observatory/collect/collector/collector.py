@@ -11,6 +11,7 @@ import resource
 import secrets
 import signal
 import socket
+import sys
 import time
 from typing import Any
 
@@ -26,8 +27,9 @@ from observatory.collect.collector.cancellation import raise_if_cancelled
 from observatory.collect.collector.claims import Claims
 from observatory.collect.collector.collector_heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.database import run_at_once, run_in_django_thread
-from observatory.collect.collector.lease import RENEWAL, Availability, Leases
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.lease import Availability, Leases
+from observatory.collect.collector.lease_renewal import LeaseRenewal
 from observatory.collect.collector.open_pages import OpenPages
 from observatory.collect.collector.pace import Pace
 from observatory.collect.collector.process_load import ProcessLoad
@@ -61,6 +63,9 @@ WORKER_REQUESTS = 256
 """Most concurrent requests to workers, of all targets together."""
 OPEN_FILES = 65_536
 """Limit on open files. Each worker's connection is one: the usual 1,024 are too few for 1,000 workers."""
+SWITCH_INTERVAL = 0.0005
+"""Seconds that a thread may run while others wait, instead of Python's 0.005: those that ask the database
+wait for their turn after each answer, and the event loop hardly ever pauses when there is much to fetch."""
 RESTART_WAIT = 5.0
 """Seconds before a watcher that failed is started again."""
 STOP_TIMEOUT = 10.0
@@ -106,9 +111,12 @@ class Collector:
                 pace,
                 StatusRows(self.leases.holder, pace),
                 admission := Admission(load),
+                registry.MetricHelps(),
             )
-            tasks = [load.run(), admission.run(), self._send_heartbeats(server), self._renew_leases()]
+            tasks = [load.run(), admission.run(), self._send_heartbeats(server)]
             beside = [asyncio.create_task(task) for task in tasks]
+            renewal = LeaseRenewal(self.leases, load)
+            renewal.start()
             logger.info("collector %s started", self.id)
             try:
                 await self._run_loop()
@@ -118,6 +126,7 @@ class Collector:
                 for task in beside:
                     task.cancel()
                 await asyncio.wait(beside)
+                await asyncio.to_thread(renewal.stop)
                 await self._release(server)
         await server.aclose()
 
@@ -153,15 +162,6 @@ class Collector:
         if not observes and enabled <= len(self.leases.held):
             return IDLE_INTERVAL
         return max(TABLE_INTERVAL, min(IDLE_INTERVAL, enabled / ROWS_PER_SECOND))
-
-    async def _renew_leases(self) -> None:
-        """Renews the leases until cancelled, whatever the watchers wait for."""
-        while True:
-            try:
-                await run_at_once(self.leases.renew)
-            except DatabaseError as error:
-                logger.warning("cannot renew the leases: %s", str(error).strip()[:200])
-            await asyncio.sleep(RENEWAL)
 
     async def _send_heartbeats(self, server: redis.Redis) -> None:
         """Sends heartbeats and counts the live collectors until cancelled."""
@@ -294,6 +294,7 @@ def raise_open_files_limit() -> None:
 async def collect() -> None:
     """Runs a collector until SIGTERM or SIGINT."""
     raise_open_files_limit()
+    sys.setswitchinterval(SWITCH_INTERVAL)
     KNOWN_CLUSTERS.allow(MOST_REMEMBERED)
     collector = Collector()
     loop = asyncio.get_running_loop()

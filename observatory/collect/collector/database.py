@@ -20,11 +20,6 @@ async def run_in_django_thread(function: Callable[P, R], *args: P.args, **kwargs
     return await sync_to_async(_and_return_connection(function))(*args, **kwargs)
 
 
-async def run_at_once(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Calls function(…) as run_in_django_thread does, but without waiting for other calls to end."""
-    return await sync_to_async(_and_return_connection(function), thread_sensitive=False)(*args, **kwargs)
-
-
 def _and_return_connection(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:

@@ -1,8 +1,9 @@
 """Leases: which collector observes which target. Times are on the database's clock.
 
-A lease is taken, renewed and released by a single conditional UPDATE, which decides races. It lasts DURATION
-seconds; then another collector takes over (docs/running.md says how soon). A collector that cannot renew in
-time stops writing by its own monotonic clock, before another can take the lease.
+A lease is taken under a lock of its row, which decides races; it is renewed and released by a single
+conditional UPDATE. It lasts DURATION seconds; then another collector takes over (docs/running.md says how
+soon). A collector that cannot renew in time stops writing by its own monotonic clock, before another can take
+the lease.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import Count, Q
 from django.db.models.functions import Now
 
@@ -71,13 +73,13 @@ class Leases:
         """Takes available targets, until `most` are held if that is given."""
         available = Target.objects.filter(is_available, enabled=True).exclude(pk__in=self.held)
         wanted = None if most is None else max(0, most - len(self.held))
-        taken = set()
-        for target in list(available.values_list("pk", flat=True)[:wanted]):
-            one = Target.objects.filter(is_available, pk=target, enabled=True)
-            if one.update(lease_holder=self.holder, lease_expires=EXPIRY):
-                taken.add(target)
-        self.held |= taken
-        return taken
+        with transaction.atomic():
+            # another collector takes others meanwhile
+            free = list(available.select_for_update(skip_locked=True).values_list("pk", flat=True)[:wanted])
+            if free:
+                Target.objects.filter(pk__in=free).update(lease_holder=self.holder, lease_expires=EXPIRY)
+        self.held |= set(free)
+        return set(free)
 
     def renew(self) -> set[int]:
         """Renews all leases. Returns the lost targets: taken by another collector, disabled or deleted."""

@@ -20,6 +20,8 @@ class ProcessLoad:
         """The work in units of what one core can do: above 1 it has too much."""
         self.lateness = 0.0
         """Of the event loop, in units of LATE: above 1 the machine has too much, whoever's work it is."""
+        self.looked = time.monotonic()
+        """When the event loop last came round."""
 
     @property
     def is_high(self) -> bool:
@@ -32,3 +34,4 @@ class ProcessLoad:
             seconds = time.monotonic() - began
             self.pressure = (time.process_time() - used) / seconds / HIGH_SHARE
             self.lateness = (seconds - INTERVAL) / LATE
+            self.looked = time.monotonic()

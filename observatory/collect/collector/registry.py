@@ -12,8 +12,8 @@ from django.utils import timezone
 from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
 from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.joint_writer import JointWriter
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
-from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.head import Head
@@ -206,11 +206,20 @@ def end_abandoned() -> None:
     """
     unobserved = (Q(target=None) | Q(target__enabled=False)) & Q(agent_heard=None, project__is_own=False)
     reason = "no longer observed: its target was paused or deleted"
-    for cluster in Cluster.objects.filter(unobserved, ended=None):
-        ended = cluster.last_seen.timestamp()
-        with Writer() as writer:
-            writer.write(Batch.of(cluster.pk, events=[Event(ended, CLUSTER_ENDED, "", {"message": reason})]))
-        end_cluster(cluster.pk, ended, reason)
+    ends = {
+        cluster.pk: cluster.last_seen.timestamp()
+        for cluster in Cluster.objects.filter(unobserved, ended=None)
+    }
+    batches = [
+        Batch.of(cluster, events=[Event(ended, CLUSTER_ENDED, "", {"message": reason})])
+        for cluster, ended in ends.items()
+    ]
+    with JointWriter() as writer:
+        results = writer.write_together(batches)
+    for (cluster, ended), result in zip(ends.items(), results, strict=True):
+        if isinstance(result, Exception):
+            raise result
+        end_cluster(cluster, ended, reason)
 
 
 def end_cluster(cluster: int, ended: float, reason: str) -> dict[str, Any]:
@@ -227,6 +236,22 @@ def end_of(cluster: int) -> dict[str, Any] | None:
 
 def reopen_cluster(cluster: int) -> None:
     Cluster.objects.filter(pk=cluster).update(ended=None, end_reason="")
+
+
+class MetricHelps:
+    """Stores the help texts of metrics; existing texts are kept. For one thread."""
+
+    def __init__(self) -> None:
+        self._stored: set[str] = set()
+        """Metrics that need no text any more: those of a thousand clusters are mostly the same."""
+
+    def store(self, texts: Mapping[str, str]) -> None:
+        unknown = {name: help for name, help in texts.items() if name not in self._stored}
+        if unknown:
+            store_metric_help(unknown)
+            if len(self._stored) > MAXIMUM_HELP_TEXTS:
+                self._stored.clear()
+            self._stored.update(unknown)
 
 
 def store_metric_help(texts: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.open_pages import OpenPages
 from observatory.collect.collector.pace import Pace
 from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.registry import MetricHelps
 from observatory.collect.collector.status_rows import StatusRows
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient
@@ -33,3 +34,5 @@ class Shared:
     pace: Pace
     rows: StatusRows
     admission: Admission
+    helps: MetricHelps
+    """For Django's thread."""

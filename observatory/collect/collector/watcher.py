@@ -13,7 +13,6 @@ import psycopg
 from django.db import Error as DatabaseError
 
 from observatory.clusters.models import Target
-from observatory.collect.collector import registry
 from observatory.collect.collector.admission import Demand
 from observatory.collect.collector.cluster_tracker import ClusterTracker
 from observatory.collect.collector.database import run_in_django_thread
@@ -52,6 +51,8 @@ HANGING_END = 300.0
 SUCCESSOR = 0.25
 """Seconds between two polls of a scheduler that is gone: another may start at its address any moment."""
 LONGEST_POLL = 10.0
+LONGEST_ADMITTED_POLL = 30.0
+"""Most seconds between two polls: of one that may be gone, and while the process has too much to do."""
 POLL_SHARE = 4.0
 """Least pause after a poll, in durations of that poll: counting many tasks is slow for the scheduler."""
 REPORT_INTERVAL = 1.0
@@ -178,7 +179,7 @@ class Watcher:
     def poll_interval(self) -> float:
         """Seconds between two polls of a scheduler that answers, if nobody looks at its cluster."""
         interval = self.shared.pace.between_polls(self.target.identity_interval)
-        return max(interval, min(LONGEST_POLL, interval * self.slowdown.admitted()))
+        return max(interval, min(LONGEST_ADMITTED_POLL, interval * self.slowdown.admitted()))
 
     def _committed_until(self) -> float:
         fresh = time.monotonic() - self.answered < self.poll_interval + HANGING
@@ -243,7 +244,8 @@ class Watcher:
         backoff = interval * 2 ** min(10.0, max(0.0, silent / interval - 15))
         usual = interval if self.has_pages else self.poll_interval
         wait = backoff - spent if self.failures else max(usual - spent, POLL_SHARE * spent)
-        return max(0.05, min(max(LONGEST_POLL, interval), wait)) * random.uniform(0.9, 1.1)
+        longest = max(LONGEST_POLL, interval, usual)
+        return max(0.05, min(longest, wait)) * random.uniform(0.9, 1.1)
 
     async def _poll_once(self) -> None:
         requested = time.monotonic()
@@ -383,7 +385,7 @@ class Watcher:
         """Stores new help texts of metrics."""
         texts = dict(observation.new_help)
         if texts and self._may_write():
-            await run_in_django_thread(registry.store_metric_help, texts)
+            await run_in_django_thread(self.shared.helps.store, texts)
             for metric in texts:
                 del observation.new_help[metric]
 

@@ -16,6 +16,7 @@ from psycopg.types.json import Jsonb
 
 from observatory.store.archive import presence
 from observatory.store.engines import Engine
+from observatory.store.ingest.extent_update import lock
 from observatory.store.maintenance.keyframes import drop_keyframes
 from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import FROM_COLLECTOR
@@ -97,13 +98,9 @@ def _require_few(cursor: psycopg.Cursor, cluster: int) -> None:
         raise AgentRefused(f"the cluster has {MOST_AGENTS} agents, and may have no more")
 
 
-LOCK = "SELECT FROM extent WHERE cluster_id = %s FOR UPDATE"
-"""locks the extent until the transaction ends"""
-
-
 def delete_scraped(connection: psycopg.Connection, engine: Engine, cluster: int, since: float) -> None:
     """Deletes what was scraped since `since` (seconds) and is now reported by the agent; locks the extent."""
-    connection.execute(LOCK, [cluster])
+    lock(connection, [cluster])
     if presence.removed_kinds(connection, cluster):
         # imports pyarrow, which hardly any writer needs
         from observatory.store.archive.bringing_back import bring_back_within

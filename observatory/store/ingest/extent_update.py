@@ -1,7 +1,8 @@
-"""Updates the extent of a cluster for a batch, and deletes the cached tiles that late records change."""
+"""Updates the extents of clusters for batches, and deletes the cached tiles that late records change."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,23 +21,35 @@ from observatory.wire.records import Action
 
 # xmin is the transaction that wrote the extent last: it changes when there is another writer
 UPDATE = f"""
-    WITH before AS (SELECT *, xmin::text AS written_by FROM extent WHERE cluster_id = %(cluster)s FOR UPDATE)
+    WITH batch AS (
+        SELECT * FROM unnest(%(cluster)s::int[], %(first)s::float8[], %(last)s::float8[],
+                             %(committed)s::float8[], %(spans)s::bigint[], %(tasks)s::bigint[],
+                             %(counted)s::bigint[], %(errors)s::bigint[])
+            AS batch(cluster, first, last, committed, spans, tasks, counted, errors)
+    ), before AS (
+        SELECT *, xmin::text AS written_by FROM extent WHERE cluster_id = ANY(%(cluster)s)
+        ORDER BY cluster_id FOR UPDATE
+    )
     UPDATE extent SET
-        first = CASE WHEN before.first = 'epoch' THEN coalesce(to_timestamp(%(first)s), 'epoch')
-                     ELSE least(before.first, to_timestamp(%(first)s)) END,
-        last = greatest(before.last, to_timestamp(%(last)s)),
-        committed = greatest(before.committed, to_timestamp(%(committed)s)),
+        first = CASE WHEN before.first = 'epoch' THEN coalesce(to_timestamp(batch.first), 'epoch')
+                     ELSE least(before.first, to_timestamp(batch.first)) END,
+        last = greatest(before.last, to_timestamp(batch.last)),
+        committed = greatest(before.committed, to_timestamp(batch.committed)),
         version = before.version
-            + coalesce(to_timestamp(%(first)s) < before.committed - interval '{SETTLING} s', false)::int,
+            + coalesce(to_timestamp(batch.first) < before.committed - interval '{SETTLING} s', false)::int,
         sequence = before.sequence + 1,
-        spans = before.spans + %(spans)s,
-        tasks = before.tasks + %(tasks)s,
-        counted = greatest(before.counted, %(counted)s),
-        errors = before.errors + %(errors)s
-    FROM before WHERE extent.cluster_id = before.cluster_id
+        spans = before.spans + batch.spans,
+        tasks = before.tasks + batch.tasks,
+        counted = greatest(before.counted, batch.counted),
+        errors = before.errors + batch.errors
+    FROM before JOIN batch ON batch.cluster = before.cluster_id
+    WHERE extent.cluster_id = before.cluster_id
     RETURNING {EXTENT_COLUMNS},
         extract(epoch FROM before.committed)::float8, before.version, before.written_by,
         extent.xmin::text, pg_current_xact_id()::text"""
+PARAMETERS = ("cluster", "first", "last", "committed", "spans", "tasks", "counted", "errors")
+LOCK = "SELECT cluster_id, xmin::text FROM extent WHERE cluster_id = ANY(%s) ORDER BY cluster_id FOR UPDATE"
+INSERT = "INSERT INTO extent (cluster_id) SELECT unnest(%s::int[]) ON CONFLICT DO NOTHING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +68,57 @@ class ExtentUpdate:
     """this transaction's id for pg_xact_status"""
 
 
-def statement(batch: ValidatedBatch) -> tuple[str, dict[str, Any]]:
-    """The statement that adds the batch to its cluster's extent, but for the workers: see `add_workers`."""
+def lock(connection: psycopg.Connection, clusters: Sequence[int]) -> dict[int, str]:
+    """Locks the extents until the transaction ends, and makes those that are missing.
+
+    Returns the transactions that wrote those that were there. The order of locks is that of the clusters, so
+    that two writers don't wait for each other.
+    """
+    written_by: dict[int, str] = dict(connection.execute(LOCK, [list(clusters)]).fetchall())
+    if missing := sorted(set(clusters) - written_by.keys()):
+        connection.execute(INSERT, [missing])
+    return written_by
+
+
+def update_extents(
+    connection: psycopg.Connection, batches: Sequence[ValidatedBatch]
+) -> dict[int, ExtentUpdate]:
+    """Adds batches of different clusters to their extents, but for the workers: see `add_workers`.
+
+    Makes the extents that are missing. By cluster.
+    """
+    updated = _updated(connection, batches)
+    if missing := [batch for batch in batches if batch.cluster not in updated]:
+        connection.execute(INSERT, [[batch.cluster for batch in missing]])
+        updated |= _updated(connection, missing)
+    return updated
+
+
+def update_extent(connection: psycopg.Connection, batch: ValidatedBatch) -> ExtentUpdate:
+    """The same of one batch."""
+    return update_extents(connection, [batch])[batch.cluster]
+
+
+def _updated(connection: psycopg.Connection, batches: Sequence[ValidatedBatch]) -> dict[int, ExtentUpdate]:
+    parameters: dict[str, list[Any]] = {name: [] for name in PARAMETERS}
+    for batch in batches:
+        for name, value in _parameters(batch).items():
+            parameters[name].append(value)
+    return dict(map(_update_of, connection.execute(UPDATE, parameters)))
+
+
+def _update_of(row: Sequence[Any]) -> tuple[int, ExtentUpdate]:
+    *columns, committed_before, version_before, written_by_before, written_by, transaction = row
+    extent = Extent.of(columns)
+    closed = committed_before - SETTLING if extent.version != version_before else None
+    update = ExtentUpdate(extent, closed, committed_before, written_by_before, written_by, transaction)
+    return extent.cluster, update
+
+
+def _parameters(batch: ValidatedBatch) -> dict[str, Any]:
     times = _times(batch)
     spans = batch.records.get("span")
-    return UPDATE, {
+    return {
         "cluster": batch.cluster,
         "first": float(min(time.min() for time in times)) if times else None,
         "last": float(max(time.max() for time in times)) if times else None,
@@ -69,20 +128,6 @@ def statement(batch: ValidatedBatch) -> tuple[str, dict[str, Any]]:
         "counted": _counted(batch),
         "errors": batch.errors,
     }
-
-
-def update_extent(cursor: psycopg.Cursor, batch: ValidatedBatch) -> ExtentUpdate:
-    """The result of the statement, which `cursor` has executed. Makes the extent if there is none."""
-    row = cursor.fetchone()
-    if row is None:
-        insert = "INSERT INTO extent (cluster_id) VALUES (%s) ON CONFLICT DO NOTHING"
-        cursor.execute(insert, [batch.cluster])
-        row = cursor.execute(*statement(batch)).fetchone()
-        assert row is not None
-    *columns, committed_before, version_before, written_by_before, written_by, transaction = row
-    extent = Extent.of(columns)
-    closed = committed_before - SETTLING if extent.version != version_before else None
-    return ExtentUpdate(extent, closed, committed_before, written_by_before, written_by, transaction)
 
 
 def add_workers(connection: psycopg.Connection, cluster: int, count: int) -> Extent:

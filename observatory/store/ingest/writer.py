@@ -16,8 +16,7 @@ from observatory.store.client_runs import store_client_runs
 from observatory.store.connection import connect, database_error
 from observatory.store.engines import Engine, choose
 from observatory.store.free_space import require_free_space
-from observatory.store.ingest import extent_update
-from observatory.store.ingest.agents import LOCK, delete_scraped, registered, registration
+from observatory.store.ingest.agents import delete_scraped, registered, registration
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.record_columns import Records
 from observatory.store.ingest.batches.validated import ValidatedBatch, validate
@@ -26,6 +25,7 @@ from observatory.store.ingest.extent_update import (
     ExtentUpdate,
     add_workers,
     delete_changed_tiles,
+    lock,
     newest,
     update_extent,
 )
@@ -212,8 +212,7 @@ class Writer:
         try:
             with connection.transaction(force_rollback=attempt.is_trial):
                 connection.execute(TIMEOUTS)
-                cursor = connection.execute(*first_statement(validated, remembered))
-                stored = self._store(connection, validated, cursor, remembered)
+                stored = self._store(connection, validated, remembered)
                 if attempt.is_trial:
                     connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
         except BaseException:
@@ -242,26 +241,19 @@ class Writer:
         return unknown.committed if outcome == "committed" else None
 
     def _store(
-        self,
-        connection: psycopg.Connection,
-        batch: ValidatedBatch,
-        cursor: psycopg.Cursor,
-        remembered: KnownCluster | None,
-        copies: Copies | None = None,
+        self, connection: psycopg.Connection, batch: ValidatedBatch, remembered: KnownCluster | None
     ) -> Stored:
-        """Stores the batch; `cursor` has executed its first statement.
-
-        Its rows are added to `copies`, if that is given, and sent by the caller.
-        """
-        if _is_scraped(batch, remembered):
-            update = update_extent(cursor, batch)
-            if remembered is None or remembered.written_by != update.written_by_before:
+        """Stores the batch in the transaction that was begun."""
+        is_reported = False
+        if batch.head is None and remembered is not None and remembered.is_scraped:
+            update = update_extent(connection, batch)
+            if remembered.written_by != update.written_by_before:
                 raise Overtaken  # the other writer may be an agent's
-            is_reported = False
         else:
             if batch.head is not None:
                 is_reported = True
-                result = registered(cursor, batch.cluster, batch.head)
+                statement = registration(batch.cluster, batch.head, newest(batch), batch.dropped)
+                result = registered(connection.execute(*statement), batch.cluster, batch.head)
                 if result.already:
                     found = read_extent(connection, batch.cluster)
                     assert found is not None, "an agent's batch was stored"
@@ -271,26 +263,13 @@ class Writer:
                     if result.is_first:
                         delete_scraped(connection, self._ready(), batch.cluster, batch.head.since)
                     batch = batch.without_earlier_spans(batch.head.since)
-            elif (is_reported := has_agent(connection, batch.cluster)) and not batch.is_agents:
-                batch = batch.without_agents_records()
-            update = update_extent(connection.execute(*extent_update.statement(batch)), batch)
-        is_current = remembered is not None and remembered.written_by == update.written_by_before
-        cluster = remembered if remembered is not None and is_current else KnownCluster(batch.cluster)
-        cluster.written_by, cluster.is_scraped = update.written_by, not is_reported
-        committed = _store_records(connection, cluster, batch, update, copies)
-        return Stored(replace(committed, agent_rules=is_reported), update.transaction, cluster)
-
-
-def first_statement(batch: ValidatedBatch, remembered: KnownCluster | None) -> tuple[str, Any]:
-    """The first statement of the batch's transaction."""
-    if batch.head is not None:
-        return registration(batch.cluster, batch.head, newest(batch), batch.dropped)
-    return extent_update.statement(batch) if _is_scraped(batch, remembered) else (LOCK, [batch.cluster])
-
-
-def _is_scraped(batch: ValidatedBatch, remembered: KnownCluster | None) -> bool:
-    """Whether the batch was scraped, and no agent is known to report of its cluster."""
-    return batch.head is None and remembered is not None and remembered.is_scraped
+            else:
+                lock(connection, [batch.cluster])
+                is_reported = has_agent(connection, batch.cluster)
+                if is_reported and not batch.is_agents:
+                    batch = batch.without_agents_records()
+            update = update_extent(connection, batch)
+        return store_records(connection, batch, update, remembered, is_reported)
 
 
 def within_limit(connection: psycopg.Connection, engine: Engine, batch: ValidatedBatch) -> ValidatedBatch:
@@ -300,6 +279,26 @@ def within_limit(connection: psycopg.Connection, engine: Engine, batch: Validate
     missing = {day for table, days in batch.days() for day in engine.missing(connection, table, days)}
     refused = missing - SOURCE_LIMITS.permit_days(batch.limit, missing) if missing else missing
     return batch.without_days(refused) if refused else batch
+
+
+def store_records(
+    connection: psycopg.Connection,
+    batch: ValidatedBatch,
+    update: ExtentUpdate,
+    remembered: KnownCluster | None,
+    is_reported: bool,
+    copies: Copies | None = None,
+) -> Stored:
+    """Stores the records of a batch that was added to its cluster's extent, and what they refer to.
+
+    `is_reported`: an agent reports of the cluster. The rows are added to `copies`, if that is given, and sent
+    by the caller.
+    """
+    is_current = remembered is not None and remembered.written_by == update.written_by_before
+    cluster = remembered if remembered is not None and is_current else KnownCluster(batch.cluster)
+    cluster.written_by, cluster.is_scraped = update.written_by, not is_reported
+    committed = _store_records(connection, cluster, batch, update, copies)
+    return Stored(replace(committed, agent_rules=is_reported), update.transaction, cluster)
 
 
 def _store_records(

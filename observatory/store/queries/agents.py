@@ -48,8 +48,13 @@ def agents_of(connection: psycopg.Connection, clusters: Sequence[int]) -> list[S
 
 def has_agent(connection: psycopg.Connection, cluster: int) -> bool:
     """Whether an agent reported of the cluster."""
-    found = connection.execute("SELECT FROM agent WHERE cluster_id = %s LIMIT 1", [cluster])
-    return found.fetchone() is not None
+    return cluster in with_agent(connection, [cluster])
+
+
+def with_agent(connection: psycopg.Connection, clusters: Sequence[int]) -> set[int]:
+    """Those of the clusters of which an agent reported."""
+    query = "SELECT DISTINCT cluster_id FROM agent WHERE cluster_id = ANY(%s)"
+    return {cluster for (cluster,) in connection.execute(query, [list(clusters)])}
 
 
 def _status(stored: Mapping[str, Any]) -> AgentStatus:

@@ -28,6 +28,8 @@ from observatory.collect.collector.collector import HEARTBEAT_INTERVAL, TABLE_IN
 from observatory.collect.collector.collector_heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.lease import DURATION, RENEWAL, Leases
+from observatory.collect.collector.lease_renewal import LONGEST_PAUSE, LeaseRenewal
+from observatory.collect.collector.process_load import ProcessLoad
 from observatory.store.connection import parameters
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, make_target, read
@@ -79,6 +81,27 @@ def test_a_lease_has_one_holder_until_it_is_released() -> None:
     assert not first.is_valid(target.pk)
     assert second.take(10) == {target.pk}
     assert first.renew() == set()
+
+
+def test_leases_are_renewed_while_the_event_loop_has_too_much_to_do() -> None:
+    target, leases, load = make_target("http://127.0.0.1:9"), Leases("busy"), ProcessLoad()
+    assert leases.take(1) == {target.pk}
+    renewal = LeaseRenewal(leases, load)
+    renewal.start()
+    try:
+        times: set[float] = set()
+        deadline = time.monotonic() + 120
+        while len(times) < 3 and time.monotonic() < deadline:
+            times.add(leases.renewed)  # and nothing awaits
+            load.looked = time.monotonic()
+        assert len(times) == 3
+        load.looked -= LONGEST_PAUSE
+        time.sleep(RENEWAL)  # one may be under way
+        stopped = leases.renewed
+        time.sleep(2 * RENEWAL)
+        assert leases.renewed == stopped, "others may take over from one that stands still"
+    finally:
+        renewal.stop()
 
 
 def test_a_collector_that_lost_its_lease_learns_it_at_the_next_renewal_and_may_not_write() -> None:

@@ -22,6 +22,7 @@ from observatory.collect.collector.lease import Leases
 from observatory.collect.collector.open_pages import OpenPages
 from observatory.collect.collector.pace import Pace
 from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.registry import MetricHelps
 from observatory.collect.collector.series_limit import LIMITS, SeriesKind, SeriesLimit
 from observatory.collect.collector.shared import Shared
 from observatory.collect.collector.status_rows import StatusRows
@@ -87,6 +88,7 @@ async def test_intervals_are_longer_while_records_wait_for_the_database() -> Non
             pace := Pace(leases),
             StatusRows("", pace),
             Admission(load),
+            MetricHelps(),
         )
         watcher = Watcher(target, shared)
         try:

@@ -139,8 +139,7 @@ class Names:
         if OTHER not in ids and (refused or OTHER in columns):
             new[OTHER] = columns[OTHER] if OTHER in columns else columns_of_other()
         if new:
-            self._insert(connection, table, new)
-            ids |= self._read(connection, table, list(new))
+            ids |= self._insert(connection, table, new)
         for text in wanted:
             name = clean_name(text)
             name = name if name in ids else OTHER
@@ -163,19 +162,23 @@ class Names:
 
     def _insert(
         self, connection: psycopg.Connection, table: str, new: Mapping[str, Mapping[str, Any]]
-    ) -> None:
-        """Stores names with their other columns."""
+    ) -> dict[str, int]:
+        """Stores names with their other columns; returns their ids."""
         columns = ["name", *next(iter(new.values()))]
         statement = sql.SQL(
             """INSERT INTO {table} (cluster_id, {columns}) SELECT %s, * FROM unnest({values})
-               ON CONFLICT (cluster_id, name) DO NOTHING"""
+               ON CONFLICT (cluster_id, name) DO NOTHING RETURNING name, id"""
         ).format(
             table=sql.Identifier(table),
             columns=sql.SQL(", ").join(map(sql.Identifier, columns)),
             values=sql.SQL(", ").join(sql.SQL(COLUMN_ARRAYS[column]) for column in columns),
         )
         values = [[others[column] for others in new.values()] for column in columns[1:]]
-        connection.execute(statement, [self.cluster, list(new), *values])
+        ids: dict[str, int] = dict(
+            connection.execute(statement, [self.cluster, list(new), *values]).fetchall()
+        )
+        missing = sorted(new.keys() - ids.keys())
+        return ids | self._read(connection, table, missing) if missing else ids
 
     def _read(self, connection: psycopg.Connection, table: str, names: list[str]) -> dict[str, int]:
         query = sql.SQL("SELECT name, id FROM {} WHERE cluster_id = %s AND name = ANY(%s)")

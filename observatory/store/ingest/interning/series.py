@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from sys import getsizeof
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 import psycopg
@@ -25,6 +26,10 @@ from observatory.wire.records import MetricType, Series
 LIFETIME = attrgetter("lifetime")
 SERIES_SIZE, LABEL_SIZE, FIRST_SIZE = 650, 60, 200
 """bytes of memory beside the texts"""
+MOST_REMEMBERED, LONGEST_REMEMBERED = 4_096, 500
+"""sets of labels whose JSON is remembered, and the characters of the longest one"""
+
+Labels: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +64,12 @@ class KnownSeries:
 
     @property
     def labels(self) -> str:
-        return clean_json(dict(self.series.labels))
+        return text_of(self.series.labels)
+
+    @property
+    def shared_labels(self) -> str:
+        """The labels but for those of GPUs."""
+        return text_of(tuple(label for label in self.series.labels if label[0] not in gpus.LABELS))
 
     def item(self) -> dict[str, Any]:
         """As docs/architecture/http.md shows a series, but for its interval."""
@@ -111,10 +121,10 @@ class SeriesTable:
         if missing:
             SOURCE_LIMITS.require(limit, Rows.REFERRED, len(missing))
             firsts = [by_identity[identity][0] for identity in missing]
-            connection.execute(
+            stored = connection.execute(
                 """INSERT INTO series (cluster_id, identity, worker_id, metric, labels, type)
                    SELECT %s, * FROM unnest(%s::uuid[], %s::int[], %s::text[], %s::jsonb[], %s::smallint[])
-                   ON CONFLICT (cluster_id, identity) DO NOTHING""",
+                   ON CONFLICT (cluster_id, identity) DO NOTHING RETURNING identity, id""",
                 [
                     self.cluster,
                     missing,
@@ -124,27 +134,30 @@ class SeriesTable:
                     [int(known.series.type) for known in firsts],
                 ],
             )
-            ids |= self._read(connection, missing)
+            ids |= dict(stored.fetchall())
+            ids |= self._read(connection, [identity for identity in missing if identity not in ids])
         for identity, same in by_identity.items():
             for known in same:
-                known.id = ids[identity]
-                known.first = self._first(connection, known) if known.layer else known.id
+                known.id = known.first = ids[identity]
+        self._find_firsts(connection, [known for known in new if known.layer and known.lifetime])
         return [by_identity[identity][0] for identity in missing]
 
-    def _first(self, connection: psycopg.Connection, known: KnownSeries) -> int:
-        if known.lifetime is None:
-            return known.id
-        shared = {name: value for name, value in known.series.labels if name not in gpus.LABELS}
-        kind = (known.metric, clean_json(shared))
-        if kind not in self._firsts:
-            row = connection.execute(
-                """SELECT min(id) FROM series WHERE cluster_id = %s AND metric = %s
-                   AND labels - %s::text[] = %s::jsonb AND worker_id IS NOT NULL""",
-                [self.cluster, kind[0], list(gpus.LABELS), kind[1]],
-            ).fetchone()
-            self._firsts[kind] = row[0] if row else known.id
-            self.size += FIRST_SIZE + sum(map(getsizeof, kind))
-        return self._firsts[kind]
+    def _find_firsts(self, connection: psycopg.Connection, new: list[KnownSeries]) -> None:
+        """Sets the first series of each of the new ones, which are stored, of workers, and drawn."""
+        kinds = [(known.metric, known.shared_labels) for known in new]
+        if missing := sorted(set(kinds) - self._firsts.keys()):
+            metrics, labels = zip(*missing, strict=True)
+            rows = connection.execute(
+                """SELECT place, min(series.id)
+                   FROM unnest(%s::text[], %s::jsonb[]) WITH ORDINALITY AS kind(metric, labels, place)
+                   JOIN series ON series.metric = kind.metric AND series.labels - %s::text[] = kind.labels
+                   WHERE cluster_id = %s AND worker_id IS NOT NULL GROUP BY place""",
+                [list(metrics), list(labels), list(gpus.LABELS), self.cluster],
+            )
+            self._firsts |= {missing[place - 1]: first for place, first in rows}
+            self.size += sum(FIRST_SIZE + sum(map(getsizeof, kind)) for kind in missing)
+        for known, kind in zip(new, kinds, strict=True):
+            known.first = self._firsts.setdefault(kind, known.id)
 
     def _find(self, series: Series, time: float, workers: Workers) -> KnownSeries:
         lifetime = workers.at(clean_name(series.worker), time) if series.worker else None
@@ -167,6 +180,17 @@ class SeriesTable:
             return {}
         query = "SELECT identity, id FROM series WHERE cluster_id = %s AND identity = ANY(%s)"
         return dict(connection.execute(query, [self.cluster, identities]).fetchall())
+
+
+def text_of(labels: Labels) -> str:
+    """Labels as JSON. Most of a new cluster's are those of other clusters, too."""
+    is_short = sum(len(name) + len(value) for name, value in labels) <= LONGEST_REMEMBERED
+    return _remembered_text_of(labels) if is_short else clean_json(dict(labels))
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def _remembered_text_of(labels: Labels) -> str:
+    return clean_json(dict(labels))
 
 
 def _size_of(series: Series) -> int:
