@@ -30,6 +30,8 @@ CLUSTERS_OF_STEP = 25
 MAXIMUM_STEP = STEP + 4
 FEW_WORKERS = 50
 """workers up to which the longest step is used at once, if there are more clusters"""
+SPREADING = 0x9E3779B97F4A7C15
+"""a large odd number: its multiples are spread evenly over a step"""
 MAXIMUM_CACHED = 10_000
 
 _built: dict[int, tuple[int, int]] = {}
@@ -92,10 +94,17 @@ def _step(live: int, workers: int) -> int:
 
 
 def _has_news(cluster: Cluster, extent: Extent, step: int) -> bool:
-    """Return whether there is something to build: all of an ended cluster, the closed steps of a live one."""
-    shift = step if cluster.is_live else 0
+    """Return whether there is something to build: all of an ended cluster, the closed steps of a live one.
+
+    The longer steps of clusters end at different times, so that they are not built all at once; those of a
+    new one are counted from its first record.
+    """
     reached, built = _reached(cluster, extent), _built.get(cluster.pk)
-    return built is None or (built[0], built[1] >> shift) != (reached[0], reached[1] >> shift)
+    if not cluster.is_live:
+        return built != reached
+    version, position = built or (extent.version, round(extent.first * 1e6))
+    offset = cluster.pk * SPREADING % (1 << step) if step > STEP else 0
+    return (version, (position + offset) >> step) != (reached[0], (reached[1] + offset) >> step)
 
 
 def _reached(cluster: Cluster, extent: Extent) -> tuple[int, int]:

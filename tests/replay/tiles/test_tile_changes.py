@@ -142,9 +142,9 @@ def test_tiles_of_a_cluster_are_built_only_after_something_new(
     assert built == [cluster, cluster]
 
 
-def test_with_more_live_clusters_each_is_looked_at_less_often(
-    cluster: Cluster, writer: Writer, filled: list[Span], now: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def looks(cluster: Cluster, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], bool]:
+    """Whether the cluster is looked at when everything before that time is stored."""
     built: list[Cluster] = []
 
     def looks(committed: float) -> bool:
@@ -155,18 +155,33 @@ def test_with_more_live_clusters_each_is_looked_at_less_often(
 
     build = tasks.build_if_unlocked
     monkeypatch.setattr(tasks, "build_if_unlocked", lambda found: (built.append(found), build(found)))
+    return looks
+
+
+def test_with_more_live_clusters_each_is_looked_at_less_often(
+    looks: Callable[[float], bool], filled: list[Span], now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = (int((now + CLOSED) * 1e6) >> tasks.MAXIMUM_STEP) + 1
     start = (first << tasks.MAXIMUM_STEP) / 1e6 + tasks.SETTLING + 1
     step = 2**tasks.STEP / 1e6
     assert looks(start)
     assert looks(start + step), "one live cluster"
     monkeypatch.setattr(tasks, "CLUSTERS_OF_STEP", 1)
-    assert [looks(start + number * step) for number in (2, 3, 4, 5)] == [True, False, True, False]
+    assert sum(looks(start + number * step) for number in range(2, 10)) == 4
     monkeypatch.setattr(tasks, "CLUSTERS_OF_STEP", 0)
     monkeypatch.setattr(tasks, "FEW_WORKERS", 1000)
-    longest = 2**tasks.MAXIMUM_STEP / 1e6
-    assert [looks(start + number * step) for number in (6, 7, 8, 9)] == [False] * 4, "it is small"
-    assert looks(start + longest)
+    assert sum(looks(start + number * step) for number in range(10, 26)) == 1, "it is small"
+
+
+def test_a_small_cluster_that_is_one_of_many_is_not_looked_at_when_it_begins(
+    looks: Callable[[float], bool], filled: list[Span], now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand that begin together kept a core busy for minutes, with tiles of half a minute each."""
+    monkeypatch.setattr(tasks, "CLUSTERS_OF_STEP", 0)
+    monkeypatch.setattr(tasks, "FEW_WORKERS", 1000)
+    step = 2**tasks.STEP / 1e6
+    found = [looks(now + tasks.SETTLING + (number + 0.5) * step) for number in range(16)]
+    assert sum(found) <= 1, "once in nine minutes"
 
 
 def test_sums_of_few_rows_are_made_of_them_and_not_cached(
