@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import time
 
 ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 """glibc's settings with which memory that is freed returns to the system (mallopt(3)). By default each thread
@@ -13,6 +14,11 @@ Only for processes of Python: with a fixed threshold PostgreSQL maps and unmaps 
 
 MALLOPT = {"MALLOC_ARENA_MAX": -8, "MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}
 """their numbers for mallopt()"""
+
+THAW = 900.0
+"""seconds"""
+THRESHOLDS = (1_000, 20, 25)
+"""of gc.set_threshold(): a full collection waits for half a million new objects"""
 
 
 def use_allocator_settings() -> None:
@@ -29,6 +35,28 @@ def prepare_for_hours() -> None:
     """To be called when a process has loaded its modules: garbage and free memory then leave it soon."""
     _freeze_startup()
     _trim_after_collections()
+
+
+def exempt_survivors() -> None:
+    """Exempts what a full collection has left from the next ones, for THAW seconds.
+
+    For a process that remembers millions of objects: a full collection of all of them takes it a second, and
+    whatever waits is late. Those that are not in cycles are freed as always.
+    """
+    thawed = time.monotonic()
+
+    def around_collection(phase: str, info: dict[str, int]) -> None:
+        nonlocal thawed
+        if info["generation"] != 2:
+            return
+        if phase == "stop":
+            gc.freeze()
+        elif time.monotonic() - thawed > THAW:
+            thawed = time.monotonic()
+            gc.unfreeze()
+
+    gc.set_threshold(*THRESHOLDS)
+    gc.callbacks.append(around_collection)
 
 
 def _freeze_startup() -> None:

@@ -31,6 +31,20 @@ del answer
 gc.collect()
 print(psutil.Process().memory_info().rss - before)
 """
+SURVIVORS = """
+import gc, weakref
+from observatory.base import memory
+memory.THAW = {thaw}
+memory.exempt_survivors()
+class Kept: pass
+kept = Kept()
+kept.itself, kept.others = kept, [[] for _ in range(100_000)]
+gc.collect()
+frozen, ended = gc.get_freeze_count(), weakref.ref(kept)
+del kept
+gc.collect()
+print(frozen if {counted} else int(ended() is None))
+"""
 
 
 def printed(code: str, **options: object) -> int:
@@ -49,3 +63,9 @@ def test_full_collections_do_not_wait_for_a_share_of_what_a_process_began_with()
 
 def test_memory_between_what_a_process_keeps_returns_to_the_system() -> None:
     assert printed(ANSWER, prepared=True) * 5 < printed(ANSWER, prepared=False)
+
+
+def test_what_outlived_a_full_collection_is_exempt_from_the_next_ones_until_some_time_has_passed() -> None:
+    assert printed(SURVIVORS, thaw=900, counted=True) > 100_000
+    assert printed(SURVIVORS, thaw=900, counted=False) == 0
+    assert printed(SURVIVORS, thaw=0, counted=False) == 1

@@ -17,6 +17,8 @@ from typing import cast
 import httptools
 from yarl import URL
 
+from observatory.collect.http.time_limits import TimeLimit
+
 MOST_REMEMBERED = 20_000
 """URLs whose requests are remembered."""
 HEAD_LIMIT = 2**16
@@ -255,7 +257,7 @@ class Connections:
         self._idle.clear()
 
     async def _open(self, address: str, port: int) -> Connection:
-        async with asyncio.timeout(self._connect_timeout):
+        async with TimeLimit(self._connect_timeout):
             _, connection = await asyncio.get_running_loop().create_connection(Connection, address, port)
         return connection
 

@@ -32,13 +32,15 @@ from observatory.collect.http.connections import (
 )
 from observatory.collect.http.handshakes import Handshakes
 from observatory.collect.http.json_body import read_json
+from observatory.collect.http.time_limits import TimeLimit
 
 IDENTITY_LIMIT = 64 * 2**20
 METRICS_LIMIT = 32 * 2**20
 CONNECT_TIMEOUT = 4.0
 REQUEST_TIMEOUT = 5.0
-KEEP_ALIVE = 60.0
-"""Seconds between two requests over the same connection: a slow scrape must not open all of them again."""
+KEEP_ALIVE = 150.0
+"""Seconds between two requests over the same connection: those that are made less often, a minute apart, must
+not open all of them again."""
 AGENT = "dask-observatory"
 NAMES_LIFETIME = 30.0
 """Seconds for which the addresses of a host name are remembered."""
@@ -189,7 +191,7 @@ class HttpClient:
         sent = time.time()
         try:
             request, headers = request_to(url, AGENT), header_lines(self.headers)
-            async with asyncio.timeout(timeout):
+            async with TimeLimit(timeout):
                 address = await self._address(request)
                 if address is None:
                     return await self._get(url, limit, timeout, is_cut)

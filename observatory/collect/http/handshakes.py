@@ -15,6 +15,8 @@ from contextlib import suppress
 
 import aiohttp
 
+from observatory.collect.http.time_limits import TimeLimit
+
 MAXIMUM_MESSAGE = 4 * 2**20
 HEARTBEAT = 30.0
 """Seconds between pings. Half of it without a pong ends the subscription; busy schedulers are slow."""
@@ -51,7 +53,7 @@ class Handshakes:
             handshake.add_done_callback(lambda done: self._completed(key, done))
         caller = self._waiting[key] = object()
         try:
-            async with asyncio.timeout(timeout):
+            async with TimeLimit(timeout):
                 return await asyncio.shield(handshake)
         except BaseException:
             if self._waiting.get(key) is caller:

@@ -13,12 +13,17 @@ from contextlib import asynccontextmanager, suppress
 from weakref import WeakValueDictionary
 
 from observatory.collect.http.fetch import REQUEST_TIMEOUT
+from observatory.collect.http.time_limits import TimeLimit
 
 LONGEST_WAIT = REQUEST_TIMEOUT + 1
 """Seconds: longer than a request takes, also of a process that is busy for a while, as two requests at a time
 would then be mixed up. A scheduler that hangs does not keep the others of its process from being read."""
 
-_locks: WeakValueDictionary[float, asyncio.Lock] = WeakValueDictionary()
+LONGEST_BEGINNING = 1.0
+"""Seconds that a scheduler's first page waits for those of others on its machine."""
+
+_locks: WeakValueDictionary[float | str, asyncio.Lock] = WeakValueDictionary()
+"""By the start of a process, and by host."""
 
 
 @asynccontextmanager
@@ -30,10 +35,26 @@ async def turn(process_start: float | None) -> AsyncIterator[None]:
     if process_start is None:
         yield
         return
-    lock = _locks.setdefault(process_start, asyncio.Lock())
+    async with _held(process_start, LONGEST_WAIT):
+        yield
+
+
+@asynccontextmanager
+async def beginning(host: str) -> AsyncIterator[None]:
+    """For the first pages of a scheduler, until it is known whose process is its.
+
+    Schedulers of one process mostly begin to be observed together.
+    """
+    async with _held(host, LONGEST_BEGINNING):
+        yield
+
+
+@asynccontextmanager
+async def _held(key: float | str, longest: float) -> AsyncIterator[None]:
+    lock = _locks.setdefault(key, asyncio.Lock())
     has_lock = False
     with suppress(TimeoutError):
-        async with asyncio.timeout(LONGEST_WAIT):
+        async with TimeLimit(longest):
             has_lock = await lock.acquire()
     try:
         yield

@@ -9,17 +9,16 @@ import math
 import random
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from urllib.parse import urlsplit
 
 from observatory.clusters.models import Target
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation, totals_of
-from observatory.collect.collector.ticks import tick, until_tick
+from observatory.collect.collector.ticks import tick
 from observatory.collect.http.addresses import AddressError, proxied_worker_url, worker_url
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
 from observatory.collect.http.fetch import METRICS_LIMIT, FetchError, HttpClient, parse_off_loop
-from observatory.collect.http.turns import turn
+from observatory.collect.http.turns import beginning, turn
 from observatory.collect.scheduler.clock import SchedulerClock
 
 logger = logging.getLogger(__name__)
@@ -93,6 +92,8 @@ class Scraper:
         """Whether the target runs on this machine."""
         self.wanted = asyncio.Event()
         """The scheduler's metrics are to be read at once."""
+        self.read: Observation | None = None
+        """Whose scheduler's metrics were read last."""
         self.logged: set[str] = set()
         """Errors that were logged."""
 
@@ -100,8 +101,14 @@ class Scraper:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._scheduler())
             scraped: dict[str, asyncio.Task[None]] = {}
+            leaving: set[str] = set()
             while True:
                 observation = self.current()
+                left = set(observation.membership.departures) if observation is not None else set()
+                # suspicious tasks show why workers left; of another cluster's scheduler nothing is known
+                if left - leaving or (observation is not None and self.read not in {None, observation}):
+                    self.wanted.set()
+                leaving = left
                 members = observation.membership.members if observation is not None else {}
                 for address in scraped.keys() - members.keys():
                     scraped.pop(address).cancel()
@@ -118,49 +125,47 @@ class Scraper:
 
     async def _scheduler(self) -> None:
         answers = Answers()
-        previous: Observation | None = None
-        leaving: set[str] = set()
         while True:
             await self.observing.wait()
             self.wanted.clear()  # what is wanted from now on is read after this page
             started = time.monotonic()
             observation = self.current()
             if observation is not None:
-                if observation is not previous:
-                    answers, previous = Answers(), observation
+                if observation is not self.read:
+                    answers, self.read = Answers(), observation
                 await self._scrape_scheduler(observation, answers)
-                leaving = set(observation.membership.departures)
-            until = time.monotonic() + self._wait(
+            wait = self._wait(
                 answers.failures,
                 time.monotonic() - started,
                 self.target.metrics_interval,
                 self.scheduler_slowdown(),
             )
-            while time.monotonic() < until and not self.wanted.is_set() and self.observing.is_set():
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(
-                        self.wanted.wait(), max(0.0, min(until_tick(WORKERS_CHECK), until - time.monotonic()))
-                    )
-                observation = self.current()
-                # a worker left: scrape at once, because suspicious tasks show why
-                if observation is not None and set(observation.membership.departures) - leaving:
-                    break
+            due = asyncio.get_running_loop().call_later(wait, self.wanted.set)
+            try:
+                await self.wanted.wait()
+            finally:
+                due.cancel()
 
     async def _scrape_scheduler(self, observation: Observation, answers: Answers) -> None:
-        requested = time.monotonic()
-        page = await self._scheduler_page(observation)
-        if page is not None and observation.process_start is None:
-            # but for the process's own metrics, this page can be that of another scheduler in it
-            observation.process_start = totals_of(page).process_start
-            if observation.process_start is not None:
+        if observation.process_start is None:
+            async with beginning(urlsplit(self.target.url).hostname or ""):
+                await self._read_process_start(observation)
                 requested = time.monotonic()
-                page = await self._scheduler_page(observation) or page
+                page = await self._scheduler_page(observation)
+        else:
+            requested = time.monotonic()
+            page = await self._scheduler_page(observation)
         if page is None:
             answers.failures += 1
         elif self.current() is observation and self.is_confirmed():
             now = self.clock.now()
             answers.add(observation, "", now)
             observation.add_scheduler_metrics(page, requested, now)
+
+    async def _read_process_start(self, observation: Observation) -> None:
+        """But for the process's own metrics, this page can be that of another scheduler in it."""
+        page = await self._scheduler_page(observation)
+        observation.process_start = totals_of(page).process_start if page is not None else None
 
     async def _scheduler_page(self, observation: Observation) -> Page | None:
         async with turn(observation.process_start):

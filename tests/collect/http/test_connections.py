@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -208,6 +209,31 @@ def test_a_request_that_nobody_waits_for_closes_its_connection(run: Run) -> None
                 await request
             while peer.ended < 2:
                 await asyncio.sleep(0.01)
+
+    run(work())
+
+
+def test_what_is_answered_while_this_process_has_no_time_is_not_thrown_away(run: Run) -> None:
+    """Of a thousand clusters that are asked at once each would be asked again and again."""
+
+    def answer(number: int) -> list[bytes]:
+        time.sleep(0.5)  # the event loop, which is the client's too
+        return [whole(b"up")]
+
+    async def work() -> None:
+        async with serving(answer) as (peer, client):
+            assert (await client.get(peer.url, 100, timeout=0.2)).body == b"up"
+            assert len(peer.requests) == 1
+
+    run(work())
+
+
+def test_a_peer_that_does_not_answer_is_waited_for_until_the_time_limit(run: Run) -> None:
+    async def work() -> None:
+        async with serving(lambda number: []) as (peer, client):
+            with pytest.raises(FetchError) as found:
+                await client.get(peer.url, 100, timeout=0.2)
+            assert found.value.failure is Failure.TIMEOUT
 
     run(work())
 

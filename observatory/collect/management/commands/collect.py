@@ -8,7 +8,7 @@ from typing import Any
 import uvloop
 from django.core.management.base import BaseCommand
 
-from observatory.base.memory import prepare_for_hours
+from observatory.base.memory import exempt_survivors, prepare_for_hours
 from observatory.collect.collector.collector import collect
 
 
@@ -18,5 +18,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         prepare_for_hours()
+        exempt_survivors()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(collect())
