@@ -176,7 +176,7 @@ def test_the_tabs_of_memory_and_of_a_worker(page: Page, world: World, observed: 
     open_page(page, f"/runs/{observed.run.pk}/?tab={tab}")
     workers = page.evaluate("[...observatory.context.model.workers.keys()]")
     open_page(page, f"/runs/{observed.run.pk}/?tab={tab}&worker={workers[0]}")
-    for chart in page.locator("[data-chart]").all():
+    for chart in page.locator("[data-chart]:visible").all():
         chart.scroll_into_view_if_needed()
     assert page.evaluate(RUN, None) == []
     page.emulate_media(color_scheme="dark")
