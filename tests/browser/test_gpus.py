@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -81,8 +82,10 @@ def test_gpus_of_workers_are_shown_live_and_replayed(
     _hover_gpu_row(page)
     show(page, "gpu-temperature", legend=[f"{worker} GPU {gpu}" for worker in "01" for gpu in (0, 1, 2)])
     page.goto(f"{address}?charts=heat-map&heat=gpu")
-    expect(page.locator("[data-chart=heat-map] canvas").first).to_be_visible()
-    expect(page.locator("[data-chart=heat-map]")).not_to_contain_text("No worker has reported")
+    expect(page.locator("[data-chart=heat-map] canvas").first).to_have_attribute(
+        "aria-label", re.compile(r"GPU utilization \(%\) of 2 workers; most: 0, \d+ %")
+    )
+    expect(page.locator("[data-chart=heat-map] .chart-empty")).to_be_hidden()
 
 
 def show(page: Page, chart: str, legend: list[str] | None = None) -> None:
