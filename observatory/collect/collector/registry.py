@@ -217,9 +217,11 @@ def end_abandoned() -> None:
     with JointWriter() as writer:
         results = writer.write_together(batches)
     for (cluster, ended), result in zip(ends.items(), results, strict=True):
+        if not isinstance(result, Exception):
+            end_cluster(cluster, ended, reason)
+    for result in results:
         if isinstance(result, Exception):
             raise result
-        end_cluster(cluster, ended, reason)
 
 
 def end_cluster(cluster: int, ended: float, reason: str) -> dict[str, Any]:

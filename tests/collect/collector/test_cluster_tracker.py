@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from collections.abc import Sequence
 
 import pytest
 from distributed import Client
@@ -17,6 +18,9 @@ from observatory.collect.collector.watcher import REFUSED_END, Watcher
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store.connection import connect
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.joint_writer import JointWriter
+from observatory.store.ingest.publishing.committed import Committed
 from observatory.wire.head import Head
 from tests.collect.dask_processes import scheduler
 from tests.collect.observer import event_kinds, eventually, make_target, observed, read, watching
@@ -193,6 +197,25 @@ def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed() -> 
     end_abandoned()
     assert Cluster.objects.get().ended == moment
     assert "paused" in Cluster.objects.get().end_reason
+
+
+def test_a_cluster_whose_end_cannot_be_stored_keeps_no_other_from_ending(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    project, moment = make_target("http://127.0.0.1:1").project, timezone.now()
+    for name in ("one", "another"):
+        Cluster.objects.create(
+            project=project, scheduler_id=name, name=name, started=moment, last_seen=moment
+        )
+    write = JointWriter.write_together
+
+    def refuse_first(writer: JointWriter, batches: Sequence[Batch]) -> list[Committed | Exception]:
+        return [OSError("the disk is full"), *write(writer, batches[1:])]
+
+    monkeypatch.setattr(JointWriter, "write_together", refuse_first)
+    with pytest.raises(OSError, match="the disk is full"):
+        end_abandoned()
+    assert [cluster.ended for cluster in Cluster.objects.exclude(ended=None)] == [moment]
 
 
 def test_a_cluster_whose_agents_first_batch_is_being_stored_is_not_ended_as_abandoned() -> None:
