@@ -16,7 +16,7 @@ MALLOPT = {"MALLOC_ARENA_MAX": -8, "MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_TH
 """their numbers for mallopt()"""
 
 THAW = 900.0
-"""seconds"""
+"""seconds after which a full collection looks at all objects again"""
 THRESHOLDS = (1_000, 20, 25)
 """of gc.set_threshold(): a full collection waits for half a million new objects"""
 

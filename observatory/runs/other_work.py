@@ -8,7 +8,7 @@ import psycopg
 
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
-from observatory.store.queries.windows.other_work import NONE, OtherWork, other_work
+from observatory.store.queries.windows.other_work import OtherWork, other_work
 from observatory.store.times import from_microseconds
 
 
@@ -19,5 +19,6 @@ def other_work_of(connection: psycopg.Connection, run: Run, stop: datetime) -> O
 
 def other_work_in(connection: psycopg.Connection, scope: Scope, stop: int) -> OtherWork:
     """Those of the scope's run before `stop` (microseconds); of a scope without a run nothing."""
-    run = Run.objects.filter(pk=scope.run).first() if scope.run else None
-    return NONE if run is None else other_work_of(connection, run, from_microseconds(stop))
+    return other_work(
+        connection, scope.cluster.pk, scope.opened_as, from_microseconds(scope.start), from_microseconds(stop)
+    )

@@ -33,6 +33,11 @@ class Intervals:
     def lengths(self) -> Integers:
         return self.stop - self.start
 
+    @property
+    def seconds(self) -> float:
+        """The sum of all lengths, in seconds."""
+        return float(self.lengths.sum()) / 1e6
+
     def where(self, condition: Flags | Integers) -> Intervals:
         return Intervals(self.start[condition], self.stop[condition])
 

@@ -10,7 +10,7 @@ import { chooseExactColors, hasExactColors } from "../drawing/color_choice.js";
 /** @typedef {import("../../types.js").Prefix} Prefix */
 
 const [MOST, MOST_ON_A_PHONE, MOST_FOUND] = [12, 6, 40];
-const OF_OTHER_RUNS = "Only other runs submitted tasks of it.";
+const OTHER_RUNS_HINT = "Only other runs submitted tasks of it.";
 const HINT = "Click to highlight, click again to hide. Ctrl + click hides and shows.";
 /** @type {Record<string, string>} */
 const MEANINGS = {
@@ -146,7 +146,7 @@ export class StreamLegend {
   #create(id, name, isOther) {
     const button = element("button", "", element("i", ""), name);
     button.type = "button";
-    button.title = `${name}\n${isOther ? `${OF_OTHER_RUNS}\n` : ""}${HINT}`;
+    button.title = `${name}\n${isOther ? `${OTHER_RUNS_HINT}\n` : ""}${HINT}`;
     button.addEventListener("click", (event) => {
       const { selection } = this.#context;
       if (event.ctrlKey || event.metaKey || event.shiftKey) selection.toggleHidden(id);

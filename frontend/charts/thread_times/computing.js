@@ -32,8 +32,8 @@ export function withoutCoreText({ kinds, without_core: withoutCore }) {
   const share = formatPercent((waiting + computing) / seconds);
   return (
     `For ${formatDuration(waiting + computing)} (${share}) of the threads' time the machine had no free core: tasks were ready to run for ` +
-    `${formatDuration(computing)}, and event loops that threads waited for for ${formatDuration(waiting)}. ` +
-    "Other processes had the cores, or more threads computed than there are, or a limit of the container's CPU was reached."
+    `${formatDuration(computing)}, and threads waited ${formatDuration(waiting)} for event loops that were. ` +
+    "Other processes had the cores, or more threads computed than there are cores, or a limit of the container's CPU was reached."
   );
 }
 

@@ -88,7 +88,6 @@ class Subscriber:
         self.is_lost = False
         """Whether a gap in the stream was recorded that has not ended."""
         self.wait = FIRST_WAIT
-        self._next_look: asyncio.TimerHandle
         self.cluster_with_agent = 0
         """The cluster whose agent records everything that the stream has; it is not subscribed."""
 
@@ -153,12 +152,14 @@ class Subscriber:
     async def _until_changed(self, observation: Observation, listening: asyncio.Future[str]) -> None:
         """Waits until the subscription ended, is not wanted any more, or was taken.
 
-        Timers without a task of their own: they are most of what a quiet cluster takes.
+        By a timer: to wait anew for each look is most of what a quiet cluster takes.
         """
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        next_look: asyncio.TimerHandle
 
         def look() -> None:
-            self._next_look = loop.call_later(until_tick(LISTEN_CHECK), look)
+            nonlocal next_look
+            next_look = loop.call_later(until_tick(LISTEN_CHECK), look)
             if not self._is_wanted(observation) or self._was_stolen(observation):
                 changed.set()
 
@@ -170,7 +171,7 @@ class Subscriber:
         try:
             await changed.wait()
         finally:
-            self._next_look.cancel()
+            next_look.cancel()
             listening.remove_done_callback(ended)
 
     def _is_wanted(self, observation: Observation) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.samples import Samples, blocked_seconds, values_at
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers
-from observatory.why.thread_times.cores import SCHEDULER, SCHEDULER_OWN, WORKER, WORKER_OWN
+from observatory.why.thread_times.cores import SCHEDULER, SCHEDULER_OWN, WORKER, WORKER_OWN, own_share
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.stalls import Stall
 from observatory.why.what_if.without import Without
@@ -88,7 +88,7 @@ def scheduler_ticks(evidence: Evidence) -> LoopTicks:
     """Without samples of its own time it isn't blocked while the workers' ticks come as late."""
     own, ticks = (evidence.samples(one, function="max") for one in (SCHEDULER_OWN, SCHEDULER))
     if len(own.value):
-        return LoopTicks(own, own.value >= BLOCKED, _share(own, ticks))
+        return LoopTicks(own, own.value >= BLOCKED, own_share(own, ticks))
     usual = _usual(evidence.samples(WORKER), (ticks.times.start + ticks.times.stop) // 2)
     is_blocked = ticks.value >= np.maximum(BLOCKED, TIMES_THE_WORKERS * usual)
     return LoopTicks(ticks, is_blocked, np.ones(len(ticks.value)))
@@ -97,7 +97,7 @@ def scheduler_ticks(evidence: Evidence) -> LoopTicks:
 def worker_ticks(evidence: Evidence) -> LoopTicks:
     own, ticks = (evidence.samples(one, function="max") for one in (WORKER_OWN, WORKER))
     if len(own.value):
-        return LoopTicks(own, own.value >= WORKER_BLOCKED, _share(own, ticks))
+        return LoopTicks(own, own.value >= WORKER_BLOCKED, own_share(own, ticks))
     return LoopTicks(ticks, ticks.value >= WORKER_BLOCKED, np.ones(len(ticks.value)))
 
 
@@ -129,11 +129,6 @@ def had_no_core_or_imported(evidence: Evidence, worker: int, stop: int) -> bool:
     ticks = worker_ticks(evidence)
     after = np.flatnonzero((ticks.samples.worker == worker) & (ticks.samples.times.stop >= stop))[:1]
     return bool((are_imports(evidence, ticks) | (ticks.share < LEAST_OWN))[after].any())
-
-
-def _share(own: Samples, ticks: Samples) -> Numbers:
-    """Of each sample of `own`: what it is of that of `ticks`."""
-    return np.asarray(own.value / np.maximum(np.maximum(values_at(own, ticks), own.value), 1e-9))
 
 
 def _usual(of_workers: Samples, times: Integers) -> Numbers:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.why.intervals import Intervals, Numbers, Steps
+from observatory.why.intervals import Flags, Intervals, Numbers, Steps
 from observatory.why.thread_times.kinds import BUSY, KINDS, ThreadKind
 from observatory.why.thread_times.thread_time import ThreadTime
 
@@ -24,7 +24,7 @@ class Waits:
         idle = (ThreadKind.NOTHING, ThreadKind.OTHER_RUNS)
         self.active = sum(self.seconds[kind] for kind in KINDS if kind not in idle)
         """time of threads while there was something to do, and no task of another run"""
-        self.wall = float((unfinished.stop - unfinished.start).sum()) / 1e6
+        self.wall = unfinished.seconds
         """how long there was something to do"""
 
     @property
@@ -93,9 +93,18 @@ class Waits:
     def while_none_computes(self, kind: ThreadKind, times: Intervals) -> float:
         """The time of a kind in intervals, which are separate and in order, while no thread computed."""
         taken = self.taken[kind]
-        busy = np.sum([self.taken[one].values for one in BUSY], axis=0)
-        none = Steps(taken.edges, np.where(busy > 0, 0.0, taken.values))
+        none = Steps(taken.edges, np.where(self._computes, 0.0, taken.values))
         return float(none.integrals(times).sum()) / 1e6
+
+    def seconds_while_any_computes(self, times: Intervals) -> float:
+        """For how much of intervals, which are separate and in order, any thread computed."""
+        any_thread = Steps(self.taken[ThreadKind.OTHERS].edges, self._computes.astype(np.float64))
+        return float(any_thread.integrals(times).sum()) / 1e6
+
+    @property
+    def _computes(self) -> Flags:
+        """Whether any thread computes between two edges."""
+        return np.asarray(np.sum([self.taken[kind].values for kind in BUSY], axis=0) > 0)
 
     def _with_idle(self, taken: Steps) -> Steps:
         idle = self.idle

@@ -48,15 +48,23 @@ def without_core(read: Callable[[str], Samples], time: ThreadTime) -> WithoutCor
     own = read(WORKER_OWN)
     if not len(own.value):
         return None
-    lost = _lost_share(own, read(WORKER))
+    lost = 1 - own_share(own, read(WORKER))
     waiting = sum(
         float((_taken(time, worker, OF_LOOPS, own.times.where(rows)) * lost[rows]).sum())
         for worker, rows in _rows(own, time)
     )
     scheduler = read(SCHEDULER_OWN)
-    of_scheduler = _lost_share(scheduler, read(SCHEDULER))
-    taken = time.taken()[ThreadKind.SCHEDULER].integrals(scheduler.times) / 1e6
+    of_scheduler = 1 - own_share(scheduler, read(SCHEDULER))
+    taken = time.cluster.parts(time.left)[ThreadKind.SCHEDULER].integrals(scheduler.times) / 1e6
     return WithoutCore(waiting + float((taken * of_scheduler).sum()), _computing(read, time))
+
+
+def own_share(own: Samples, ticks: Samples) -> Numbers:
+    """Of the time of each sample of `own`, in which its loop had a core or waited for something else.
+
+    `own`: of SCHEDULER_OWN or WORKER_OWN; `ticks`: of the same loops, with the time without a core.
+    """
+    return np.asarray(own.value / np.maximum(np.maximum(values_at(own, ticks), own.value), 1e-9))
 
 
 def _computing(read: Callable[[str], Samples], time: ThreadTime) -> float:
@@ -78,8 +86,3 @@ def _taken(time: ThreadTime, worker: int, kinds: Collection[ThreadKind], times: 
     """Seconds for which threads of a worker were of some kinds in each interval."""
     taken = added([time.taken_by(worker, kind) for kind in kinds])
     return np.asarray(taken.integrals(times) / 1e6)
-
-
-def _lost_share(own: Samples, ticks: Samples) -> Numbers:
-    """Of the time of each sample."""
-    return np.asarray(1 - own.value / np.maximum(np.maximum(values_at(own, ticks), own.value), 1e-9))

@@ -132,14 +132,12 @@ class Predictor:
         if not without.own_code:
             return rest
         last = self._records.start + round(self.last * 1e6)
-        return (
-            rest - float(self._records.clients.own_code.clipped(last, self._records.stop).lengths.sum()) / 1e6
-        )
+        return rest - self._records.clients.own_code.clipped(last, self._records.stop).seconds
 
     def _seconds_of_any(self, condition: Flags) -> float:
         """In which at least one of some computations ran."""
         times = self.plan.computing.times.where(condition)
-        return float(times.clipped(self._records.start, self._records.stop).union().lengths.sum()) / 1e6
+        return times.clipped(self._records.start, self._records.stop).union().seconds
 
     def naive(self, change: Change) -> float:
         """The time of all tasks, divided by the threads."""

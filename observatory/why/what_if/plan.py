@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from observatory.store.queries.windows.required_resources import RequiredResource
 from observatory.why.critical_path.predecessors import NONE, Predecessors, needed_computations, previous_of
 from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Graph, Records, Spans
 from observatory.why.what_if.reactions import Rest, rests
-from observatory.why.what_if.required import OfTask, required_by
+from observatory.why.what_if.required import required_by
 from observatory.why.what_if.submissions import Submission, most_unfinished, submissions, submitted
 from observatory.why.what_if.workers import Amounts
 from observatory.wire.records import Action
@@ -52,7 +53,7 @@ class Plan:
         return len(self.computing)
 
 
-def plan_of(records: Records, graph: Graph, known: Sequence[OfTask] = ()) -> Plan:
+def plan_of(records: Records, graph: Graph, known: Sequence[RequiredResource] = ()) -> Plan:
     """Return the plan of all computations, also of attempts that failed. `known`: what tasks require."""
     computing = records.spans.where(records.spans.action == Action.COMPUTE)
     window = records.start, records.stop

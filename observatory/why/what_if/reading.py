@@ -12,7 +12,7 @@ import psycopg
 from observatory.store.queries.windows import findings as samples
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.other_work import OtherWork
-from observatory.store.queries.windows.required_resources import required_resources
+from observatory.store.queries.windows.required_resources import RequiredResource, required_resources
 from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import WAITING, Stays, stays, unfinished
@@ -20,7 +20,6 @@ from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.held import held
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import Transfers, rates_of
-from observatory.why.what_if.required import OfTask
 from observatory.why.what_if.stalls import stalls
 from observatory.why.window import TooManyTasks
 from observatory.wire.records import Action
@@ -54,7 +53,7 @@ class Window:
         transfers: Transfers,
         scheduler_seconds: float,
         lock_seconds: float = 0.0,
-        required: Sequence[OfTask] = (),
+        required: Sequence[RequiredResource] = (),
     ) -> None:
         self._records, self._graph, self._required = records, graph, required
         self._transfers, self._scheduler_seconds = transfers, scheduler_seconds
@@ -103,7 +102,7 @@ class Window:
             return False
         last = self._records.start + round(predictor.last * 1e6)
         left = unfinished(self._records, self._stays).clipped(last, stop)
-        return float(left.union().lengths.sum()) / 1e6 > UNFINISHED * predictor.observed
+        return left.union().seconds > UNFINISHED * predictor.observed
 
     @cached_property
     def _stays(self) -> Stays:
@@ -184,7 +183,7 @@ def window_of(connection: psycopg.Connection, cluster: int, records: Records) ->
     )
 
 
-def _required(connection: psycopg.Connection, cluster: int, records: Records) -> Sequence[OfTask]:
+def _required(connection: psycopg.Connection, cluster: int, records: Records) -> Sequence[RequiredResource]:
     """What tasks require of their workers; nothing, where there are too many to simulate."""
     groups = records.spans.group[records.spans.action == Action.COMPUTE]
     if len(groups) > MOST_COMPUTATIONS:

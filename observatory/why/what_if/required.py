@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import numpy as np
 
+from observatory.store.queries.windows.required_resources import RequiredResource
 from observatory.why.intervals import Integers
 from observatory.why.what_if.workers import Amounts, WorkerSpec, supplies
 
 
-class OfTask(Protocol):
-    """What a task requires of one resource. A task is a number."""
-
-    @property
-    def task(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def amount(self) -> float: ...
-
-
-def required_by(tasks: Integers, known: Sequence[OfTask]) -> dict[int, Amounts]:
+def required_by(tasks: Integers, known: Sequence[RequiredResource]) -> dict[int, Amounts]:
     """Return what the computations of `tasks` require, by their places among them."""
     by_task: dict[int, Amounts] = {}
     for one in known:

@@ -50,7 +50,7 @@ def _beside_tasks(evidence: Evidence) -> Iterator[Finding]:
     cost = evidence.cost(idle)
     if idle < LEAST_SHARE * waits.active or not evidence.is_worth(cost):
         return
-    seconds = _seconds(times)
+    seconds = times.seconds
     yield Finding(
         f"For {format_duration(seconds)} the client's own code ran before it submitted more: "
         f"{idle / seconds:.1f} of {waits.most_threads:.0f} threads were idle meanwhile, and no task waited.",
@@ -70,7 +70,7 @@ def _between_tasks(evidence: Evidence) -> Iterator[Finding]:
     """One finding for a run, or all runs of a window, with no task on the cluster for much of the time."""
     runs = evidence.whole if evidence.scope.run else _runs(evidence)
     gaps = runs.without(evidence.unfinished).without(evidence.restarts)
-    seconds, window = _seconds(gaps), _seconds(runs)
+    seconds, window = gaps.seconds, runs.seconds
     cost = Cost(evidence.waits.during(ThreadKind.NOTHING, gaps), seconds)
     if not len(gaps) or seconds < max(LEAST_SECONDS, LEAST_SHARE * window):
         return
@@ -126,13 +126,9 @@ def _by_kind(evidence: Evidence, gaps: Intervals) -> dict[ThreadKind, float]:
     found = {}
     for kind in OF_CLIENTS:
         left = gaps.without(evidence.clients.times[kind])
-        found[kind] = _seconds(gaps) - _seconds(left)
+        found[kind] = gaps.seconds - left.seconds
         gaps = left
-    return {**found, ThreadKind.NOTHING: _seconds(gaps)}
-
-
-def _seconds(times: Intervals) -> float:
-    return float((times.stop - times.start).sum()) / 1e6
+    return {**found, ThreadKind.NOTHING: gaps.seconds}
 
 
 KIND = FindingKind(

@@ -10,8 +10,6 @@ from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import facts
-from observatory.why.intervals import Intervals, Steps, added
-from observatory.why.thread_times.kinds import BUSY
 
 LEAST_SHARE = 0.5
 """of the window"""
@@ -20,8 +18,10 @@ LEAST_SHARE = 0.5
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all restarts of the window, without the time in which tasks ran again."""
     times, waits = evidence.restarts, evidence.waits
+    if not len(times):
+        return
     window = (evidence.stop - evidence.start) / 1e6
-    seconds = _seconds(times) - _seconds_computing(evidence, times)
+    seconds = times.seconds - waits.seconds_while_any_computes(times)
     # the threads that were there, and those that were missing
     cost = Cost(seconds * waits.most_threads, seconds)
     if seconds < LEAST_SHARE * window or not evidence.is_worth(cost):
@@ -38,17 +38,6 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("it begins", float(times.start[longest]) / 1e6),),
     )
-
-
-def _seconds(times: Intervals) -> float:
-    return float(times.lengths.sum()) / 1e6
-
-
-def _seconds_computing(evidence: Evidence, times: Intervals) -> float:
-    """For how much of some times any thread computed."""
-    busy = added([evidence.waits.taken[kind] for kind in BUSY])
-    is_busy = Steps(busy.edges, (busy.values > 0).astype(np.float64))
-    return float(is_busy.integrals(times).sum()) / 1e6
 
 
 KIND = FindingKind(

@@ -40,7 +40,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     prefixes = np.unique(found.spans.prefix[rows])
     seconds = {id: float(overlap[found.spans.prefix == id].sum()) for id in prefixes.tolist()}
     most = sorted(seconds, key=lambda id: -seconds[id])[:MOST_PREFIXES]
-    length = float((stages.stop - stages.start).sum()) / 1e6
+    length = stages.seconds
     used = sum(seconds.values()) / length
     longest = rows[np.argsort(-overlap[rows], kind="stable")][:10]
     first = int(np.argmax(stages.stop - stages.start))

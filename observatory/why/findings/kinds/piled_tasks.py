@@ -121,7 +121,7 @@ def _mean(threads: Steps) -> float:
 
 
 def _text(pile: Pile) -> str:
-    length = float(pile.times.lengths.sum()) / 1e6
+    length = pile.times.seconds
     return f"{pile.waiting.seconds / length:.1f} tasks waited on average, for {format_duration(length)}"
 
 

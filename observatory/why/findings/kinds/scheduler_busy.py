@@ -41,7 +41,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     slow = f" It took {format_duration(each)} for each change of a task's state." if each else ""
     by = f" Its event loop was seen most often in {code[0]}." if code else ""
     yield Finding(
-        f"The scheduler was busy for {format_duration(float((busy.stop - busy.start).sum()) / 1e6)}, and "
+        f"The scheduler was busy for {format_duration(busy.seconds)}, and "
         f"threads "
         f"waited {format_duration(waited)} for it.{slow}{by}",
         cost,

@@ -89,7 +89,7 @@ def _missing(evidence: Evidence, worker: WorkerEnd) -> float:
     ]
     until = round(min([*later, evidence.stop / 1e6]) * 1e6)
     times = evidence.unfinished.clipped(round(worker.ended * 1e6), until)
-    return worker.threads * float((times.stop - times.start).sum()) / 1e6
+    return worker.threads * times.seconds
 
 
 def _memory(evidence: Evidence, worker: WorkerEnd) -> float | None:
