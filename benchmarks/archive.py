@@ -30,22 +30,27 @@ from observatory.store.connection import connect
 from observatory.store.engines import choose
 from observatory.store.schema.time_series import time_series
 from observatory.store.times import from_seconds
+from observatory.wire.rounding import ROUNDED, SIGNIFICANT_BITS
 
 DATABASE = "observatory_archive"
+LAST_BIT = "power(2, floor(log(2, abs(value)::numeric)) - %(bits)s + 1)"
+"""of a value that was rounded"""
 SCATTER = {
-    "sample": """UPDATE sample SET
+    "sample": f"""UPDATE sample SET
             time = time + ((hashtext(concat(worker_id, time)) & 1023) || ' ms')::interval,
-            value = CASE WHEN value > 1e6 THEN round(value * (1 + random() / 100) / 4096) * 4096
+            value = CASE
+                WHEN metric = ANY(%(rounded)s) AND value <> 0
+                    THEN round(value * (1 + random() / 100) / {LAST_BIT}) * {LAST_BIT}
+                WHEN value > 1e6 THEN round(value * (1 + random() / 100) / 4096) * 4096
                 WHEN value = round(value) THEN value
                 WHEN value = round(value::numeric, 1) THEN round((value * (1 + random() / 100))::numeric, 1)
-                WHEN value = value::real THEN (value * (1 + random() / 100))::real
                 ELSE value * (1 + random() / 100) END
         FROM series WHERE series.id = series_id""",
     "profile": """UPDATE profile SET
             time = time + ((hashtext(concat(worker_id, time)) & 1023) || ' ms')::interval""",
 }
 """By table; rows of all others are moved by up to 20 ms each. Series and stacks of a worker keep their
-common times, and values their precision: psutil's percents have one decimal, gilknocker's ratios 24 bits"""
+common times, and values their precision: psutil's percents have one decimal, rates and means 13 bits"""
 LIMITS = {"span": 12, "sample": 2, "task": 50, "worker-hour": 200_000}
 MOST_MEMORY = 200 << 20
 MEBIBYTE = 1 << 20
@@ -60,7 +65,8 @@ def scatter(connection: psycopg.Connection) -> None:
             or f"""UPDATE {table.name} SET {table.time} = {table.time} + moved{end}
                    FROM (SELECT ctid AS place, tableoid AS part, random() * interval '20 ms' AS moved
                          FROM {table.name}) AS each
-                   WHERE {table.name}.ctid = place AND {table.name}.tableoid = part"""
+                   WHERE {table.name}.ctid = place AND {table.name}.tableoid = part""",
+            {"rounded": list(ROUNDED), "bits": SIGNIFICANT_BITS},
         )
 
 

@@ -17,8 +17,8 @@ PRECISION = 1e-5
 CLOSE = 0.1
 """seconds around an instant, in which the two recorders can have seen a change of state"""
 MIB = 1 << 20
-LATE, ROUNDED = 0.1, 1e-4
-"""seconds by which clocks differ; share by which tiles round values, and what is nothing"""
+LATE, ROUNDED = 0.1, 2.3e-4
+"""seconds by which clocks differ; share by which agents and tiles round values, and what is nothing"""
 FEWEST, LEAST_SHARE, LIKE = 100, 0.2, 0.15
 """samples from which on shares are compared, the least share, and by how much two profilers may differ"""
 Answer = dict[str, Any]

@@ -17,6 +17,7 @@ HEAD = """# Metrics
 The metrics that Observatory makes itself, and those that Dask's schedulers and workers report on `/metrics`.
 Use them in [rules](alerts.md), in SQL and in exports. Other metrics on those pages are recorded too.
 A sum over values of a label that *don't add up* counts something twice, or adds different things.
+Values of *rounded* metrics are right within 0.013 % ([figures.md](figures.md#rates-shares-and-means)).
 `docs/scripts/make_metrics.py` writes this page from `observatory/wire/metrics.py`.
 """
 APART = " (don't add up)"
@@ -39,7 +40,8 @@ def _cells(metric: Metric) -> list[str]:
         f"`{label}`" + (f": {', '.join(values)}" if values else "") + (APART if label in metric.kinds else "")
         for label, values in metric.labels.items()
     ]
-    return [f"`{metric.name}`", metric.type.name.lower(), metric.unit, "; ".join(labels), metric.help]
+    unit = f"{metric.unit}, rounded" if metric.is_rounded else metric.unit
+    return [f"`{metric.name}`", metric.type.name.lower(), unit, "; ".join(labels), metric.help]
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
 from observatory.wire.prefixes import NamedPrefixes
 from observatory.wire.processes import MONITORED, WorkerMemory, has_measured, process_of_address
 from observatory.wire.records import TASK_STATES, MetricType
+from observatory.wire.rounding import rounded
 
 GAUGE, COUNTER = int(MetricType.GAUGE), int(MetricType.COUNTER)
 SLOW = 5
@@ -175,7 +176,7 @@ class Sampler:
         series = self._series.get(key)
         if series is None:
             series = self._series[key] = json.dumps([metric, labels or {}, worker, type])
-        self._sample((now, float(value), series))
+        self._sample((now, rounded(metric, float(value)), series))
 
     def _add_counter(self, now: float, metric: str, value: float, labels: Mapping[str, str]) -> None:
         """Adds a sample of a counter if it changed."""

@@ -10,6 +10,7 @@ from time import monotonic, time
 from typing import Any
 
 from observatory.wire.records import MetricType
+from observatory.wire.rounding import rounded
 
 INTERVAL = 5.0
 METRIC = "observatory_worker_disk_ratio"
@@ -32,7 +33,8 @@ class Disk:
         if self._result is not None:
             measured, ratio = self._result
             self._result = None
-            yield measured + delay, ratio, json.dumps([METRIC, {}, self.worker.address, GAUGE])
+            series = json.dumps([METRIC, {}, self.worker.address, GAUGE])
+            yield measured + delay, rounded(METRIC, ratio), series
         if monotonic() - self._measured_at >= INTERVAL:
             self._measured_at = monotonic()
             self._thread = Thread(target=self._measure, name="observatory-disk", daemon=True)

@@ -20,6 +20,7 @@ from observatory.agent.worker.gpu_devices import Device, Gpu, visible_devices
 from observatory.wire.event_kinds import GPU_LOST
 from observatory.wire.gpus import DEVICE, MODEL, NUMBER
 from observatory.wire.records import MetricType
+from observatory.wire.rounding import rounded
 
 DASKS_SETTING = "distributed.diagnostics.nvml"
 """where it is false, Dask doesn't read GPUs, and neither does the agent"""
@@ -117,8 +118,9 @@ class Gpus:
         labels = {DEVICE: of.uuid, NUMBER: of.number, MODEL: of.model}
         if kind:
             labels["type"] = kind
-        series = json.dumps([f"observatory_worker_gpu_{metric}", labels, self.worker.address, GAUGE])
-        self._rows.append(("sample", (now, float(value), series)))
+        name = f"observatory_worker_gpu_{metric}"
+        series = json.dumps([name, labels, self.worker.address, GAUGE])
+        self._rows.append(("sample", (now, rounded(name, float(value)), series)))
 
     def _report_lost(self, gpu: Gpu, error: GpuLost) -> None:
         address = self.worker.address

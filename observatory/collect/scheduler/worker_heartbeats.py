@@ -21,6 +21,7 @@ from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
 from observatory.wire.processes import CPU, MONITORED, WorkerMemory, has_measured, process_of_address
 from observatory.wire.records import MetricType, Series
+from observatory.wire.rounding import rounded
 
 Emit = Callable[[Series, float, float], None]
 Name = tuple[str, str, str]
@@ -50,7 +51,7 @@ ACTION_OF_COUNTER = {
 }
 
 LOADS: dict[str, tuple[str, Callable[[float, float], float]]] = {
-    "process_cpu_seconds_total": ("cpu_percent", lambda seconds, used: 100 * used / seconds),
+    "process_cpu_seconds_total": ("cpu_percent", lambda seconds, used: round(100 * used / seconds, 1)),
     "dask_{}_gil_contention_seconds_total": (
         "gil_contention_ratio",
         lambda seconds, waited: waited / seconds,
@@ -252,4 +253,4 @@ class Heartbeats:
             labels = ((name[1], name[2]),) if name[1] else ()
             type = MetricType.COUNTER if name[0].endswith("_total") else MetricType.GAUGE
             series = known[name] = Series(name[0], labels, worker, type)
-        self.emit(series, now, float(value))
+        self.emit(series, now, rounded(series.metric, float(value)))

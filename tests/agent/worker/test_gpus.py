@@ -17,6 +17,7 @@ import observatory.agent
 from observatory.agent.worker import gpus as module
 from observatory.agent.worker.gpu_spilling import MOST_KEYS, spilled_bytes
 from observatory.agent.worker.gpus import Gpus, initialized_nvml
+from observatory.wire.rounding import rounded
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 from tests.support.nvml.recorded import FOLDER, MIB, Machine, a100_in_parts, h100, t4
@@ -100,7 +101,9 @@ def test_all_gpus_are_read_with_what_nvml_knows_of_each(reading: Any, machine: M
         ("temperature_celsius", "2", ""): 48,
     }
     eventually(lambda: read.values.keys() >= expected.keys())
-    assert read.values == expected
+    assert read.values == {
+        names: rounded(f"observatory_worker_gpu_{names[0]}", value) for names, value in expected.items()
+    }
     assert read.gpus.count == 3
     labels = json.loads(read.samples[0][2])[1]
     assert labels["device"] == h100()["uuid"]

@@ -7,6 +7,7 @@ import pytest
 from observatory.collect.scheduler.identity import Heartbeat, Identity, WorkerIdentity
 from observatory.collect.scheduler.worker_heartbeats import Heartbeats
 from observatory.wire.records import MetricType, Series
+from observatory.wire.rounding import rounded
 
 ADDRESS = "tcp://10.0.0.1:4000"
 Values = dict[str, float]
@@ -44,8 +45,8 @@ def test_a_workers_load_is_derived_from_its_counters(
     )
     assert samples == [
         ("observatory_worker_cpu_percent", 105, 100),
-        ("observatory_worker_gil_contention_ratio", 105, 0.4),
-        ("observatory_worker_event_loop_interval_seconds", 105, 0.02),
+        (gil := "observatory_worker_gil_contention_ratio", 105, rounded(gil, 0.4)),
+        (loop := "observatory_worker_event_loop_interval_seconds", 105, rounded(loop, 0.02)),
     ]
 
 
@@ -170,3 +171,24 @@ def test_metrics_replace_heartbeats_that_are_later_than_the_polls_are_apart(
     for seconds, is_needed in ((present, False), (missing, True)):
         heartbeats.states[ADDRESS].complete_at = came - seconds
         assert heartbeats.needs_metrics(ADDRESS) is is_needed
+
+
+def test_rates_and_means_of_heartbeats_are_rounded_and_bytes_and_counts_are_not(
+    heartbeats: Heartbeats, samples: list[tuple[str, float, float]]
+) -> None:
+    exact = {"memory_bytes": 123_456_789.0, "file_descriptors": 12_345.0, "cpu_percent": 12.3}
+    measured = {
+        "host_network_bytes_per_second": 1_830_912.123,
+        "gil_contention_ratio": 0.123456789,
+        "event_loop_interval_seconds": 0.0234567,
+    }
+    values = {(f"observatory_worker_{name}", "", ""): value for name, value in (exact | measured).items()}
+    for time in (100.0, 101.0):
+        worker = WorkerIdentity(
+            ADDRESS, "w0", "h", 2, 0, "", "", "", 1, time, heartbeat=Heartbeat(time, values, {})
+        )
+        heartbeats.add_identity(Identity("Scheduler-1", "", 0.0, 2, {ADDRESS: worker}))
+    found = {metric.removeprefix("observatory_worker_"): value for metric, _, value in samples}
+    assert {name: found[name] for name in exact} == exact
+    assert {name: found[name] for name in measured} == pytest.approx(measured, rel=2.0**-13)
+    assert all(found[name] != value for name, value in measured.items())
