@@ -6,6 +6,8 @@ docs/agent.md. It needs only `distributed`.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,19 +51,21 @@ async def dask_setup(server: Any) -> None:
     server.add_plugin(agent, name=NAME, idempotent=True)
 
 
-def register(client: Client, **settings: Any) -> None:
+def register(client: Client, **settings: Any) -> asyncio.Future[None] | None:
     """Installs the agent on the running cluster of `client`.
 
     `settings` are those of docs/agent.md (`url`, `token`, `name` …). Settings that are not given come from
     the configuration of this process, then from that of the scheduler. The cluster does not need this
     package: its source is sent with the plugin. Registering again changes nothing. Where the scheduler is in
     this process, SIGTERM and SIGHUP end the agent before the process, unless they are handled already.
-    Raises ConfigurationError for a wrong or missing setting.
+    Returns None, or what to await with an asynchronous client. Raises ConfigurationError for a wrong or
+    missing setting.
     """
     from observatory.agent.process_end import handle_signals
 
-    client.sync(install, client, **settings)
+    installing = _call(client, install, **settings)
     handle_signals()
+    return installing
 
 
 async def install(client: Client, **settings: Any) -> None:
@@ -75,15 +79,22 @@ async def install(client: Client, **settings: Any) -> None:
     await scheduler.register_scheduler_plugin(plugin=payload, name=NAME, idempotent=True)
 
 
-def unregister(client: Client) -> None:
+def unregister(client: Client) -> asyncio.Future[None] | None:
     """Removes the agent from the cluster of `client`, after sending what it has recorded.
 
-    Observatory does not resume scraping the cluster's tasks.
+    Observatory does not resume scraping the cluster's tasks. Returns None, or what to await with an
+    asynchronous client.
     """
-    client.sync(remove, client)
+    return _call(client, remove)
 
 
 async def remove(client: Client) -> None:
     """As `unregister`, on the client's event loop."""
     scheduler: Any = client.scheduler
     await scheduler.observatory_unregister()
+
+
+def _call(client: Client, function: Callable[..., Any], **settings: Any) -> asyncio.Future[None] | None:
+    """Calls `function` on the client's event loop, which may be the running one: then as a task."""
+    called = client.sync(function, client, **settings)
+    return asyncio.ensure_future(called) if client.asynchronous else None

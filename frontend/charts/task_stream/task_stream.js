@@ -2,31 +2,28 @@
 
 import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { formatCountOf } from "../../formatting.js";
-import { formatWorkers, newest } from "../../timeline/slots.js";
+import { formatWorkers } from "../../timeline/slots.js";
 import { wheelMove } from "../../timeline/controls/wheel.js";
 import { contentOf } from "../../timeline/tiles/tile_store.js";
 import { drawGaps, label } from "../drawing/gaps.js";
 import { drawBarLabels } from "./bar_labels.js";
 import { LaneControls } from "./lanes/controls.js";
 import { GpuRows, gpuLayers } from "./lanes/gpu_rows.js";
-import { hitLanes } from "./lanes/hit.js";
-import { CARET, INDENT, drawGroupName } from "./lanes/names.js";
+import { drawGroupName } from "./lanes/names.js";
 import { LanePainter } from "./lanes/paint.js";
 import { LaneTiles } from "./lanes/lane_tiles.js";
-import { OTHER_PREFIXES } from "./lanes/worker_sums.js";
 import { LaneReadout } from "./lanes/readout.js";
 import { layoutLanes, placedRows } from "./lanes/rows.js";
+import { drawUnloadedRows } from "./lanes/unloaded_rows.js";
 import { drawLineage } from "./lineage_lines.js";
 import { drawPath } from "./path_line.js";
-import { describeEnd, describeWorker, drawLifetimes, endNear } from "./lanes/lifetimes.js";
-import { describeHit, askForKey } from "./span_text.js";
+import { drawLifetimes } from "./lanes/lifetimes.js";
+import { StreamPointer } from "./pointer.js";
 import { StreamLegend } from "./stream_legend.js";
 import { streamTable } from "./stream_table.js";
 import { Shown } from "../drawing/shown.js";
 import { Surface } from "../drawing/surface.js";
 import { rgb, theme } from "../drawing/theme.js";
-import { Tooltip } from "../drawing/tooltip.js";
-import { drawUnloaded } from "../drawing/unloaded.js";
 import { LaneOptions } from "./options.js";
 import { CriticalPath } from "../critical_path/data.js";
 
@@ -35,13 +32,10 @@ import { CriticalPath } from "../critical_path/data.js";
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("./lanes/rows.js").Layout} Layout */
 /** @typedef {import("./lanes/rows.js").Group} Group */
-/** @typedef {import("./lanes/rows.js").Row} Row */
-/** @typedef {import("./lanes/hit.js").Hit} Hit */
 
 const LABEL_WIDTH = 44; // px: bars from this width on are labelled
 const LABEL_HEIGHT = 11;
 const FONT = "11px system-ui, sans-serif";
-const REACH = 5; // px around the mark of a worker's end
 const SHORTEST = 48; // px of the whole chart
 const [SHARE, FILLING_SHARE] = [0.5, 0.4]; // of the window's height
 const LONGEST_PAINTING = 50; // ms of the first one in a frame
@@ -72,10 +66,9 @@ class TaskStream {
   #painter;
   #sources; // of what the painter reads beside rows, tiles and window
   #forget = () => this.#painter.forget();
-  #tooltip;
+  #pointer;
   #readout;
   #gpus;
-  #isPointed = false;
   #stage = document.createElement("div");
   #scroller = document.createElement("div");
   #scroll = 0; // px; asking the scroller in each frame would lay the page out
@@ -118,18 +111,18 @@ class TaskStream {
     this.#scroller.className = "lane-scroller";
     this.#scroller.append(this.#spacer);
     element.append(this.#scroller);
-    this.#tooltip = new Tooltip(element);
+    const shown = () => ({ view: this.#view, layout: this.#layout, scroll: this.#scroll });
+    this.#pointer = new StreamPointer(element, this.#surface.canvas, context, {
+      tiles: this.#tiles,
+      gpus: this.#gpus,
+      controls: this.#controls,
+      shown,
+    });
     this.#readout = new LaneReadout(element, context.model);
     this.#scroller.addEventListener("scroll", () => {
       this.#scroll = this.#scroller.scrollTop;
       this.#redraw();
     });
-    element.addEventListener("pointermove", (event) => this.#hover(event));
-    element.addEventListener("pointerleave", () => {
-      this.#isPointed = false;
-      this.#tooltip.hide();
-    });
-    element.addEventListener("click", (event) => this.#click(event));
     element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
   }
 
@@ -147,7 +140,7 @@ class TaskStream {
   draw(view) {
     const before = this.#view;
     this.#view = view;
-    if (this.#isPointed) this.#readout.hide();
+    if (this.#pointer.isOver) this.#readout.hide();
     else
       this.#readout.show(
         view,
@@ -275,7 +268,7 @@ class TaskStream {
     context.clip();
     this.#gpus.draw(context, this.#layout, view, this.#x, this.#scroll);
     this.#drawGaps(view, left);
-    this.#drawUnloaded(view, left);
+    this.#drawUnloaded([left, left + view.width]);
     const { labelled } = this.#painter;
     if (this.#layout.height >= LABEL_HEIGHT)
       drawBarLabels(context, labelled, this.#context.model, left, this.#surface.ratio);
@@ -375,34 +368,10 @@ class TaskStream {
     }
   }
 
-  /**
-   * Dots the parts of the rows for which no tiles have arrived. Rows of the same tiles are dotted together.
-   * @param {View} view
-   * @param {number} left
-   */
-  #drawUnloaded(view, left) {
-    const step = this.#layout.height;
-    const draw = (
-      /** @type {string[]} */ layers,
-      /** @type {number} */ first,
-      /** @type {number} */ last,
-    ) => {
-      const parts = this.#tiles.unloaded(layers);
-      const [top, bottom] = [
-        Math.max(first * step - this.#scroll, 0),
-        Math.min(last * step - this.#scroll, this.#height),
-      ];
-      if (bottom > top)
-        drawUnloaded(this.#surface.context, parts, this.#x, [left, left + view.width], top, bottom - top);
-    };
-    const { rows } = this.#layout;
-    const { layers } = this.#tiles;
-    if (layers.length === 1) return draw(layers, 0, rows.length);
-    const layersOf = rows.map((row) => this.#tiles.layersOf(row));
-    for (let first = 0, last = 1; first < rows.length; first = last, last += 1) {
-      while (last < rows.length && `${layersOf[last]}` === `${layersOf[first]}`) last += 1;
-      draw(layersOf[first], first, last);
-    }
+  /** @param {[number, number]} range px */
+  #drawUnloaded(range) {
+    const place = { x: this.#x, range, scroll: this.#scroll, height: this.#height };
+    drawUnloadedRows(this.#surface.context, this.#tiles, this.#layout, place);
   }
 
   /**
@@ -437,100 +406,11 @@ class TaskStream {
     return leftGutter() + ((time - start) / (stop - start)) * width;
   };
 
-  /** @param {number} x px */
-  #timeAt(x) {
-    const { start, stop, width } = /** @type {View} */ (this.#view);
-    return start + ((x - leftGutter()) * (stop - start)) / width;
-  }
-
-  /**
-   * @param {MouseEvent} event
-   * @returns {{x: number, y: number, row: Row|null, group: Group|null, hit: Hit|null,
-   *   ended: import("../../types.js").Worker|null}} `ended`: the worker whose end is marked there
-   */
-  #locate(event) {
-    const box = this.#surface.canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const number = Math.floor((y + this.#scroll) / this.#layout.height);
-    const row = this.#layout.rows[number] ?? null;
-    const group =
-      this.#layout.groups.find(({ first, count }) => number >= first && number < first + count) ?? null;
-    const view = this.#view;
-    const left = leftGutter();
-    if (!view || !row || x < left || x > left + view.width)
-      return { x, y, row, group, hit: null, ended: null };
-    const pixel = (view.stop - view.start) / view.width;
-    const time = this.#timeAt(x);
-    const hit = row.lanes.length
-      ? hitLanes(this.#tiles.all, this.#context.model, row, time, pixel, this.#context.selection.hidden)
-      : null;
-    const ended = group?.slots.length === 1 ? endNear(group.slots[0].lifetimes, time, REACH * pixel) : null;
-    return { x, y, row, group, hit, ended };
-  }
-
-  /** @param {PointerEvent} event */
-  #hover(event) {
-    this.#isPointed = true;
-    const { x, y, row, group, hit, ended } = this.#locate(event);
-    const isDragging = event.buttons > 0 && event.pointerType === "mouse";
-    const isName = x < leftGutter() && group !== null;
-    this.#surface.canvas.style.cursor = isName || hit ? "pointer" : "";
-    this.#asked = "";
-    if (isDragging || !group || !row) return this.#tooltip.hide();
-    const lifetimes =
-      group.slots.length === 1 ? (this.#context.model.slots.get(group.slots[0].key)?.lifetimes ?? []) : [];
-    const about =
-      isName && lifetimes.length ? describeWorker(lifetimes) : ended ? describeEnd(ended, lifetimes) : null;
-    if (about) return this.#tooltip.show(x, y, about.title, about.lines);
-    if (row.isGpu && !isName)
-      return this.#tooltip.show(
-        x,
-        y,
-        `GPU of ${group.label}`,
-        this.#gpus.describe(row.slot, this.#timeAt(x)),
-      );
-    if (!hit) return this.#tooltip.hide();
-    const { title, lines } = describeHit(hit, this.#context, group.label, row);
-    this.#tooltip.show(x, y, title, lines);
-    const at = `${row.lanes} ${hit.start}`;
-    this.#asked = at;
-    void askForKey(hit, this.#context.source).then((key) => {
-      if (key && this.#asked === at) this.#tooltip.show(x, y, title, [["key", key], ...lines]);
-    });
-  }
-
-  #asked = "";
-
-  /**
-   * Selects the task (or, of many, the prefix that took longest), or the worker whose name it is; folds a host.
-   * @param {MouseEvent} event
-   */
-  #click(event) {
-    const { selection, model } = this.#context;
-    const { x, group, hit } = this.#locate(event);
-    if (x < leftGutter() && group) {
-      const isCaret = x < group.depth * INDENT + CARET || group.slots.length > 1;
-      const [slot] = group.slots;
-      const isChosen = model.slotOf(selection.worker)?.key === slot.key;
-      if (group.folds && isCaret) this.#controls.toggle(group.folds);
-      else selection.set({ worker: isChosen ? null : newest(slot).id, prefix: null, key: null });
-    } else if (hit) {
-      const prefix = hit.span?.prefix ?? hit.shares.find((share) => share.prefix !== OTHER_PREFIXES)?.prefix;
-      if (prefix === undefined) return selection.clear();
-      const key = hit.span?.key ?? null;
-      const same = selection.prefix === prefix && selection.key === key;
-      if (same) selection.clear();
-      else selection.set({ worker: null, prefix, key });
-    } else {
-      return selection.clear();
-    }
-    event.preventDefault();
-  }
-
   /** @param {WheelEvent} event; over the names, the wheel scrolls the lanes, and at their end the page */
   #wheel(event) {
     if (this.#scroller.hidden || wheelMove(event).does !== "scroll") return;
-    if (this.#locate(event).x >= leftGutter() && !event.altKey) return;
+    const { left } = this.#surface.canvas.getBoundingClientRect();
+    if (event.clientX - left >= leftGutter() && !event.altKey) return;
     const before = this.#scroller.scrollTop;
     this.#scroller.scrollTop += event.deltaY;
     if (this.#scroller.scrollTop === before) return;
