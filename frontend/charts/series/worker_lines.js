@@ -127,6 +127,7 @@ function linesOf({ model }, slots, series, scale) {
  */
 function gpusOf(series) {
   const byGpu = grouped(series, ({ labels }) => labels.device ?? "");
+  if (byGpu.size > 1) byGpu.delete(""); // Dask's of the first one, until the worker's agent read all of them
   const sorted = [...byGpu.values()].sort(([one], [other]) => compareNumbers(one, other));
   return sorted.map((its) => [...new Map(its.map((one) => [one.worker, one])).values()]);
 }

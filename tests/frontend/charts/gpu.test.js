@@ -63,6 +63,14 @@ test("a GPU without labels, as a stock cluster tells it, is the worker's line", 
   assert.deepEqual(linesOf(contextOf(1, () => [""])), [["w0", [1]]]);
 });
 
+test("what Dask told of the first GPU before the worker's agent read all of them is no GPU of its own", () => {
+  assert.deepEqual(linesOf(contextOf(2, (number) => (number ? ["", "0"] : ["", "0", "1"]))), [
+    ["w0 GPU 0", [2]],
+    ["w0 GPU 1", [3]],
+    ["w1", [5]],
+  ]);
+});
+
 test("in a large cluster all GPUs are one line, whatever their labels", () => {
   const lines = linesOf(contextOf(200, (number) => [String(number % 8), "9"]));
   assert.deepEqual(lines, [["200 workers: mean, least and most", [-1]]]);
