@@ -30,6 +30,8 @@ NAME = re.compile(r"[^\s'\"<]([^'\"\n]{0,198}[^\s'\"])?")
 """A type's name in a `repr`. It may have any characters, but those of a sentence are no name."""
 DESCRIBED = re.compile(r"<([^\W\d][\w.]*)[\s:(>]")
 MESSAGE = "task-erred"
+ACTOR_LOST = RuntimeError("Worker holding Actor was lost")
+"""As in distributed.scheduler.Scheduler."""
 
 
 class Errors:
@@ -50,6 +52,8 @@ class Errors:
         """What workers described of the tasks (key, worker) whose failure is about to arrive."""
         self._erring: Any = None
         """While the scheduler handles a failed attempt: a list with the key of its task."""
+        self._leaving = ""
+        """Address of the worker that left last."""
         self._dependents = 0
         """Tasks that erred while it was handled, the failed one included."""
 
@@ -126,8 +130,16 @@ class Errors:
         dependents = _unfinished_dependents(self.scheduler.tasks.get(key))
         self._append((now, key, worker, outcome, kind, text, "", 0, json.dumps(workers), dependents, "", ""))
 
-    def worker_died(self, keys: Iterable[Any], worker: str) -> None:
-        """A worker left while it was processing these tasks."""
+    def actor_lost(self, key: Any, now: float) -> None:
+        """An actor went with its worker: Dask does not make it again, and tells no plugin why it erred."""
+        task = self.scheduler.tasks.get(key)
+        kind, text = type(ACTOR_LOST).__name__, str(ACTOR_LOST)
+        row = (now, key, self._leaving, "erred", kind, text, "", 0, json.dumps([self._leaving]))
+        self._append((*row, _unfinished_dependents(task), "", ""))
+
+    def worker_left(self, keys: Iterable[Any], worker: str) -> None:
+        """A worker left while it was processing these tasks. Its tasks make their transitions after this."""
+        self._leaving = worker
         for key in keys:
             self._remember(key, worker)
 

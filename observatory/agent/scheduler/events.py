@@ -68,7 +68,7 @@ class Events:
         action = message.get("action") if isinstance(message, dict) else None
         if topic == "all":
             if action == "remove-worker":
-                self.errors.worker_died(
+                self.errors.worker_left(
                     message.get("processing-tasks") or (), str(message.get("worker") or "")
                 )
             elif action == "retire-workers":

@@ -158,6 +158,8 @@ class SchedulerAgent(SchedulerPlugin):
                 self.sampler.result_stored(key)
             elif start == "memory":
                 self.sampler.result_released(key)
+                if finish == "erred":
+                    self.errors.actor_lost(key, now)
             elif finish == "erred":
                 self.errors.erred(key, now, kwargs)
             if key.__class__ is str and key.startswith(BARRIER):

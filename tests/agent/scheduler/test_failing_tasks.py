@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 
@@ -166,6 +167,25 @@ def test_the_dependents_of_a_task_whose_workers_died_are_counted(
     [error] = eventually(lambda: received.rows["error"])
     assert (error["key"], error["outcome"], error["exception_type"]) == (killed.key, "killed", "KilledWorker")
     assert error["dependents"] == 4
+    client.wait_for_workers(2, timeout=180)
+
+
+class Counter:
+    def add(self) -> int:
+        return 1
+
+
+def test_an_actor_that_goes_with_its_worker_is_an_error_on_that_worker(
+    client: Client, received: FakeServer
+) -> None:
+    actor = client.submit(Counter, actor=True, pure=False)
+    wait(actor)
+    [worker] = client.who_has([actor])[actor.key]
+    os.kill(client.run(os.getpid, workers=[worker])[worker], signal.SIGKILL)
+    eventually(lambda: actor.status == "error")
+    [error] = eventually(lambda: [row for row in received.rows["error"] if row["key"] == actor.key])
+    assert (error["exception_type"], error["message"]) == ("RuntimeError", "Worker holding Actor was lost")
+    assert (error["outcome"], error["worker"], error["workers"]) == ("erred", worker, [worker])
     client.wait_for_workers(2, timeout=180)
 
 
