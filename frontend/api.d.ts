@@ -1226,6 +1226,24 @@ export interface components {
             wall_seconds: number;
         };
         /**
+         * RaisedByCode
+         * @description The exception that ended the code of a run, and the last place in its own code; "" and 0: not known.
+         */
+        RaisedByCode: {
+            /** Type */
+            type: string;
+            /** Message */
+            message: string;
+            /** Function */
+            function: string;
+            /** File */
+            file: string;
+            /** Line */
+            line: number;
+            /** Traceback */
+            traceback: string;
+        };
+        /**
          * RunCard
          * @description What a run did, in short. Figures are null until they are counted.
          *
@@ -1260,6 +1278,7 @@ export interface components {
             /** Counted */
             counted: number | null;
             first_error: components["schemas"]["FirstError"] | null;
+            raised: components["schemas"]["RaisedByCode"] | null;
             /** Workers */
             workers: number | null;
             /** Lifetimes */

@@ -24,6 +24,7 @@ from distributed import Client
 from observatory.agent.client_activities import Activities, unwatch, watch
 from observatory.agent.environment import describe
 from observatory.agent.process_end import handle_signals
+from observatory.agent.raised import describe_exception
 from observatory.agent.submitting_runs import SubmittingRun
 from observatory.agent.trace_context import link_trace, trace_tags
 from observatory.agent.workflow_tags import workflow_tags
@@ -169,6 +170,8 @@ class OpenRun:
         self._ended = time.monotonic()
         outcome = _outcome(kind, error)
         self.outcome = outcome[0]
+        if error is not None and self.outcome == ERRED:
+            self.description["exception"] = describe_exception(error)
         if not self.file:
             link_trace(page_of_run(self.server, self.id))
         return outcome

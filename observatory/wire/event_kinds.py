@@ -104,6 +104,7 @@ class EventKind:
 AGENT_STARTED = "agent-started"
 CLIENT_DESCRIBED, CLIENT_REMOVED = "client-described", "client-removed"
 GRAPH_UPDATED = "graph-updated"
+RUN_RAISED = "run-raised"
 RUNS = "runs"
 """in the detail of GRAPH_UPDATED: ids of the runs of client code in which the graph was submitted"""
 CLUSTER_ENDED = "cluster-ended"
@@ -155,6 +156,7 @@ _KINDS = (
         is_routine=True,
         details=(*numbers("tasks", "nbytes", "seconds"), *texts("client")),
     ),
+    EventKind(RUN_RAISED, "the code of a run raised an exception", is_failure=True),
     EventKind("restarted", "the cluster was restarted (`Client.restart`)"),
     EventKind(
         "scheduler-unreachable", "the scheduler stopped answering", opens=Gap.SCHEDULER, from_collector=True

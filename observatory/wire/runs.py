@@ -15,6 +15,8 @@ LONGEST_TAG_NAME = 100
 MOST_TAGS = 50
 LONGEST_USER = 100
 LONGEST_CODE = 20_000
+LONGEST_MESSAGE, LONGEST_TRACEBACK = 1_000, 20_000
+"""of the exception that ended a run's code"""
 
 RUNNING, FINISHED, ERRED = "running", "finished", "erred"
 OUTCOMES = (RUNNING, FINISHED, ERRED)

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -17,10 +18,12 @@ from observatory.runs.models import Note, Permalink, Run
 from observatory.runs.refresh import refresh_figures
 from observatory.runs.sharing.links import make_link
 from observatory.store.connection import connect, read_connection
-from observatory.store.ingest.batches.batch import BatchBuilder
+from observatory.store.ingest.batches.batch import Batch, BatchBuilder
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
+from observatory.wire.event_kinds import RUN_RAISED
+from observatory.wire.records import Event
 from observatory.wire.submitted_code import Frame, frames_of_code
 from tests.comparison.made_runs import START, make_run
 from tests.support.projects import HOSTILE, World
@@ -208,6 +211,38 @@ def test_the_headline_says_what_ended_the_code_of_a_run_without_failed_tasks(
     assert said in page.partition('id="run-headline"')[2].partition("</summary>")[0]
     link = make_link(Permalink(run=run, audience=Permalink.Audience.ANYONE), world.people["owner"])
     assert said not in world.client("anonymous").get(f"/r/{link.token}").content.decode()
+
+
+def test_the_card_says_what_the_code_of_a_run_raised_and_where(world: World) -> None:
+    run = make_run(world.ended, 0, {"load": 0.2}, tags={"exception": "KeyError"})
+    run.code_id, run.outcome = uuid4(), Run.Outcome.ERRED
+    run.save()
+    traceback = (
+        f'  File "/home/lovelace/etl.py", line 12, in main\n    orders[{HOSTILE}]\nKeyError: {HOSTILE}'
+    )
+    told = {"run": run.code_id.hex, "exception_type": "KeyError", "exception_message": HOSTILE}
+    events = [
+        Event(run.stop.timestamp(), RUN_RAISED, "", {**told, "message": "", "traceback": traceback}),
+        Event(
+            run.stop.timestamp(), RUN_RAISED, "", {**told, "message": "", "run": uuid4().hex, "traceback": ""}
+        ),
+    ]
+    with Writer() as writer:
+        writer.write(Batch.of(world.ended.pk, events=events))
+    client = world.client("viewer")
+    card = client.get(f"/api/v1/runs/{run.pk}/card").json()
+    assert_documented(RunCard, card)
+    raised = card["raised"]
+    assert (raised["type"], raised["message"], raised["traceback"]) == ("KeyError", HOSTILE, traceback)
+    assert (raised["function"], raised["file"], raised["line"]) == ("main", "etl.py", 12)
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    headline = page.partition('id="run-headline"')[2].partition("</summary>")[0]
+    assert f"Its code raised KeyError: {escape(HOSTILE)} in main (etl.py:12)." in headline
+    assert HOSTILE not in page
+    anyone = Permalink(run=run, audience=Permalink.Audience.ANYONE)
+    link = make_link(anyone, world.people["owner"])
+    assert "etl.py" not in world.client("anonymous").get(f"/r/{link.token}").content.decode()
+    assert world.client("anonymous").get(f"/api/v1/r/{link.token}/card").json()["raised"] is None
 
 
 def test_the_tag_of_a_trace_is_a_link_to_it_where_a_setting_says_where(

@@ -16,6 +16,7 @@ const LOOKS = {
   "worker-added": { symbol: "up", color: "ok", weight: 1 },
   "worker-removed": { symbol: "down", color: "muted", weight: 1 },
   "worker-status": { symbol: "diamond", color: "warning", weight: 1 },
+  "run-raised": { symbol: "cross", color: "danger", weight: 3 },
   restarted: { symbol: "square", color: "warning", weight: 2 },
   "series-refused": { symbol: "square", color: "warning", weight: 2 },
   "prefixes-summed": { symbol: "square", color: "muted", weight: 1 },

@@ -13,12 +13,15 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
-from observatory.wire.event_kinds import CLIENT_DESCRIBED
+from observatory.wire.event_kinds import CLIENT_DESCRIBED, RUN_RAISED
+from observatory.wire.records import clean_text
 from observatory.wire.runs import (
     ACTIVITIES,
     ERRED,
+    LONGEST_MESSAGE,
     LONGEST_NAME,
     LONGEST_TAG,
+    LONGEST_TRACEBACK,
     LONGEST_USER,
     METADATA,
     MOST_ACTIVITIES,
@@ -92,8 +95,8 @@ class ClientRuns:
         """Dask comm handler: a client opened a run, or ended it `seconds` after it was opened.
 
         `description` has the run's name, tags, user and code (OpenRun.description), the
-        environment of its process, at its end also its activities and the seconds since then: agents of
-        earlier versions ignore these.
+        environment of its process, at its end also its activities, the exception that its code raised and
+        the seconds since then: agents of earlier versions ignore these.
         Of a run that ended, everything that was recorded is on disk before the client gets its answer: its
         script may be over then.
         """
@@ -111,7 +114,10 @@ class ClientRuns:
                 del self._open[next(iter(self._open))]
             self._record_environment(now, run, client_run.client, description)
         end = max(now - _seconds_since_end(description), client_run.start)
-        self._record(end, run, outcome, client_run, clean_line(exception_type, LONGEST_TAG))
+        kind = clean_line(exception_type, LONGEST_TAG)
+        self._record(end, run, outcome, client_run, kind)
+        if outcome == ERRED:
+            self._record_exception(end, run, kind, description)
         if is_valid and isinstance(description, Mapping):
             # both messages came later than they were sent: the earlier of their starts is closer
             self._record_activities(min(start, client_run.start), now, run, description.get("activities"))
@@ -149,6 +155,21 @@ class ClientRuns:
             return
         if len(detail) <= LONGEST_ENVIRONMENT:
             self._event((now, CLIENT_DESCRIBED, "", detail))
+
+    def _record_exception(self, end: float, run: str, kind: str, description: Any) -> None:
+        """Records what the run's code raised; clients of earlier versions tell its type alone."""
+        raised = description.get("exception") if isinstance(description, Mapping) else None
+        if not isinstance(raised, Mapping):
+            return
+        message, traceback = clean_line(raised.get("message"), LONGEST_MESSAGE), raised.get("traceback")
+        detail = {
+            "message": f"the code of a run raised {': '.join(filter(None, (kind, message)))}",
+            "run": run,
+            "exception_type": kind,
+            "exception_message": message,
+            "traceback": clean_text(traceback, LONGEST_TRACEBACK) if isinstance(traceback, str) else "",
+        }
+        self._event((end, RUN_RAISED, "", json.dumps(detail)))
 
     def _record_activities(self, start: float, now: float, run: str, activities: Any) -> None:
         if not isinstance(activities, (list, tuple)):

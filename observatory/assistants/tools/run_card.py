@@ -34,6 +34,7 @@ async def run_card(api: Api, run: RunId) -> Answer:
         "peak_memory_bytes": card["peak_memory"],
         "transferred_bytes": card["transferred"],
         "first_error": _with_time(card["first_error"]),
+        "raised_by_its_code": _raised(card["raised"]),
         "main_finding": card["main_finding"],
         "batch_jobs": _batch_jobs(card["batch_jobs"]),
         "against_earlier_runs": card["history"],
@@ -77,6 +78,10 @@ def _batch_jobs(found: dict[str, Any] | None) -> dict[str, Any] | None:
 
 def _job(found: dict[str, Any]) -> dict[str, Any]:
     return {**found, "started": time_text(found["started"])}
+
+
+def _raised(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if found is None else {**found, "traceback": Passage(found["traceback"])}
 
 
 def _with_time(found: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from observatory.comparison.recent_runs import ENDED
 from observatory.comparison.run_selection import last_runs_before
 from observatory.comparison.verdict import verdict_of
 from observatory.replay.scope import Scope
+from observatory.runs.errors.places import place_of
 from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
@@ -24,6 +25,7 @@ from observatory.runs.refresh import end_of
 from observatory.runs.usage.prices import cost_of_run
 from observatory.store.connection import read_connection
 from observatory.store.queries.tasks.errors import first_error
+from observatory.store.queries.windows.raised import exception_of_run
 from observatory.wire.records import Action
 
 MOST_NOTES = 20
@@ -66,6 +68,7 @@ def card_of(run: Run, scope: Scope) -> Item:
         "errors": run.errors if run.counted else None,
         "counted": run.figures.get("until") if run.is_open else None,
         "first_error": _first_error(run, scope),
+        "raised": _raised(run, scope),
         **{name: run.figures.get(name) for name in FIGURES},
         "main_finding": main_finding_of(run),
         "cost": cost_of_run(run),
@@ -139,6 +142,25 @@ def _first_error(run: Run, scope: Scope) -> Item | None:
         "type": scope.text(error.exception_type),
         "message": scope.text(error.message),
         "key": scope.text(error.key),
+    }
+
+
+def _raised(run: Run, scope: Scope) -> Item | None:
+    """What the code of the run raised; its type alone where the client told no more."""
+    if run.code_id is None or run.outcome != Run.Outcome.ERRED:
+        return None
+    with read_connection() as connection:
+        raised = exception_of_run(connection, run.cluster_id, run.code_id, run.start, end_of(run))
+    if raised is None:
+        return None
+    place = place_of(raised.traceback)
+    return {
+        "type": scope.text(raised.exception_type),
+        "message": scope.text(raised.message),
+        "function": scope.text(place.function),
+        "file": scope.text(place.file),
+        "line": place.line,
+        "traceback": scope.text(raised.traceback),
     }
 
 

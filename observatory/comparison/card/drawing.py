@@ -90,16 +90,19 @@ def _workers_changed(card: Item) -> bool:
 
 def _headline_error(card: Item) -> str:
     """The first error in short, or what ended the code of the run; "" where the main finding says it."""
-    error, finding = card["first_error"], card["main_finding"]
-    if error is None:
-        return _end_of_code(card["tags"].get("exception", ""))
+    error, finding, raised = card["first_error"], card["main_finding"], card["raised"]
+    if error is None or (raised and raised["message"] != error["message"]):
+        return _end_of_code(card["tags"].get("exception", ""), raised)
     if finding and error["message"] and error["message"] in finding["sentence"]:
         return ""
     return f"{error['type'] or 'Error'} {error['message']}"
 
 
-def _end_of_code(exception: str) -> str:
+def _end_of_code(exception: str, raised: Item | None) -> str:
     """`exception`: its type, or the name of a signal, as the agent tags a run with it."""
+    if raised is not None:
+        place = f" in {raised['function']} ({raised['file']}:{raised['line']})" if raised["file"] else ""
+        return f"Its code raised {': '.join(filter(None, (raised['type'], raised['message'])))}{place}."
     if not exception:
         return ""
     return f"Its process got {exception}." if exception.startswith("SIG") else f"Its code raised {exception}."

@@ -19,6 +19,18 @@ class FirstError(Schema):
     key: str
 
 
+@shared("type", "message", "function", "file", "line", "traceback")
+class RaisedByCode(Schema):
+    """The exception that ended the code of a run, and the last place in its own code; "" and 0: not known."""
+
+    type: str
+    message: str
+    function: str
+    file: str
+    line: int
+    traceback: str
+
+
 @shared("name", "seconds", "share")
 class BusyTime(Schema):
     """Time of the threads, by what they did; `share` is of the time that threads existed."""
@@ -208,6 +220,7 @@ class CardBatchJobs(Schema):
     "computations",
     "computation_count",
     first_error=Section.TRACEBACKS,
+    raised=Section.TRACEBACKS,
     code=Section.CODE,
 )
 class RunCard(Schema):
@@ -234,6 +247,8 @@ class RunCard(Schema):
     counted: float | None
     """until when a running run was counted; null: it has ended"""
     first_error: FirstError | None
+    raised: RaisedByCode | None
+    """the exception that ended its code, if its client told"""
     workers: int | None
     """one that was restarted is one"""
     lifetimes: int | None

@@ -1,0 +1,23 @@
+"""Describes the exception that ended the code of a run: it has happened in the client, not in a task."""
+
+from __future__ import annotations
+
+import traceback
+
+from observatory.wire.records import clean_text
+from observatory.wire.runs import LONGEST_MESSAGE, LONGEST_TRACEBACK, clean_line, shown
+
+MOST_FRAMES = 50
+"""innermost, of each exception"""
+
+
+def describe_exception(error: BaseException) -> dict[str, str]:
+    """Its `message`, in one line, and its `traceback` with those of its causes, as Python prints them."""
+    try:
+        printed = "".join(traceback.format_exception(error, limit=-MOST_FRAMES))
+    except Exception:  # a __str__ that raises; its message says what it is then
+        printed = ""
+    return {
+        "message": clean_line(shown(error), LONGEST_MESSAGE),
+        "traceback": clean_text(printed[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK),
+    }

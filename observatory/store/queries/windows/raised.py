@@ -1,0 +1,37 @@
+"""Reads the exception that ended the code of a run, which its client told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+
+from observatory.wire.event_kinds import RUN_RAISED
+
+
+@dataclass(frozen=True, slots=True)
+class RaisedException:
+    time: datetime
+    exception_type: str
+    message: str
+    traceback: str
+    """as Python prints it, with its causes"""
+
+
+def exception_of_run(
+    connection: psycopg.Connection, cluster: int, run: UUID, start: datetime, stop: datetime
+) -> RaisedException | None:
+    """Return what ended the code of a run that a client opened; `run`: the id that the client gave it."""
+    with connection.cursor(row_factory=class_row(RaisedException)) as cursor:
+        return cursor.execute(
+            """SELECT time, coalesce(detail->>'exception_type', '') AS exception_type,
+                      coalesce(detail->>'exception_message', '') AS message,
+                      coalesce(detail->>'traceback', '') AS traceback
+               FROM event
+               WHERE cluster_id = %s AND kind = %s AND time BETWEEN %s AND %s AND detail->>'run' = %s
+               ORDER BY time DESC LIMIT 1""",
+            [cluster, RUN_RAISED, start, stop, run.hex],
+        ).fetchone()
