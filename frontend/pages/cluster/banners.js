@@ -1,6 +1,6 @@
 // Banners: nothing recorded yet, connection lost, event stream stolen, data missing.
 
-import { formatCount } from "../../formatting.js";
+import { formatCount, formatCountOf } from "../../formatting.js";
 import { formatDate, zoneName } from "../../timeline/times.js";
 import { fetchedHistory } from "../../timeline/sources/fetched_history.js";
 import { TAKEN_STREAMS } from "../../contract.js";
@@ -89,12 +89,14 @@ export class Banners {
 
 /**
  * Of what has ended and has no computation. An agent also records tasks that never finished.
- * @param {Pick<import("../../types.js").ClusterInfo, "is_whole" | "has_agent">} info
+ * @param {Pick<import("../../types.js").ClusterInfo, "is_whole" | "has_agent" | "error_count">} info
  * @returns {string}
  */
 export function noTasks(info) {
   const what = info.is_whole ? "cluster" : "run";
   if (!info.has_agent) return `No tasks were recorded in this ${what}.`;
+  if (info.error_count)
+    return `No task finished in this ${what}: ${formatCountOf(info.error_count, "attempt")} failed.`;
   return `No task finished in this ${what}. If any were submitted, they were cancelled or did not end: Why? tells what they did.`;
 }
 
