@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -25,9 +27,12 @@ AGENT = {"User-Agent": "dask-observatory"}
 class RefusedError(SendError):
     """The receiver answered with an error."""
 
-    def __init__(self, status: int, retry_after: float | None) -> None:
-        """`retry_after`: the seconds in which the receiver wants no request; None: it doesn't say."""
-        super().__init__(f"It answered {status} {_phrase(status)}.")
+    def __init__(self, status: int, retry_after: float | None, what: str = "") -> None:
+        """`retry_after`: the seconds in which the receiver wants no request; None: it doesn't say.
+
+        `what`: was refused, where that isn't clear.
+        """
+        super().__init__(f"It answered {status} {_phrase(status)}{what and f' to {what}'}.")
         self.status = status
         self.retry_after = retry_after
 
@@ -57,7 +62,7 @@ async def _post(address: str, body: bytes, headers: dict[str, str]) -> bytes:
                     f"It answered {response.status}, a redirect. Redirects aren't followed: enter the target."
                 )
             if not response.ok:
-                raise RefusedError(response.status, _seconds(response.headers.get("Retry-After", "")))
+                raise RefusedError(response.status, _retry_after(response.headers))
             return await _beginning(response.content)
     except TimeoutError:
         raise SendError(f"It didn't answer within {TIMEOUT:.0f} s.") from None
@@ -74,9 +79,21 @@ async def _beginning(content: aiohttp.StreamReader) -> bytes:
     return found
 
 
-def _seconds(retry_after: str) -> float | None:
-    """The number of seconds of a header Retry-After; None for a date, which needs equal clocks."""
-    return float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else None
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds until the receiver wants another request. A date is by its own clock, as its header Date."""
+    text = headers.get("Retry-After", "")
+    if text.isascii() and text.isdecimal():
+        return float(text)
+    until, at = _time(text), _time(headers.get("Date", ""))
+    return None if until is None or at is None else max((until - at).total_seconds(), 0.0)
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _phrase(status: int) -> str:

@@ -50,6 +50,8 @@ class HttpReceiver:
 
     url: str
     answers: list[Answer] = field(default_factory=list)
+    statuses: dict[str, int] = field(default_factory=dict)
+    """by path, where it is always the same"""
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     """path and headers of each"""
     messages: list[Any] = field(default_factory=list)
@@ -65,7 +67,8 @@ class HttpReceiver:
 
     def answer(self, path: str, headers: dict[str, str], body: bytes) -> Answer:
         self.requests.append((path, headers))
-        answer = self.answers.pop(0) if self.answers else Answer()
+        always = Answer(self.statuses.get(path, 200))
+        answer = self.answers.pop(0) if self.answers else always
         assert headers["Content-Encoding"] == "gzip"
         plain = gzip.decompress(body)
         self.largest = max(self.largest, len(plain))
@@ -146,7 +149,8 @@ def receiving() -> Iterator[HttpReceiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             answer = receiver.answer(self.path, dict(self.headers), body)
-            self.send_response(answer.status)
+            send = self.send_response_only if "Date" in answer.headers else self.send_response
+            send(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)
             self.end_headers()

@@ -153,7 +153,7 @@ def test_owners_see_the_runs_that_were_sent_to_their_receivers_and_send_them_aga
     delivery = deliver(run)
     owner = world.client("owner")
     page = owner.get(RUNS).text
-    assert "4 of " in page
+    assert "All 4 tasks with " in page
     assert owner.get(f"{RUNS}add/").status_code == 403
     owner.post(RUNS, {"action": "send_again", "_selected_action": [delivery.pk]})
     delivery.refresh_from_db()

@@ -130,10 +130,10 @@ def test_a_receiver_that_is_away_gets_the_run_later(
 @pytest.mark.parametrize(
     ("status", "text"),
     [
-        (400, "It answered 400 Bad Request."),
-        (401, "It answered 401 Unauthorized."),
-        (404, "It answered 404 Not Found."),
-        (413, "It answered 413 Request Entity Too Large."),
+        (400, "It answered 400 Bad Request to traces."),
+        (401, "It answered 401 Unauthorized to traces."),
+        (404, "It answered 404 Not Found to traces."),
+        (413, "It answered 413 Request Entity Too Large to traces."),
     ],
 )
 def test_what_a_receiver_refuses_is_not_sent_again_by_itself(
@@ -156,6 +156,38 @@ def test_what_a_receiver_cannot_take_now_is_sent_again(
     assert run.stop is not None
     assert (delivery.state, delivery.attempts) == ("due", 1)
     assert delivery.due == run.stop + MINUTE + timedelta(seconds=120)
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_receiver_that_takes_traces_only_has_got_the_run_with_its_trace(
+    status: int, receiver: Receiver, endpoint: HttpReceiver, deliver: Deliver, run: Run
+) -> None:
+    """Phoenix 20 answers 405 to logs and metrics, a collector without a pipeline for them 404."""
+    endpoint.statuses = {"/v1/logs": status, "/v1/metrics": status}
+    delivery = deliver(run)
+    assert delivery.state == "sent"
+    assert f"It takes no logs: it answered {status}. It takes no metrics: it answered {status}." in (
+        delivery.report
+    )
+    assert [path for path, _ in endpoint.requests].count("/v1/logs") == 1
+
+
+def test_a_refusal_says_what_was_refused(
+    receiver: Receiver, endpoint: HttpReceiver, deliver: Deliver, run: Run
+) -> None:
+    endpoint.statuses = {"/v1/metrics": 400}
+    delivery = deliver(run)
+    assert (delivery.state, delivery.last_error) == ("failed", "It answered 400 Bad Request to metrics.")
+
+
+def test_a_pause_until_a_date_is_by_the_clock_of_the_receiver(
+    receiver: Receiver, endpoint: HttpReceiver, deliver: Deliver, run: Run
+) -> None:
+    dates = {"Date": "Fri, 31 Dec 2027 23:58:00 GMT", "Retry-After": "Sat, 01 Jan 2028 00:01:00 GMT"}
+    endpoint.answers = [Answer(503, dates)]
+    delivery = deliver(run)
+    assert run.stop is not None
+    assert delivery.due == run.stop + MINUTE + timedelta(minutes=3)
 
 
 @pytest.mark.parametrize("header", ["Fri, 31 Dec 2027 23:59:59 GMT", "-5", "1e9", "9" * 400, "٣"])

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from traceback import format_exception
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import LazySettings
+from sentry_sdk.utils import event_from_exception
 
 from observatory.exchange.models import Receiver, RunDelivery
-from observatory.exchange.receivers.sentry.events import frames_of
+from observatory.exchange.receivers.sentry.events import CAUSE, MOST_EARLIER, exceptions_of, frames_of
 from observatory.runs.models import Run
+from observatory.store.queries.tasks.errors import TaskError
 from tests.exchange.receivers.conftest import Deliver
 from tests.exchange.receivers.http_receiver import Answer, HttpReceiver
 from tests.pages.conftest import recorded
@@ -147,16 +151,57 @@ def test_the_errors_of_a_real_cluster_are_one_event(
         ("", []),
         ("no traceback at all", []),
         (f"Traceback (most recent call last):\n{TRACEBACK}ValueError: x\n", ["read", "load"]),
-        (
-            f"Traceback (most recent call last):\n{TRACEBACK}ValueError: x\n\nDuring handling of the above "
-            'exception, another exception occurred:\n\nTraceback (most recent call last):\n  File "a.py", '
-            "line 1, in last\n    1 / 0\n    ~~^~~\nZeroDivisionError\n",
-            ["last"],
-        ),
         ('  File "a.py", line 1, in f\n' * 500, ["f"] * 100),
         ('  File "a.py", line 99999999999999999999, in f\n', []),
     ],
 )
-def test_frames_are_those_of_the_last_exception(traceback: str, functions: list[str]) -> None:
+def test_frames_are_those_that_python_prints(traceback: str, functions: list[str]) -> None:
     frames: list[dict[str, Any]] = frames_of(traceback)
     assert [frame["function"] for frame in frames] == functions
+
+
+def failed_with(traceback: str) -> TaskError:
+    times = {"id": uuid4(), "time": at(1), "retries": 0, "workers": [], "dependents": 0, "arguments": ""}
+    texts = {"prefix": "parse", "key": "parse-1", "outcome": "erred", "worker": "0", "function": "parse"}
+    return TaskError(
+        **times, **texts, exception_type="RuntimeError", message="no row", traceback=traceback
+    )
+
+
+def parse() -> None:
+    try:
+        try:
+            raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no: start")
+        except ValueError:
+            {}["key"]
+    except KeyError as error:
+        raise RuntimeError("no row") from error
+
+
+def test_the_exceptions_that_led_to_an_error_are_told_with_it_and_how_they_hang_together() -> None:
+    """As Python prints them here, and as Sentry's own library says it of an exception in its process."""
+    try:
+        parse()
+    except RuntimeError as error:
+        printed = "".join(format_exception(error))
+        told = event_from_exception(error)[0]["exception"]["values"]
+    found = exceptions_of(failed_with(printed))
+    assert [(one["type"], one["value"]) for one in found] == [(one["type"], one["value"]) for one in told]
+    links = [(one["mechanism"].get("source"), one["mechanism"].get("parent_id")) for one in found]
+    assert links == [("__context__", 1), ("__cause__", 0), (None, None)]
+    assert [one["mechanism"]["exception_id"] for one in found] == [2, 1, 0]
+    lines = [one["stacktrace"]["frames"][-1]["lineno"] for one in found]
+    assert lines == [one["stacktrace"]["frames"][-1]["lineno"] for one in told]
+
+
+@pytest.mark.parametrize(
+    ("traceback", "types"),
+    [
+        (f"KeyError\n\n{CAUSE}\n\n" * 500, ["KeyError"] * MOST_EARLIER + ["RuntimeError"]),
+        (f"\n{CAUSE}\n{CAUSE}\n", ["", "", "RuntimeError"]),
+        (f"{TRACEBACK}pkg.errors.Broken: a\nb: c\n\n{CAUSE}\n\n{TRACEBACK}", ["Broken", "RuntimeError"]),
+    ],
+    ids=["many", "nothing between", "of a package"],
+)
+def test_odd_tracebacks_have_bounded_exceptions(traceback: str, types: list[str]) -> None:
+    assert [one["type"] for one in exceptions_of(failed_with(traceback))] == types

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from http import HTTPStatus
 from itertools import chain
 from urllib.parse import urlsplit
 
@@ -13,11 +15,12 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from observatory.alerts.notifying.addresses import check_http_address
+from observatory.alerts.notifying.http_post import RefusedError
 from observatory.exchange.receivers.otlp.attributes import SCOPE, Resources, attributes
 from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.exchange.receivers.otlp.logs import MOST_ERRORS, LogsOfRun
 from observatory.exchange.receivers.otlp.metrics import MetricsOfRun
-from observatory.exchange.receivers.otlp.posting import Posting
+from observatory.exchange.receivers.otlp.posting import Posting, Signal
 from observatory.exchange.receivers.otlp.selection import Selection, select
 from observatory.exchange.receivers.otlp.traces import TraceOfRun
 from observatory.exchange.receivers.receiver_kind import Address, Options, ReceiverKind
@@ -40,6 +43,8 @@ from observatory.wire.runs import MOST_TAGS, TRACE
 SPANS_OF_TASK = 20
 """on average, that are sent at most"""
 PATH = "/v1/traces"
+NO_PLACE = {HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED}
+"""answers where a receiver doesn't take logs or metrics"""
 
 
 class Otlp(ReceiverKind):
@@ -82,6 +87,16 @@ def _note_trace(run: Run, identity: Identity) -> None:
             known.save(update_fields=["tags"])
 
 
+def _if_taken(signal: Signal, send: Callable[[], str]) -> str:
+    """What was sent; or that the receiver has no place for it: Jaeger, Tempo and others take traces only."""
+    try:
+        return send()
+    except RefusedError as error:
+        if error.status not in NO_PLACE:
+            raise
+        return f"It takes no {signal}: it answered {error.status}."
+
+
 class _Sending:
     """Sends one run."""
 
@@ -100,9 +115,9 @@ class _Sending:
         selection = select(self._connection, self._run, self._scope, others, self._options.most_tasks)
         sentences = [self._send_trace(selection)]
         if self._options.logs:
-            sentences.append(self._send_logs(selection, others))
+            sentences.append(_if_taken("logs", lambda: self._send_logs(selection, others)))
         if self._options.metrics:
-            sentences.append(self._send_metrics())
+            sentences.append(_if_taken("metrics", self._send_metrics))
         _note_trace(self._run, self._identity)
         return " ".join(each for each in (*sentences, self._posting.remark) if each)
 
@@ -116,7 +131,9 @@ class _Sending:
             for request in trace.requests(batches, messages):
                 self._posting.post("traces", request)
         path = "" if selection.has_path else " The critical path isn't known: there are too many tasks."
-        return f"{len(selection.tasks):,} of {self._run.tasks:,} tasks with {trace.spans:,} spans.{path}"
+        count = len(selection.tasks)
+        sent = f"{count:,} of {self._run.tasks:,}" if count >= self._options.most_tasks else f"All {count:,}"
+        return f"{sent} tasks with {trace.spans:,} spans.{path}"
 
     def _send_logs(self, selection: Selection, others: OtherWork) -> str:
         logs = LogsOfRun(self._identity, self._resources)

@@ -24,7 +24,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from observatory.alerts.notifying.errors import MAX_LENGTH, scrub
-from observatory.alerts.notifying.http_post import post_bytes
+from observatory.alerts.notifying.http_post import RefusedError, post_bytes
 from observatory.exchange.receivers.receiver_kind import Address
 
 Request = ExportTraceServiceRequest | ExportLogsServiceRequest | ExportMetricsServiceRequest
@@ -47,7 +47,10 @@ class Posting:
         """Raises SendError."""
         url = f"{self._address.url}/v1/{signal}"
         body = gzip.compress(request.SerializeToString(), 5, mtime=0)
-        answer = post_bytes(url, body, {**self._address.headers, **HEADERS})
+        try:
+            answer = post_bytes(url, body, {**self._address.headers, **HEADERS})
+        except RefusedError as error:
+            raise RefusedError(error.status, error.retry_after, signal) from None
         rejected, message = _partial_success(signal, answer)
         if rejected > 0:
             self.rejected[signal] += rejected

@@ -5,6 +5,7 @@ Source: https://develop.sentry.dev/sdk/data-model/event-payloads/.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
@@ -22,7 +23,11 @@ Item = dict[str, Any]
 
 LONGEST_MESSAGE, LONGEST_ARGUMENTS, LONGEST_TAG = 2_000, 2_000, 200
 MOST_FRAMES = 100
-BEGINNING = "Traceback (most recent call last):"
+MOST_EARLIER = 10
+"""exceptions that led to another"""
+CAUSE = "The above exception was the direct cause of the following exception:"
+CONTEXT = "During handling of the above exception, another exception occurred:"
+CHAINED = re.compile(f"^({re.escape(CAUSE)}|{re.escape(CONTEXT)})$", re.MULTILINE)
 OF_EVENT = {"release": "release", COMMIT: "release", "environment": "environment"}
 """tags of a run that events have a field for; the first of one field counts"""
 
@@ -39,7 +44,7 @@ def event_of(run: Run, kind: Mapping[str, Any], error: TaskError, with_arguments
         "transaction": run.name[:LONGEST_TAG],
         "server_name": error.worker[:LONGEST_TAG],
         "fingerprint": ["dask-observatory", kind["exception_type"], kind["place"]],
-        "exception": {"values": [_exception(error)]},
+        "exception": {"values": exceptions_of(error)},
         "tags": _tags(run, error),
         "contexts": {
             "trace": {"trace_id": identity.trace.hex(), "span_id": identity.root.hex(), "op": "dask.run"},
@@ -60,21 +65,53 @@ def _event_id(identity: Identity, kind: Mapping[str, Any]) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _exception(error: TaskError) -> Item:
-    exception: Item = {
-        "type": error.exception_type or "Error",
-        "value": error.message[:LONGEST_MESSAGE],
-        "mechanism": {"type": "dask", "handled": error.outcome == "retried"},
-    }
-    if frames := frames_of(error.traceback):
+def exceptions_of(error: TaskError) -> list[Item]:
+    """The exceptions that led to it, the first one first, and then the error itself."""
+    parts = CHAINED.split(error.traceback[-LONGEST_TRACEBACK:])
+    earlier, links, last = parts[:-1:2], parts[1::2], parts[-1]
+    found = [
+        _exception(
+            {
+                "type": error.exception_type or "Error",
+                "value": error.message[:LONGEST_MESSAGE],
+                "mechanism": {"type": "dask", "handled": error.outcome == "retried", "exception_id": 0},
+            },
+            last,
+        )
+    ]
+    for number, (part, link) in enumerate(zip(reversed(earlier), reversed(links), strict=True), 1):
+        if number > MOST_EARLIER:
+            break
+        name, _, message = _line_of_exception(part).partition(": ")
+        mechanism = {
+            "type": "chained",
+            "source": "__cause__" if link == CAUSE else "__context__",
+            "exception_id": number,
+            "parent_id": number - 1,
+        }
+        exception = {"type": name.rpartition(".")[2][:LONGEST_TAG], "value": message[:LONGEST_MESSAGE]}
+        found.append(_exception({**exception, "mechanism": mechanism}, part))
+    return found[::-1]
+
+
+def _exception(exception: Item, traceback: str) -> Item:
+    if frames := frames_of(traceback):
         exception["stacktrace"] = {"frames": frames}
     return exception
 
 
+def _line_of_exception(traceback: str) -> str:
+    """What follows the frames and their code: the exception with its message."""
+    rest = traceback[max((found.end() for found in FRAME.finditer(traceback)), default=0) :]
+    lines = rest.strip("\n").split("\n")
+    while len(lines) > 1 and (lines[0].startswith(" ") or not lines[0]):
+        lines.pop(0)
+    return "\n".join(lines)
+
+
 def frames_of(traceback: str) -> list[Item]:
-    """The frames of the last exception of a traceback as Python prints it, the outermost first."""
-    last = traceback[-LONGEST_TRACEBACK:].rpartition(BEGINNING)[2]
-    return [_frame(last, found) for found in list(FRAME.finditer(last))[-MOST_FRAMES:]]
+    """The frames of an exception as Python prints it, the outermost first."""
+    return [_frame(traceback, found) for found in list(FRAME.finditer(traceback))[-MOST_FRAMES:]]
 
 
 def _frame(traceback: str, found: Any) -> Item:
