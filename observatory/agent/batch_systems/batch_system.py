@@ -23,6 +23,10 @@ class BatchSystem(ABC):
         """What is run once to learn more of the job of `environ`; () if the environment has everything."""
         return ()
 
+    def folders(self, environ: Mapping[str, str]) -> Sequence[str]:
+        """Where its commands are if they aren't in PATH."""
+        return ()
+
     def environ_of_command(self, environ: Mapping[str, str]) -> dict[str, str]:
         return {**environ, "LC_ALL": "C"}
 

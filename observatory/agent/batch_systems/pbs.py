@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from email.utils import parsedate
+from pathlib import Path
 from typing import ClassVar
 
 from observatory.agent.batch_systems.amounts import bytes_of, count_of, duration_of, text_of, wait_of
@@ -18,8 +19,11 @@ from observatory.wire.batch_jobs import LONGEST, BatchJob
 
 ID = re.compile(r"\d{1,18}(\[\d*\])?(\.[\w.-]{1,150})?")
 ATTRIBUTE = re.compile(r"^    ([A-Za-z_.]+) = (.*)$", re.MULTILINE)
+CONFIGURATION = "/etc/pbs.conf"
+LONGEST_CONFIGURATION = 64 * 2**10
+INSTALLED = re.compile(r"^PBS_EXEC=(/[^\s:]{1,300})$", re.MULTILINE)
 READ = (
-    *("qtime", "ctime", "stime", "start_time", "Account_Name", "run_count"),
+    *("qtime", "ctime", "stime", "start_time", "obittime", "Account_Name", "run_count"),
     *("Resource_List.mem", "Resource_List.ncpus", "Resource_List.nodect", "Resource_List.walltime"),
 )
 """the attributes that are read: others have the variables of the user"""
@@ -50,9 +54,14 @@ class Pbs(BatchSystem):
     def command(self, environ: Mapping[str, str]) -> Sequence[str]:
         return "qstat", "-f", text_of(environ, "PBS_JOBID")
 
+    def folders(self, environ: Mapping[str, str]) -> Sequence[str]:
+        """Login shells have it in PATH, as /etc/profile.d says; workers in containers and others have not."""
+        return _installed(environ.get("PBS_CONF_FILE") or CONFIGURATION)
+
     def with_answer(self, job: BatchJob, answer: str) -> BatchJob:
         told = {name: value.strip() for name, value in ATTRIBUTE.findall(answer) if name in READ}
-        queued = _time(told.get("qtime", "")) or _time(told.get("ctime", ""))
+        restarts = max((count_of(told.get("run_count", "")) or 1) - 1, 0)
+        queued = _queued(told, restarts)
         started = _time(told.get("stime", "")) or _time(told.get("start_time", ""))
         nodes = count_of(told.get("Resource_List.nodect", "")) or job.nodes or 1
         memory = bytes_of(told.get("Resource_List.mem", ""))
@@ -66,10 +75,26 @@ class Pbs(BatchSystem):
             cores=job.cores or (cores // nodes if cores else None),
             time_limit=duration_of(told.get("Resource_List.walltime", "")) or job.time_limit,
             account=job.account or told.get("Account_Name", "")[:LONGEST],
-            restarts=max((count_of(told.get("run_count", "")) or 1) - 1, 0),
+            restarts=restarts,
             started=started,
             waited=wait_of(queued, started),
         )
+
+
+def _queued(told: Mapping[str, str], restarts: int) -> float | None:
+    """Since when it waited. That it was submitted stays what qtime says of a job that is run again."""
+    if restarts:
+        return _time(told.get("obittime", ""))
+    return _time(told.get("qtime", "")) or _time(told.get("ctime", ""))
+
+
+def _installed(file: str) -> Sequence[str]:
+    """Where the commands of the installation that a configuration describes are."""
+    try:
+        text = Path(file).read_text(errors="replace")[:LONGEST_CONFIGURATION]
+    except OSError:
+        return ()
+    return tuple(f"{folder}/bin" for folder in INSTALLED.findall(text)[:1])
 
 
 def _time(text: str) -> float | None:

@@ -45,7 +45,7 @@ def with_queue(
     """
     given = os.environ if environ is None else environ
     command = system.command(given)
-    program = shutil.which(command[0], path=given.get("PATH")) if command else None
+    program = _program(command[0], system, given) if command else None
     if program is None:
         return job
     try:
@@ -54,6 +54,11 @@ def with_queue(
         logger.debug("Observatory's agent asked %s in vain: %s", command[0], error)
         return job
     return system.with_answer(job, answer)
+
+
+def _program(name: str, system: BatchSystem, environ: Mapping[str, str]) -> str | None:
+    found = shutil.which(name, path=environ.get("PATH"))
+    return found or shutil.which(name, path=os.pathsep.join(system.folders(environ)))
 
 
 def _answer(command: Sequence[str], environ: Mapping[str, str], timeout: float) -> str:

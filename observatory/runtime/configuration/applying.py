@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,13 @@ from django.db import DatabaseError, transaction
 
 from observatory.alerts.models import Rule
 from observatory.alerts.rules.ready_made import BY_KEY
-from observatory.clusters.deletion.models import being_deleted
-from observatory.clusters.models import Project
 from observatory.clusters.provisioning.models import Provisioned
 from observatory.runtime.configuration.changes import Act, Change, Plan, field_changes
 from observatory.runtime.configuration.documents import read_folder
 from observatory.runtime.configuration.kind import Context, DependsOnWrong, Item, Kind, project_of
 from observatory.runtime.configuration.kinds import KINDS
 from observatory.runtime.configuration.kinds.rule import RuleKind
+from observatory.runtime.configuration.matching import free_names, match
 from observatory.runtime.configuration.nodes import Place, Problems, nearest, shown
 from observatory.runtime.configuration.reading import DELETED, read_deleted_rules, read_items
 from observatory.runtime.configuration.secrets import Reference, SecretReader
@@ -104,20 +104,9 @@ class _Applying:
 
     def match(self) -> None:
         """Finds the rows of the items. Projects and rows of other sources stay whose they are."""
-        own: dict[tuple[str, str], int] = {}
-        for mark in Provisioned.objects.all():
-            self.marks[mark.kind, mark.number] = mark
-            if mark.source == self.source:
-                own[mark.kind, mark.key] = mark.number
-        taken: set[tuple[str, int]] = set()
-        for item in self.items:
-            label = item.kind.model._meta.label_lower
-            if problem := self._match(item, own.get((label, item.key))):
-                self._fail(item, item.node.place, problem)
-            elif item.existing is not None and (label, item.existing.pk) in taken:
-                item.existing = None
-            elif item.existing is not None:
-                taken.add((label, item.existing.pk))
+        self.marks = {(mark.kind, mark.number): mark for mark in Provisioned.objects.all()}
+        for item, reason in match(self.items, self.marks, self.source):
+            self._fail(item, item.node.place, reason)
 
     def remove(self) -> None:
         """First of all, so that names and addresses are free again."""
@@ -152,15 +141,8 @@ class _Applying:
                 self.plan.changes.append(Change(Act.REMOVE, title, str(place), note=f"It is in {DELETED}."))
 
     def save(self) -> None:
-        for item in self.items:
-            if (item.kind.name, item.key) in self.failed:
-                continue
-            if ("project", item.project) in self.failed and project_of(item) is None:
-                continue  # what is wrong with its project is told
-            try:
-                self._save(item)
-            except DependsOnWrong:
-                self.failed.add((item.kind.name, item.key))
+        for kind, items in groupby(self.items, key=lambda item: item.kind):
+            self._save_kind(kind, list(items))
 
     def mark(self) -> None:
         """Marks what is in the files. What is marked as it should be stays as it is."""
@@ -170,29 +152,6 @@ class _Applying:
         Provisioned.objects.filter(pk__in=stale).delete()
         new = [mark for key, mark in wanted.items() if not _same(own.get(key), mark)]
         Provisioned.objects.bulk_create(new)
-
-    def _match(self, item: Item, number: int | None) -> str:
-        """Sets the item's row: that with the number, if it is there. Returns what stands against it."""
-        label = item.kind.model._meta.label_lower
-        if number is not None:
-            item.existing = item.kind.model._base_manager.filter(pk=number).first()
-        if item.existing is None:
-            found = item.kind.find(item)
-            if len(found) > 1:
-                return f"There are {len(found)} of this name, made by hand. Rename or delete all but one."
-            item.existing = found[0] if found else None
-        if item.existing is None:
-            taken = (
-                item.kind.name == "project" and Project.objects.filter(slug=item.key, is_own=True).exists()
-            )
-            return "This is the project of Observatory itself. Choose another slug." if taken else ""
-        mark = self.marks.get((label, item.existing.pk))
-        if mark is not None and mark.source != self.source:
-            return f"It is provisioned from {mark.file} of the source {mark.source}. Remove it there first."
-        is_project = isinstance(item.existing, Project)
-        if is_project and being_deleted("project").filter(subject=item.existing.pk).exists():
-            return "This project is being deleted. Try again when it is gone."
-        return ""
 
     def _remove(self, kind: Kind, mark: Provisioned) -> None:
         row = kind.model._base_manager.filter(pk=mark.number).first()
@@ -207,15 +166,30 @@ class _Applying:
         else:
             self.plan.changes.append(Change(Act.REMOVE, title, ""))
 
+    def _save_kind(self, kind: Kind, items: list[Item]) -> None:
+        rows = {row.pk: row for row in kind.candidates()}  # removals can have changed them
+        for item in items:
+            if item.existing is not None:
+                item.existing = rows.get(item.existing.pk)
+            if item.existing is not None:
+                item.before = kind.values(item.existing)
+        free_names(kind, items)
+        for item in items:
+            if (kind.name, item.key) in self.failed:
+                continue
+            if ("project", item.project) in self.failed and project_of(item) is None:
+                continue  # what is wrong with its project is told
+            try:
+                self._save(item)
+            except DependsOnWrong:
+                self.failed.add((kind.name, item.key))
+
     def _save(self, item: Item) -> None:
         kind, problems = item.kind, self.context.problems
         before_problems = len(problems.found)
         if kind.is_over(item):
             self._keep(item)
             return
-        if item.existing is not None:
-            item.existing = kind.model._base_manager.get(pk=item.existing.pk)  # removals can change it
-        before = kind.values(item.existing) if item.existing else {}
         data = kind.data(item, self.context)
         if len(problems.found) > before_problems:
             self.failed.add((kind.name, item.key))
@@ -228,6 +202,7 @@ class _Applying:
         after, label = kind.values_of_form(form, item), kind.model._meta.label_lower
         secrets, references = kind.changed_secrets(form, item), kind.references(form, item)
         mark = self.marks.get((label, item.existing.pk)) if item.existing else None
+        before = item.before
         changes = field_changes(before, after)
         changed = {key for key in after if before.get(key) != after.get(key)}
         shown_changes = changes + _of_secrets(secrets, references, mark)
@@ -236,6 +211,7 @@ class _Applying:
         saved = self._saved(item, form, changed) if must_save else item.existing
         if saved is None:
             return
+        item.saved = saved
         self._mark(item, saved, references, mark)
         note = "It was there before, and is provisioned from now on. " if is_adopted else ""
         note = (note + kind.note(before, after)).strip()

@@ -8,7 +8,7 @@ export writes is what a plan compares, and a second `apply` finds nothing to do.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -35,6 +35,8 @@ from observatory.runtime.configuration.secrets import Reference, Secret, SecretR
 
 ACTOR = User(username="dask-observatory apply", is_superuser=True)
 """for the forms: who may run commands on the server may do all"""
+FindRows = Callable[[], Dict[str, list[int]]]
+"""numbers by name"""
 
 
 @dataclass(slots=True)
@@ -47,8 +49,14 @@ class Item:
     node: Mapping
     project: str = ""
     """slug of the project that it is written in"""
+    owner: Item | None = None
+    """the project that it is written in"""
     existing: Any = None
     """its row; None: it is to be added"""
+    before: dict[str, Value] = field(default_factory=dict)
+    """what a file would say of the row that there is"""
+    saved: Any = None
+    """its row, when it is as the file says"""
     secrets: dict[str, Secret] = field(default_factory=dict)
     """by the form's field"""
 
@@ -80,17 +88,19 @@ class Context:
     problems: Problems
     declared: set[tuple[str, str]] = field(default_factory=set)
     """(name of the kind, key) of all items"""
+    _found: dict[FindRows, Dict[str, list[int]]] = field(default_factory=dict)
+    """kinds are saved in the order in which they name each other, so rows are looked up once"""
 
-    def rows_named(
-        self, item: Item, key: str, name: str, find: Callable[[], Dict[str, list[int]]]
-    ) -> list[int]:
+    def rows_named(self, item: Item, key: str, name: str, find: FindRows) -> list[int]:
         """The numbers of the rows of the kind `name` that the list `key` of an item names.
 
         `find` returns numbers by name. Raises DependsOnWrong.
         """
         node = item.node.entries.get(key)
         named = texts_of(node, self.problems) if node else []
-        rows = find() if named else {}
+        if named and find not in self._found:
+            self._found[find] = find()
+        rows = self._found[find] if named else {}
         numbers = []
         for each, text in named:
             found = rows.get(text, [])
@@ -119,8 +129,26 @@ class Kind(ABC):
         """The key of a row in exports."""
 
     @abstractmethod
-    def find(self, item: Item) -> list[Any]:
-        """Rows that may be the item, by what identifies it; several: it isn't clear which."""
+    def identity(self, item: Item) -> Hashable:
+        """What an item's row is known by, one of its identities; None: it can't be there yet."""
+
+    @abstractmethod
+    def identities_of(self, row: Any) -> list[Hashable]: ...
+
+    def surest(self, item: Item) -> Hashable:
+        """What its row is known by whatever marks and names say; None: nothing."""
+        return None
+
+    def unique_name(self, item: Item) -> Hashable:
+        """The name that no other row may have; None: several may."""
+        return None
+
+    def unique_name_of(self, row: Any) -> Hashable:
+        return None
+
+    def candidates(self) -> QuerySet[Any]:
+        """The rows that items can be."""
+        return self.rows()
 
     @abstractmethod
     def form(self, data: dict[str, Any], item: Item) -> forms.BaseModelForm[Any]:
@@ -231,4 +259,14 @@ def _flat(choices: Any) -> list[str]:
 
 
 def project_of(item: Item) -> Project | None:
-    return Project.objects.filter(slug=item.project, is_own=False).first()
+    """The project that it is written in; None: it isn't there."""
+    if item.owner is None:
+        return None
+    found: Project | None = item.owner.saved or item.owner.existing
+    return found
+
+
+def in_project(item: Item, *identity: str) -> Hashable:
+    """An identity in the item's project."""
+    project = project_of(item)
+    return None if project is None else (project.pk, *identity)

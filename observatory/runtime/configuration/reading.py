@@ -25,7 +25,11 @@ def read_items(files: list[Mapping], problems: Problems) -> list[Item]:
             found += _items(content, kind, "", problems)
     order = {kind.name: place for place, kind in enumerate(KINDS)}
     found.sort(key=lambda item: order[item.kind.name])
-    return list(_once(found, problems))
+    kept = list(_once(found, problems))
+    projects = {item.key: item for item in kept if item.kind is PROJECT}
+    for item in kept:
+        item.owner = projects.get(item.project)
+    return kept
 
 
 def read_deleted_rules(files: list[Mapping], problems: Problems) -> list[tuple[Place, str]]:

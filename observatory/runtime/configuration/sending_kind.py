@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
@@ -39,8 +39,11 @@ class SendingKind(Kind):
     def key_of(self, row: Any) -> str:
         return str(row.name)
 
-    def find(self, item: Item) -> list[Any]:
-        return list(self.model._default_manager.filter(name=item.key))
+    def identity(self, item: Item) -> Hashable:
+        return item.key
+
+    def identities_of(self, row: Any) -> list[Hashable]:
+        return [row.name]
 
     def data(self, item: Item, context: Context) -> dict[str, Any]:
         for key in self.secrets:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from django import forms
@@ -12,7 +13,7 @@ from observatory.clusters.models import Discovery
 from observatory.collect.discovery.form import discovery_form
 from observatory.runtime.configuration.credentials import OfServers
 from observatory.runtime.configuration.fields import Field, Shape
-from observatory.runtime.configuration.kind import ACTOR, Item, project_of
+from observatory.runtime.configuration.kind import ACTOR, Item, in_project
 
 
 class DiscoveryKind(OfServers):
@@ -33,9 +34,11 @@ class DiscoveryKind(OfServers):
     def key_of(self, row: Discovery) -> str:
         return f"{row.project.slug}/{row.name}"
 
-    def find(self, item: Item) -> list[Discovery]:
-        name = item.key.removeprefix(f"{item.project}/")
-        return list(Discovery.objects.filter(project=project_of(item), name=name))
+    def identity(self, item: Item) -> Hashable:
+        return in_project(item, item.key.removeprefix(f"{item.project}/"))
+
+    def identities_of(self, row: Discovery) -> list[Hashable]:
+        return [(row.project_id, row.name)]
 
     def form(self, data: dict[str, Any], item: Item) -> forms.BaseModelForm[Any]:
         return discovery_form(ACTOR, data, item.existing)

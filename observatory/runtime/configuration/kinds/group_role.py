@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from django import forms
@@ -10,7 +11,7 @@ from django.db.models import QuerySet
 from observatory.clusters.access import projects_to_manage
 from observatory.clusters.models import GroupRole
 from observatory.runtime.configuration.fields import Field
-from observatory.runtime.configuration.kind import ACTOR, Context, Item, Kind, project_of
+from observatory.runtime.configuration.kind import ACTOR, Context, Item, Kind, in_project, project_of
 
 GroupRoleForm = forms.modelform_factory(GroupRole, fields=("group", "project", "role"))
 
@@ -24,8 +25,11 @@ class GroupRoleKind(Kind):
     def key_of(self, row: GroupRole) -> str:
         return f"{row.project.slug}/{row.group}"
 
-    def find(self, item: Item) -> list[GroupRole]:
-        return list(GroupRole.objects.filter(project=project_of(item), group=_group(item)))
+    def identity(self, item: Item) -> Hashable:
+        return in_project(item, _group(item))
+
+    def identities_of(self, row: GroupRole) -> list[Hashable]:
+        return [(row.project_id, row.group)]
 
     def data(self, item: Item, context: Context) -> dict[str, Any]:
         project = project_of(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from django import forms
@@ -29,8 +30,11 @@ class MaintenanceWindowKind(Kind):
     def key_of(self, row: MaintenanceWindow) -> str:
         return row.name
 
-    def find(self, item: Item) -> list[MaintenanceWindow]:
-        return list(MaintenanceWindow.objects.filter(name=item.key))
+    def identity(self, item: Item) -> Hashable:
+        return item.key
+
+    def identities_of(self, row: MaintenanceWindow) -> list[Hashable]:
+        return [row.name]
 
     def data(self, item: Item, context: Context) -> dict[str, Any]:
         lists = {"projects": projects_data(item, context), "targets": targets_data(item, context)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from django import forms
@@ -15,7 +15,7 @@ from observatory.pages.projects.forms import ProjectForm
 from observatory.runtime.configuration.fields import Field, Value
 from observatory.runtime.configuration.kind import ACTOR, Item, Kind
 from observatory.runtime.configuration.nodes import Mapping as Node
-from observatory.runtime.configuration.nodes import Problems
+from observatory.runtime.configuration.nodes import Problems, Scalar
 
 RATES = ("ingest_rate", "link_rate", "export_rate")
 
@@ -49,8 +49,21 @@ class ProjectKind(Kind):
     def written_key(self, node: Node, project: str, problems: Problems) -> str | None:
         return self._identifying_text("slug", node, problems)
 
-    def find(self, item: Item) -> list[Project]:
-        return list(Project.objects.filter(slug=item.key, is_own=False))
+    def identity(self, item: Item) -> Hashable:
+        return item.key
+
+    def identities_of(self, row: Project) -> list[Hashable]:
+        return [row.slug]
+
+    def unique_name(self, item: Item) -> Hashable:
+        node = item.node.entries.get("name")
+        return node.text if isinstance(node, Scalar) else None
+
+    def unique_name_of(self, row: Project) -> Hashable:
+        return row.name
+
+    def candidates(self) -> QuerySet[Project]:
+        return Project.objects.filter(is_own=False)
 
     def form(self, data: dict[str, Any], item: Item) -> forms.BaseModelForm[Any]:
         return WholeProjectForm(data, instance=item.existing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from django import forms
@@ -68,10 +68,12 @@ class RuleKind(Kind):
             return BY_KEY[key].name
         return super().written_key(node, project, problems)
 
-    def find(self, item: Item) -> list[Rule]:
-        if key := _ready_made(item.node, Problems()):
-            return list(Rule.objects.filter(key=key))
-        return list(Rule.objects.filter(name=item.key))
+    def identity(self, item: Item) -> Hashable:
+        key = _ready_made(item.node, Problems())
+        return ("made as", key) if key else ("named", item.key)
+
+    def identities_of(self, row: Rule) -> list[Hashable]:
+        return [("made as", row.key), ("named", row.name)]
 
     def data(self, item: Item, context: Context) -> dict[str, Any]:
         ready_made = BY_KEY.get(_ready_made(item.node, Problems()))
@@ -87,12 +89,12 @@ class RuleKind(Kind):
         }
 
     def form(self, data: dict[str, Any], item: Item) -> forms.BaseModelForm[Any]:
-        form: RuleForm = UncheckedRuleForm(data, instance=item.existing)
-        form.user = ACTOR
-        before = self.values(Rule.objects.get(pk=item.existing.pk)) if item.existing else None
-        if form.is_valid() and not _errors_of(form.submitted) and before == self.values_of_form(form, item):
-            return form
         if item.existing:
+            form: RuleForm = UncheckedRuleForm(data, instance=item.existing)
+            form.user = ACTOR
+            is_valid = form.is_valid() and not _errors_of(form.submitted)
+            if is_valid and item.before == self.values_of_form(form, item):
+                return form
             item.existing.refresh_from_db()
         form = RuleForm(data, instance=item.existing)
         form.user = ACTOR

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from hashlib import sha256
 from typing import Any
 
@@ -41,10 +42,16 @@ class SilenceKind(Kind):
             return None
         return _key(comment, matchers, plain(_time(starts) or starts))
 
-    def find(self, item: Item) -> list[Silence]:
-        texts = {name: _text(item.node, name) for name in IDENTIFYING}
-        starts = _time(texts.pop("starts"))
-        return list(Silence.objects.filter(**texts, starts=starts)) if starts else []
+    def identity(self, item: Item) -> Hashable:
+        starts = _time(_text(item.node, "starts"))
+        return starts and (_text(item.node, "comment"), _text(item.node, "matchers"), starts)
+
+    def identities_of(self, row: Silence) -> list[Hashable]:
+        return [(row.comment, row.matchers, row.starts)]
+
+    def candidates(self) -> QuerySet[Silence]:
+        """Also expired ones, which files can still have."""
+        return Silence.objects.prefetch_related("projects")
 
     def data(self, item: Item, context: Context) -> dict[str, Any]:
         return {**super().data(item, context), "projects": projects_data(item, context)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from django import forms
@@ -14,7 +15,7 @@ from observatory.clusters.models import Target
 from observatory.collect.forms import target_form
 from observatory.runtime.configuration.credentials import OfServers
 from observatory.runtime.configuration.fields import Field, Shape
-from observatory.runtime.configuration.kind import ACTOR, Item, project_of
+from observatory.runtime.configuration.kind import ACTOR, Item, in_project
 from observatory.runtime.configuration.nodes import Scalar
 from observatory.runtime.configuration.scopes import target_name
 
@@ -34,11 +35,21 @@ class TargetKind(OfServers):
     def key_of(self, row: Target) -> str:
         return target_name(row)
 
-    def find(self, item: Item) -> list[Target]:
-        """By its name; by its address, where it was renamed."""
-        found = Target.objects.filter(project=project_of(item), discovery=None)
-        name = item.key.removeprefix(f"{item.project}/")
-        return list(found.filter(name=name)) or list(found.filter(url=_url(item)))
+    def surest(self, item: Item) -> Hashable:
+        """Its address, where its clusters are recorded: a target that is renamed keeps them."""
+        return in_project(item, "at", _url(item))
+
+    def identity(self, item: Item) -> Hashable:
+        return in_project(item, "named", _name(item))
+
+    def identities_of(self, row: Target) -> list[Hashable]:
+        return [(row.project_id, "at", row.url), (row.project_id, "named", row.name)]
+
+    def unique_name(self, item: Item) -> Hashable:
+        return in_project(item, _name(item))
+
+    def unique_name_of(self, row: Target) -> Hashable:
+        return (row.project_id, row.name)
 
     def form(self, data: dict[str, Any], item: Item) -> forms.BaseModelForm[Any]:
         """Without a request: a scheduler that is down now does not keep all other changes out."""
@@ -49,6 +60,10 @@ class TargetKind(OfServers):
     def rows(self) -> QuerySet[Target]:
         found = Target.objects.filter(project__in=projects_to_manage(ACTOR), discovery=None)
         return found.select_related("project").order_by("project__slug", "name")
+
+
+def _name(item: Item) -> str:
+    return item.key.removeprefix(f"{item.project}/")
 
 
 def _url(item: Item) -> str:
