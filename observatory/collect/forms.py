@@ -94,7 +94,8 @@ def target_form(user: access.Person, data: Any = None, target: Target | None = N
     if target is None:
         projects = access.projects_to_set_targets_in(user)
         form.fields["project"].queryset = projects  # type: ignore[attr-defined]
-        form.fields["project"].initial = projects.first()
+        if data is None:
+            form.fields["project"].initial = projects.first()
     else:
         del form.fields["project"]
     return form

@@ -80,7 +80,7 @@ async def _beginning(content: aiohttp.StreamReader) -> bytes:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds until the receiver wants another request. A date is by its own clock, as its header Date."""
+    """The seconds until the receiver wants another request. A date is by its own clock, as Date."""
     text = headers.get("Retry-After", "")
     if text.isascii() and text.isdecimal():
         return float(text)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from django.conf import settings
@@ -14,6 +17,8 @@ REFUSED = (
     "Its host is this machine, a link-local address or a cloud's metadata service. The setting "
     "OBSERVATORY_LOCAL_CHANNELS allows the first two."
 )
+
+_known: ContextVar[dict[str, list[IPAddress]] | None] = ContextVar("addresses of hosts", default=None)
 
 
 def is_allowed(address: IPAddress) -> bool:
@@ -33,9 +38,30 @@ def guarded_socket(info: tuple[Any, ...]) -> socket.socket:
 
 def check_host(host: str) -> None:
     """Raises SendError if the host has an address that isn't allowed."""
+    known = _known.get()
+    found = None if known is None else known.get(host)
+    if found is None:
+        found = _addresses(host)
+    if known is not None:
+        known[host] = found
+    if not all(map(is_allowed, found)):
+        raise SendError(REFUSED)
+
+
+@contextmanager
+def looking_up_once() -> Iterator[None]:
+    """Meanwhile check_host looks each host up once: of many channels most have the same."""
+    mark = _known.set({})
+    try:
+        yield
+    finally:
+        _known.reset(mark)
+
+
+def _addresses(host: str) -> list[IPAddress]:
+    """None for an unknown host: sending says why."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        return  # sending says why
-    if not all(is_allowed(parse_ip(str(entry[4][0]))) for entry in found):
-        raise SendError(REFUSED)
+        return []
+    return [parse_ip(str(entry[4][0])) for entry in found]

@@ -16,6 +16,7 @@ from typing import Any
 from django.db import DatabaseError, transaction
 
 from observatory.alerts.models import Rule
+from observatory.alerts.notifying.receiver_addresses import looking_up_once
 from observatory.alerts.rules.ready_made import BY_KEY
 from observatory.clusters.provisioning.models import Provisioned
 from observatory.runtime.configuration.changes import Act, Change, Plan, field_changes
@@ -59,7 +60,7 @@ def apply(
     items = read_items(files, problems)
     deleted = read_deleted_rules(files, problems)
     context = Context(secrets, problems, {(item.kind.name, item.key) for item in items})
-    with _alone(), transaction.atomic():
+    with _alone(), looking_up_once(), transaction.atomic():
         applying = _Applying(source, context, items)
         applying.match()
         applying.remove()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
 from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
@@ -203,6 +206,111 @@ def test_a_renamed_target_keeps_its_clusters(installation: None, write: Write) -
     cluster.refresh_from_db()
     assert cluster.target is not None
     assert cluster.target.name == "b"
+
+
+def named(*targets: tuple[str, int]) -> str:
+    """A project with targets of these names at the hosts 10.0.0.N."""
+    listed = ", ".join(f"{{name: {name}, url: 'http://10.0.0.{host}:8787'}}" for name, host in targets)
+    return ETL.replace("ETL}", f"ETL, targets: [{listed}]}}")
+
+
+def hosts() -> dict[str, tuple[int, int]]:
+    """The last number of the address and the row, of each target."""
+    return {each.name: (int(each.url[14:].partition(":")[0]), each.pk) for each in Target.objects.all()}
+
+
+def test_targets_that_swap_names_keep_their_addresses_and_clusters(installation: None, write: Write) -> None:
+    apply(write(named(("a", 1), ("b", 2), ("c", 3))))
+    before = hosts()
+    cluster = cluster_of(Project.objects.get(slug="etl"), Target.objects.get(name="a"))
+    turned = write(named(("b", 1), ("c", 2), ("a", 3)))
+    code, said = plan(turned)
+    assert code == 2
+    assert [line for line in said.splitlines() if "name:" in line] == [
+        *("    name: a → b", "    name: b → c", "    name: c → a")
+    ]
+    assert hosts() == before
+    apply(turned)
+    assert hosts() == {"b": before["a"], "c": before["b"], "a": before["c"]}
+    cluster.refresh_from_db()
+    assert cluster.target is not None
+    assert cluster.target.name == "b"
+    assert plan(turned)[0] == 0
+
+
+def test_a_name_goes_on_to_a_new_target_and_an_address_to_another_name(
+    installation: None, write: Write
+) -> None:
+    apply(write(named(("a", 1), ("b", 2))))
+    before = hosts()
+    apply(write(named(("a", 9), ("old", 1), ("b", 2))))
+    after = hosts()
+    assert (after["old"], after["b"]) == (before["a"], before["b"])
+    assert after["a"][0] == 9
+    assert after["a"][1] not in {row for _, row in before.values()}
+    said = apply(write(named(("a", 2), ("old", 1))))
+    assert "1 to change, 1 to remove" in said
+    assert hosts() == {"a": before["b"], "old": before["a"]}
+
+
+def test_projects_swap_names(installation: None, write: Write) -> None:
+    apply(write("projects: [{slug: etl, name: ETL}, {slug: ml, name: ML}]"))
+    said = apply(write("projects: [{slug: etl, name: ML}, {slug: ml, name: ETL}]"))
+    assert "    name: ETL → ML\n" in said
+    assert dict(Project.objects.filter(is_own=False).values_list("slug", "name")).items() >= {
+        *(("etl", "ML"), ("ml", "ETL"))
+    }
+
+
+def test_a_swap_is_refused_whole_when_anything_else_is_wrong(installation: None, write: Write) -> None:
+    apply(write(named(("a", 1), ("b", 2))))
+    before = stored()
+    refusal(write(named(("b", 1), ("a", 2), ("c", 2))))
+    refusal(write(named(("b", 1), ("a", 2)) + "rules: [{name: Memory}]\n"))
+    assert stored() == before
+
+
+def test_the_number_of_statements_grows_slowly_with_what_there_is(installation: None, write: Write) -> None:
+    """Rows are matched and read by kind, not item by item; checks of forms and saving remain."""
+
+    def files(count: int) -> str:
+        channels = "".join(
+            f"  - {{name: c{number}, kind: webhook, rules: [Memory], "
+            "address: {env: OBSERVATORY_VAR_ETL_WEBHOOK}}\n"
+            for number in range(count)
+        )
+        return f"{named(*((f't{number}', number) for number in range(count)))}{RULE}channels:\n{channels}"
+
+    counts = []
+    for count in (10, 60):
+        folder = write(files(count))
+        with CaptureQueriesContext(connection) as new:
+            plan(folder)
+        apply(folder)
+        with CaptureQueriesContext(connection) as known:
+            assert plan(folder)[0] == 0
+        counts.append((len(new), len(known)))
+    (few_new, few_known), (many_new, many_known) = counts
+    assert (many_new - few_new) / 50 < 22, "a new target and channel"
+    assert (many_known - few_known) / 50 < 6, "those that there are"
+
+
+def test_hosts_of_channels_are_looked_up_once(
+    installation: None, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def look_up(host: str, *arguments: object, **options: object) -> list[object]:
+        asked.append(host)
+        raise OSError
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    lines = (
+        f"  - {{name: c{number}, kind: webhook, address: {{env: OBSERVATORY_VAR_ETL_WEBHOOK}}}}\n"
+        for number in range(5)
+    )
+    plan(write("channels:\n" + "".join(lines)))
+    assert asked == ["alerts.example.org"]
 
 
 def test_a_scheduler_that_is_down_does_not_keep_the_rest_out(installation: None, write: Write) -> None:
