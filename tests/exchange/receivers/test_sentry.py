@@ -163,9 +163,7 @@ def test_frames_are_those_that_python_prints(traceback: str, functions: list[str
 def failed_with(traceback: str) -> TaskError:
     times = {"id": uuid4(), "time": at(1), "retries": 0, "workers": [], "dependents": 0, "arguments": ""}
     texts = {"prefix": "parse", "key": "parse-1", "outcome": "erred", "worker": "0", "function": "parse"}
-    return TaskError(
-        **times, **texts, exception_type="RuntimeError", message="no row", traceback=traceback
-    )
+    return TaskError(**times, **texts, exception_type="RuntimeError", message="no row", traceback=traceback)
 
 
 def parse() -> None:
