@@ -22,6 +22,9 @@ ROUND = 2.0
 """seconds between the starts of two rounds"""
 FOLLOWING = 4
 """rounds that follow each scheduled one, until the next one is scheduled"""
+CLUSTERS_OF_ROUND = 500
+"""clusters up to which a round begins each ROUND; it is each second one up to twice as many, and so on: each
+cluster then has longer steps (evaluation/evaluator.py)"""
 
 
 @shared_task  # type: ignore[untyped-decorator]
@@ -33,10 +36,12 @@ def start_round(following: int = FOLLOWING) -> None:
     """
     try:
         is_own = dict(clusters_to_evaluate(time.time()).values_list("pk", "project__is_own"))
+        rounds = 1 + min(FOLLOWING, len(is_own) // CLUSTERS_OF_ROUND)
         for shard in sorted({key % SHARDS for key in is_own}):
-            evaluate_shard.apply_async((shard,), expires=ROUND)
-        if following and not all(is_own.values()):
-            start_round.apply_async((following - 1,), countdown=ROUND, expires=2 * ROUND)
+            evaluate_shard.apply_async((shard,), expires=rounds * ROUND)
+        if following >= rounds and not all(is_own.values()):
+            seconds = rounds * ROUND
+            start_round.apply_async((following - rounds,), countdown=seconds, expires=2 * seconds)
     finally:
         deliver()
 

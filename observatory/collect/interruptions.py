@@ -106,10 +106,11 @@ def listening_for(client: redis.Redis, at: float) -> float:
 
 def note_interruptions(listening: float) -> None:
     """Records interruptions that began or ended. `listening`: as `listening_for` returns it."""
+    at = time.time()
     noticed = Q(agent_silent__isnull=False) | Q(collector_behind__isnull=False)
-    clusters = Cluster.objects.filter(Q(ended=None) | noticed).select_related("project", "target")
+    clusters = Cluster.objects.filter(noticed | Q(pk__in=_quiet(at))).select_related("project", "target")
     with connect() as connection:
-        changes = list(_changes(connection, clusters, listening, time.time()))
+        changes = list(_changes(connection, clusters, listening, at))
     with JointWriter() as writer:
         for interruption in INTERRUPTIONS:
             for kind, noticed_at in ((interruption.opens, now()), (interruption.closes, None)):
@@ -121,6 +122,22 @@ def note_interruptions(listening: float) -> None:
                 found.update(**{interruption.field: noticed_at})
                 for committed in stored:
                     publish_sync(committed)
+
+
+def _quiet(at: float) -> list[int]:
+    """The live clusters of which nothing new came for LIMIT: of a thousand mostly none."""
+    live = Cluster.objects.filter(ended=None).order_by()
+    known = list(live.values_list("pk", "agent_heard", "target__clock_offset"))
+    stored = extents(key for key, _, _ in known)
+    return [
+        key
+        for key, heard, offset in known
+        if key in stored
+        and (
+            (heard is not None and at - heard.timestamp() > LIMIT)
+            or (offset is not None and at + offset - stored[key].committed > LIMIT)
+        )
+    ]
 
 
 def _stored(results: Iterable[Committed | Exception]) -> Iterator[Committed]:

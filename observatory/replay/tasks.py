@@ -30,6 +30,10 @@ CLUSTERS_OF_STEP = 25
 MAXIMUM_STEP = STEP + 4
 FEW_WORKERS = 50
 """workers up to which the longest step is used at once, if there are more clusters"""
+FEWEST_WORKERS = 8
+"""workers up to which it is the longest step of the smallest clusters, likewise"""
+STEP_OF_SMALLEST = STEP + 7
+"""73 minutes: pages build in a moment what has closed since"""
 SPREADING = 0x9E3779B97F4A7C15
 """a large odd number: its multiples are spread evenly over a step"""
 MAXIMUM_CACHED = 10_000
@@ -89,7 +93,7 @@ def _step(live: int, workers: int) -> int:
     What isn't built ahead is built when a page asks for it, which takes little time of a small cluster.
     """
     if live > CLUSTERS_OF_STEP and workers <= FEW_WORKERS:
-        return MAXIMUM_STEP
+        return STEP_OF_SMALLEST if workers <= FEWEST_WORKERS else MAXIMUM_STEP
     return min(MAXIMUM_STEP, STEP + (live // CLUSTERS_OF_STEP).bit_length())
 
 

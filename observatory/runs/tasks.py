@@ -41,6 +41,8 @@ REFRESH_INTERVAL = timedelta(minutes=1)
 CLUSTERS_OF_TURN = 50
 """live clusters that are searched in each round; of more, each waits for its turn"""
 MOST_TURNS = 8
+GOING_ON = 4
+"""times as many turns, where there are several, of a cluster whose open run certainly goes on"""
 TURN = 15.0
 """seconds of a turn: the interval of the rounds (settings.CELERY_BEAT_SCHEDULE)"""
 LATE = timedelta(seconds=COUNTING)
@@ -49,6 +51,9 @@ COUNTED_AGAIN = (Run.Origin.FOUND, Run.Origin.CODE)
 """origins of runs whose figures follow their records"""
 DEFAULT_DAYS = 30
 """retention while there is no project"""
+
+_records: dict[int, int] = {}
+"""the number of records, in the last round of this process, of the clusters that weren't searched since"""
 
 
 @shared_task  # type: ignore[untyped-decorator]
@@ -103,13 +108,19 @@ def _turn() -> int:
 def _clusters_to_search(turns: int, turn: int) -> Iterator[Cluster]:
     """Those of which there are new records or reports of clients, and those with open runs, which may end.
 
-    A live cluster without reports waits for its turn, which is one of `turns`.
+    A live cluster without reports waits for its turn, which is one of `turns`, and of more while its open run
+    has new records in each round: it neither begins nor ends one.
     """
     reported = set(clusters_with_client_runs())
-    watched = reported.union(Run.objects.filter(stop=None).values_list("cluster", flat=True))
-    searched = watched.union(unsearched_clusters(now() - RECENT))
+    unsearched, before = unsearched_clusters(now() - RECENT), dict(_records)
+    _records.clear()
+    _records.update(unsearched)
+    open_runs = set(Run.objects.filter(stop=None).values_list("cluster", flat=True))
+    going_on = {key for key in open_runs & before.keys() if before[key] < unsearched.get(key, 0)}
+    searched = reported.union(open_runs, unsearched)
     for cluster in Cluster.objects.filter(pk__in=searched).select_related("project").order_by("pk"):
-        if cluster.pk in reported or not cluster.is_live or (cluster.pk - turn) % turns == 0:
+        every = turns * GOING_ON if turns > 1 and cluster.pk in going_on else turns
+        if cluster.pk in reported or not cluster.is_live or (cluster.pk - turn) % every == 0:
             yield cluster
 
 

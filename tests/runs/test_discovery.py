@@ -305,6 +305,33 @@ def test_of_many_live_clusters_each_is_searched_in_its_turn_and_one_that_ended_i
     assert searched == [cluster.pk]
 
 
+def test_of_many_live_clusters_one_whose_run_goes_on_waits_longer_until_its_work_pauses(
+    cluster: Cluster, writer: Writer, work: Work, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[int] = []
+    discover = tasks.discover
+
+    def noted(one: Cluster) -> None:
+        searched.append(one.pk)
+        discover(one)
+
+    monkeypatch.setattr(tasks, "discover", noted)
+    monkeypatch.setattr(tasks, "CLUSTERS_OF_TURN", 1)
+    turn = iter(range(cluster.pk, cluster.pk + 100))
+    monkeypatch.setattr(tasks, "_turn", lambda: next(turn))
+    tasks._records.clear()
+    work(now, now + 1)
+    find_runs()
+    assert searched == [cluster.pk], "its run begins"
+    for second in range(1, 2 * tasks.GOING_ON):
+        work(now + second, now + second + 1)
+        find_runs()
+    assert searched == [cluster.pk], "its run goes on"
+    find_runs()
+    assert searched == [cluster.pk] * 2, "nothing new came, and its run may end"
+    assert only(cluster).start.timestamp() == pytest.approx(now, abs=1.0)
+
+
 @pytest.mark.parametrize("origin", [Run.Origin.FOUND, Run.Origin.CODE])
 def test_records_that_come_long_after_their_run_ended_are_counted(
     cluster: Cluster, writer: Writer, make: Any, now: float, origin: Run.Origin

@@ -170,7 +170,9 @@ def _length(
     if samples is None:
         samples = count_samples(connection, cluster.pk, metrics, *window, MAX_SAMPLES + 1)
     for metric in SENT_ON_CHANGE.intersection(metrics):
-        samples += round(len(series_within(connection, cluster.pk, [metric], *window)) * (stop - start))
+        samples += round(
+            len(series_within(connection, {cluster.pk: window}, [metric])[cluster.pk]) * (stop - start)
+        )
     if samples > MAX_SAMPLES:
         raise BackTestError(
             f"This window has more than {MAX_SAMPLES:,} samples of {', '.join(metrics)} for "

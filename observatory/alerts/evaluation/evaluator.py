@@ -11,6 +11,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import zip_longest
 
 import numpy as np
 import psycopg
@@ -18,7 +19,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from observatory.alerts.evaluation.active_rules import ActiveRule, RuleErrors, load_active_rules
-from observatory.alerts.evaluation.late_data import add_late
+from observatory.alerts.evaluation.late_data import LateWindow, add_late, late_windows
 from observatory.alerts.evaluation.open_alerts import (
     OpenAlerts,
     TooManyAlerts,
@@ -27,14 +28,15 @@ from observatory.alerts.evaluation.open_alerts import (
     subject_of,
 )
 from observatory.alerts.evaluation.watermark import GRACE, settled, watermark
-from observatory.alerts.evaluation.window.data import WindowData
+from observatory.alerts.evaluation.window.data import WindowData, load_together
 from observatory.alerts.evaluation.window.evaluate import evaluate_rule
 from observatory.alerts.evaluation.window.event_data import present_sources
 from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
 from observatory.alerts.evaluation.window.runs import last_ends
 from observatory.alerts.evaluation.window.state_machine import advance
+from observatory.alerts.evaluation.window.steps import SECOND
 from observatory.alerts.models import Alert, Progress
-from observatory.alerts.rules.conditions import EventCondition
+from observatory.alerts.rules.conditions import EventCondition, RuleSpec
 from observatory.clusters.models import Cluster
 from observatory.clusters.own_cluster import INTERVAL
 from observatory.clusters.scheduler_clock import scheduler_time
@@ -49,11 +51,13 @@ MIN_STEP = 0.5
 """seconds; a shorter step waits for more data"""
 STEPS_PER_SECOND = 10
 """of all clusters of a shard together: with more clusters each has longer steps"""
-LONGEST_MIN_STEP = 15.0
+LONGEST_MIN_STEP = 30.0
 STEPS_TOGETHER = 20
 """of one transaction"""
 FEW_WORKERS = 50
 """workers up to which a cluster's step is short enough for others to wait for its commit"""
+FEW_WORKERS_OF_LATE = 8
+"""the same of a cluster with late data, for which an hour may have to be read"""
 PROGRESS_FIELDS = ["until", "settled", "is_over"]
 MAX_STEP = 900.0
 """seconds of one step; the following steps catch up"""
@@ -109,7 +113,8 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
         step_of = Step(connection, cluster, stored[cluster.pk], now, errors, last_runs.get(cluster.pk))
         step_of.rules = [rule for rule in rules if rule.scope.includes(cluster)]
         step_of.present, step_of.has_late = present.get(cluster.pk), cluster.pk in late
-        step_of.is_new = cluster.pk not in begun
+        step_of.is_new = (progress := begun.get(cluster.pk)) is None
+        step_of.may_be_late = step_of.has_late or (progress is not None and progress.settled < progress.until)
         steps.append(step_of)
     for some in _transactions(steps):
         _run(connection, some)
@@ -117,10 +122,11 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
 
 
 def _transactions(steps: Iterable[Step]) -> Iterator[list[Step]]:
-    """The steps of each transaction: of several clusters, if they are small and have nothing late."""
+    """The steps of each transaction: of several clusters, if they are small."""
     some: list[Step] = []
     for step in steps:
-        if step.has_late or step.extent.workers > FEW_WORKERS:
+        few = min(FEW_WORKERS, FEW_WORKERS_OF_LATE) if step.may_be_late else FEW_WORKERS
+        if step.extent.workers > few:
             yield [step]
             continue
         some.append(step)
@@ -151,12 +157,11 @@ def _run_together(connection: psycopg.Connection, steps: Sequence[Step]) -> None
         locked = Progress.objects.select_for_update(skip_locked=True).filter(cluster__in=clusters)
         progress = {each.cluster_id: each for each in locked}
         open_alerts = open_alerts_of(progress)
-        moved = [
-            each
-            for step in steps
-            if (each := progress.get(step.cluster.pk)) is not None
-            and step.run(each, open_alerts.get(step.cluster.pk, ()))
-        ]
+        due = [step for step in steps if step.begin(progress.get(step.cluster.pk))]
+        set_savepoint(connection)
+        for windows in zip_longest(*(step.windows() for step in due)):
+            load_together(connection, filter(None, windows))
+        moved = [step.run(open_alerts.get(step.cluster.pk, ())) for step in due]
         Progress.objects.bulk_create(
             moved, update_conflicts=True, unique_fields=["cluster"], update_fields=PROGRESS_FIELDS
         )
@@ -211,69 +216,96 @@ class Step:
         """as of EventData"""
         self.rules: Sequence[ActiveRule] = ()
         """those in whose scope the cluster is"""
-        self.has_late = self.is_new = False
-        """Whether it has late data, or wasn't evaluated yet."""
+        self.has_late = self.may_be_late = self.is_new = False
+        """Whether notes say that it has late data, it may have some, or it wasn't evaluated yet."""
         self.cluster = cluster
         self.extent = extent
         self.errors = errors
         self.clock_offset = scheduler_time(cluster, extent, now) - now
         """seconds by which the scheduler's clock is ahead of ours"""
         self.watermark = watermark(cluster, extent, now)
+        self.progress: Progress | None = None
+        self.data: WindowData | None = None
+        """of the time after the progress; None: there is nothing new"""
+        self.late_since: float | None = None
+        self.late: list[LateWindow] = []
 
-    def run(self, progress: Progress, open_alerts: Iterable[Alert]) -> bool:
-        """Evaluates new and late data, of which there may be none; whether the progress changed.
-
-        The row of `progress` is locked by this transaction.
-        """
+    def begin(self, progress: Progress | None) -> bool:
+        """Whether there is new or late data. The row of `progress` is locked; None: by another process."""
+        if progress is None:
+            return False
+        self.progress, self.data, self.late = progress, None, []
         start = progress.until.timestamp()
         stop = max(start, min(self.watermark, start + MAX_STEP))
-        is_caught_up = progress.settled < progress.until and self._settled(start) >= start
-        late_since = self._late_since(progress, self.has_late, is_caught_up)
-        if stop - start < MIN_STEP and late_since is None:
+        self.late_since = self._late_since(progress)
+        if stop - start < MIN_STEP and self.late_since is None:
             return False
-        set_savepoint(self.connection)
-        alerts = OpenAlerts(self.cluster, open_alerts)
-        if late_since is not None:
-            add_late(self.connection, alerts, self.rules, self._evaluate_rule, self.errors, late_since, start)
+        if self.late_since is not None:
+            self.late = late_windows(self.connection, self.cluster, self.rules, self.late_since, start)
         if stop > start:
-            self._evaluate(alerts, self.rules, start, stop)
-        alerts.save()
-        self._move(progress, stop, is_caught_up, is_over=not len(alerts))
+            self.data = WindowData(self.connection, self.cluster, start, stop)
+        known = [] if self.data is None else [self.data]
+        if not self.has_late:  # what is late may have come after it was asked what there is
+            known += [window.data for window in self.late]
+        for data in known:
+            data.last_run, data.events.present = self.last_run, self.present
         return True
 
-    def _late_since(self, progress: Progress, has_late: bool, is_caught_up: bool) -> float | None:
+    def windows(self) -> Iterator[tuple[WindowData, list[RuleSpec]]]:
+        """What is evaluated, and for what."""
+        if self.data is not None:
+            yield self.data, [rule.spec for rule in self.rules]
+        for window in self.late:
+            yield window.data, [rule.spec for rule in window.rules]
+
+    def run(self, open_alerts: Iterable[Alert]) -> Progress:
+        """Evaluates new and late data, of which some began; the progress that it makes."""
+        assert self.progress is not None
+        start = stop = self.progress.until.timestamp()
+        alerts = OpenAlerts(self.cluster, open_alerts)
+        if self.late_since is not None:
+            add_late(alerts, self.late, self._evaluate_rule, self.errors, self.late_since, start)
+        if self.data is not None:
+            stop = self.data.stop / SECOND
+            self._evaluate(alerts, self.data)
+        alerts.save()
+        self._move(self.progress, stop, is_over=not len(alerts))
+        return self.progress
+
+    def _late_since(self, progress: Progress) -> float | None:
         """The time from which on data was missing when it was evaluated; None: nothing is late.
 
         Data is late batch by batch, or all at once after a silence during which evaluation followed the
         clock. In the latter case it is evaluated when all of it has arrived.
         """
-        since = take_late(self.cluster.pk) if has_late else None
+        since = take_late(self.cluster.pk) if self.has_late else None
         found = [] if since is None or since >= progress.until else [since]
-        if is_caught_up:
+        if self._is_caught_up(progress):
             found.append(progress.settled)
         return min(found).timestamp() if found else None
+
+    def _is_caught_up(self, progress: Progress) -> bool:
+        start = progress.until.timestamp()
+        return progress.settled < progress.until and self._settled(start) >= start
 
     def _settled(self, stop: float) -> float:
         return stop if self.cluster.ended else min(stop, settled(self.cluster, self.extent))
 
-    def _move(self, progress: Progress, stop: float, is_caught_up: bool, is_over: bool) -> None:
-        is_settled = is_caught_up or progress.settled == progress.until
+    def _move(self, progress: Progress, stop: float, is_over: bool) -> None:
+        is_settled = self._is_caught_up(progress) or progress.settled == progress.until
         progress.until = from_seconds(stop)
         if is_settled:
             progress.settled = max(progress.settled, from_seconds(self._settled(stop)))
         ended = self.cluster.ended
         progress.is_over = is_over and ended is not None and stop >= ended.timestamp() + GRACE
 
-    def _evaluate(self, alerts: OpenAlerts, rules: Sequence[ActiveRule], start: float, stop: float) -> None:
-        data = WindowData(self.connection, self.cluster, start, stop)
-        data.last_run = self.last_run
-        data.events.present = self.present
-        data.load(rule.spec for rule in rules)
-        self._resolve_out_of_scope(alerts, rules, stop)
+    def _evaluate(self, alerts: OpenAlerts, data: WindowData) -> None:
+        start, stop = data.start / SECOND, data.stop / SECOND
+        self._resolve_out_of_scope(alerts, stop)
         # spreads the writes of clusters over time
         shift = self.cluster.pk % VALUES_INTERVAL
         writes_values = (start + shift) // VALUES_INTERVAL != (stop + shift) // VALUES_INTERVAL
-        for rule in rules:
+        for rule in self.rules:
             known = {subject_of(alert): alert for alert in alerts.of(rule.rule.pk)}
             for outcome in self._evaluate_rule(data, rule, known):
                 alert = known.get(outcome.subject)
@@ -291,9 +323,9 @@ class Step:
         except TooManyAlerts as error:
             self.errors.add(rule.rule, error, self.cluster.name)
 
-    def _resolve_out_of_scope(self, alerts: OpenAlerts, rules: Sequence[ActiveRule], stop: float) -> None:
+    def _resolve_out_of_scope(self, alerts: OpenAlerts, stop: float) -> None:
         """Resolves alerts of rules that no longer apply to the cluster; all, a day after its end."""
-        known = {rule.rule.pk for rule in rules} | self.errors.rules
+        known = {rule.rule.pk for rule in self.rules} | self.errors.rules
         ended = self.cluster.ended
         is_past = ended is not None and stop > ended.timestamp() + MAX_WINDOW
         for alert in alerts:

@@ -7,7 +7,8 @@ labels are added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import psycopg
 from django.db.models import Q
@@ -22,42 +23,67 @@ from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.outcomes import Outcome
 from observatory.alerts.evaluation.window.state_machine import Firing, advance
 from observatory.alerts.models import Alert
+from observatory.clusters.models import Cluster
 from observatory.store.times import from_seconds
 
 MAX_LATENESS = 86_400.0
 """seconds; later data makes no alerts"""
-MAX_LOOKBACK = 3_600.0
+LOOKBACKS = (300.0, 3_600.0)
+"""seconds before late data that are read for it: for each rule the shorter one, if that suffices"""
 
 Ranges = list[tuple[float, float]]
 """(pending, resolved) of existing alerts"""
 
 
+@dataclass(frozen=True, slots=True)
+class LateWindow:
+    """What is evaluated again for some rules."""
+
+    data: WindowData
+    rules: Sequence[ActiveRule]
+
+
+def late_windows(
+    connection: psycopg.Connection, cluster: Cluster, rules: Sequence[ActiveRule], since: float, until: float
+) -> list[LateWindow]:
+    """For data in [since, until) that wasn't there when that time was evaluated: a window a lookback."""
+    since = max(since, until - MAX_LATENESS)
+    return [
+        LateWindow(
+            WindowData(connection, cluster, since - past, until),
+            [rule for rule in rules if _lookback(rule) == past],
+        )
+        for past in LOOKBACKS
+    ]
+
+
+def _lookback(rule: ActiveRule) -> float:
+    return next((past for past in LOOKBACKS if past >= rule.lookback), LOOKBACKS[-1])
+
+
 def add_late(
-    connection: psycopg.Connection,
     alerts: OpenAlerts,
-    rules: Sequence[ActiveRule],
+    windows: Iterable[LateWindow],
     evaluate: Callable[[WindowData, ActiveRule], Sequence[Outcome]],
     errors: RuleErrors,
     since: float,
     until: float,
 ) -> None:
-    """Adds the alerts caused by data in [since, until) that wasn't there when that time was evaluated."""
+    """Adds the alerts caused by the late data of `windows`."""
     since = max(since, until - MAX_LATENESS)
-    past = min(MAX_LOOKBACK, max((rule.lookback for rule in rules), default=0.0))
-    data = WindowData(connection, alerts.cluster, since - past, until)
-    data.load(rule.spec for rule in rules)
-    existing = _existing(alerts, since - past)
-    for rule in rules:
-        for outcome in evaluate(data, rule):
-            firings, active = advance(None, outcome, until, rule.spec.hold)
-            known = existing.get(fingerprint_of(rule.rule.pk, alerts.cluster.pk, outcome.subject), [])
-            new = [firing for firing in firings if _is_new(firing, since, known)]
-            if active is not None and any(stop > active.pending for _, stop in known):
-                active = None
-            try:
-                alerts.add_late(rule, outcome.subject, new, active)
-            except TooManyAlerts as error:
-                errors.add(rule.rule, error, alerts.cluster.name)
+    existing = _existing(alerts, since - LOOKBACKS[-1])
+    for window in windows:
+        for rule in window.rules:
+            for outcome in evaluate(window.data, rule):
+                firings, active = advance(None, outcome, until, rule.spec.hold)
+                known = existing.get(fingerprint_of(rule.rule.pk, alerts.cluster.pk, outcome.subject), [])
+                new = [firing for firing in firings if _is_new(firing, since, known)]
+                if active is not None and any(stop > active.pending for _, stop in known):
+                    active = None
+                try:
+                    alerts.add_late(rule, outcome.subject, new, active)
+                except TooManyAlerts as error:
+                    errors.add(rule.rule, error, alerts.cluster.name)
 
 
 def _is_new(firing: Firing, since: float, known: Ranges) -> bool:

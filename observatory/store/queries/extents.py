@@ -72,14 +72,14 @@ def reached_since(ended_after: datetime) -> dict[int, tuple[int, int]]:
         return {cluster: (version, sequence) for cluster, version, sequence in cursor.fetchall()}
 
 
-def unsearched_clusters(ended_after: datetime) -> list[int]:
-    """Return the ids of clusters that were never searched for runs, or have other records since.
+def unsearched_clusters(ended_after: datetime) -> dict[int, int]:
+    """Return the clusters that were never searched for runs, or have other records since, with their number.
 
     Those that ended before a time are left out once they were searched.
     """
     with django_connection.cursor() as cursor:
         cursor.execute(
-            """SELECT cluster.id FROM clusters_cluster cluster
+            """SELECT cluster.id, coalesce(extent.spans + extent.errors, 0) FROM clusters_cluster cluster
             LEFT JOIN runs_search search ON search.cluster_id = cluster.id
             LEFT JOIN extent ON extent.cluster_id = cluster.id
             WHERE search.cluster_id IS NULL
@@ -87,7 +87,7 @@ def unsearched_clusters(ended_after: datetime) -> list[int]:
                   AND extent.spans + extent.errors <> search.records""",
             [ended_after],
         )
-        return [cluster for (cluster,) in cursor.fetchall()]
+        return dict(cursor.fetchall())
 
 
 def unknown_clusters() -> list[int]:

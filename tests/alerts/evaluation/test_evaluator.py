@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -11,6 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from observatory.alerts.evaluation import evaluator as evaluation
+from observatory.alerts.evaluation.window import data as window_data
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
 from observatory.alerts.models import Alert, Channel, Condition, Progress, Rule
@@ -161,17 +163,52 @@ def test_a_cluster_without_events_is_not_asked_for_those_of_each_rule(
     assert not [read for read in reads if read == "errors" or "worker-status" in read]
 
 
+@pytest.fixture
+def others(observed: Observed) -> Iterator[list[Observed]]:
+    """Two more clusters like the first."""
+    found = []
+    for number in (2, 3):
+        other = Cluster.objects.get(pk=observed.cluster.pk)
+        other.pk, other.scheduler_id = None, f"Scheduler-{number}"
+        other.save(force_insert=True)
+        found.append(Observed(other, observed.writer))
+    yield found
+    for each in found:
+        delete_cluster(each.cluster.pk)
+
+
+def test_the_clusters_of_a_transaction_are_read_with_one_query_a_table(
+    observed: Observed, others: list[Observed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_rule("busy")
+    make_rule("memory", {"kind": "metric", "metric": "memory", "by": "cluster", "threshold": 10})
+    asked: list[str] = []
+
+    def noted(name: str, query: Any, *given: Any) -> Any:
+        asked.append(name)
+        return query(*given)
+
+    for name in ("workers_within", "series_within", "samples_within"):
+        monkeypatch.setattr(window_data, name, partial(noted, name, getattr(window_data, name)))
+    second, third = others
+    observed.load(*CALM, since=0)
+    second.load(*CALM, *BUSY, since=3)
+    memory = [sample(time, 40, "memory") for time in range(7, 17)]
+    third.tell(*memory, *(sample(time, 1) for time in range(20)), until=20)
+    observed.evaluate(60)
+    found = Alert.objects.values_list("cluster", "rule__name", "fired")
+    assert sorted(found) == sorted([(second.cluster.pk, "busy", at(23)), (third.cluster.pk, "memory", at(7))])
+    assert sorted(asked) == ["samples_within", "series_within", "workers_within"]
+
+
 def test_small_clusters_share_a_transaction_and_one_that_fails_has_its_own(
-    observed: Observed, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    observed: Observed,
+    others: list[Observed],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     make_rule()
     first = observed.cluster
-    others = []
-    for number in (2, 3):
-        other = Cluster.objects.get(pk=first.pk)
-        other.pk, other.scheduler_id = None, f"Scheduler-{number}"
-        other.save(force_insert=True)
-        others.append(Observed(other, observed.writer))
     for each in (observed, *others):
         each.load(*BUSY, since=0)
 
@@ -180,31 +217,27 @@ def test_small_clusters_share_a_transaction_and_one_that_fails_has_its_own(
             observed.evaluate(now)
         return sum("FOR UPDATE" in query["sql"] for query in queries)
 
-    try:
-        assert transactions(20) == 1
-        assert alerts() == [("load", "firing", 0, 0, None)] * 3
-        for each in (observed, *others):
-            each.load(*CALM, since=20)
-        run = evaluation.Step.run
+    assert transactions(20) == 1
+    assert alerts() == [("load", "firing", 0, 0, None)] * 3
+    for each in (observed, *others):
+        each.load(*CALM, since=20)
+    run = evaluation.Step.run
 
-        def fail(step: evaluation.Step, *arguments: Any) -> bool:
-            if step.cluster.pk == first.pk:
-                raise ValueError("this cluster cannot be evaluated")
-            return run(step, *arguments)
+    def fail(step: evaluation.Step, *arguments: Any) -> bool:
+        if step.cluster.pk == first.pk:
+            raise ValueError("this cluster cannot be evaluated")
+        return run(step, *arguments)
 
-        monkeypatch.setattr(evaluation.Step, "run", fail)
-        assert transactions(60) == 4, "together, then each alone"
-        assert sorted(state for _, state, *_ in alerts()) == ["firing", "resolved", "resolved"]
-        assert caplog.text.count(f"the alerts of cluster {first.pk} failed") == 1
-        monkeypatch.setattr(evaluation.Step, "run", run)
-        monkeypatch.setattr(evaluation, "FEW_WORKERS", -1)
-        for each in (observed, *others):
-            each.load(*CALM, since=60)
-        assert transactions(80) == 3, "large clusters wait for none"
-        assert {state for _, state, *_ in alerts()} == {"resolved"}
-    finally:
-        for each in others:
-            delete_cluster(each.cluster.pk)
+    monkeypatch.setattr(evaluation.Step, "run", fail)
+    assert transactions(60) == 4, "together, then each alone"
+    assert sorted(state for _, state, *_ in alerts()) == ["firing", "resolved", "resolved"]
+    assert caplog.text.count(f"the alerts of cluster {first.pk} failed") == 1
+    monkeypatch.setattr(evaluation.Step, "run", run)
+    monkeypatch.setattr(evaluation, "FEW_WORKERS", -1)
+    for each in (observed, *others):
+        each.load(*CALM, since=60)
+    assert transactions(80) == 3, "large clusters wait for none"
+    assert {state for _, state, *_ in alerts()} == {"resolved"}
 
 
 def rows_as_written() -> list[tuple[object, ...]]:

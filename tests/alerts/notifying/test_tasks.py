@@ -7,6 +7,8 @@ import pytest
 from django.conf import settings
 from django.utils.timezone import now
 
+from observatory.alerts import tasks
+from observatory.alerts.evaluation.evaluator import clusters_to_evaluate
 from observatory.alerts.models import Alert, Delivery, Progress
 from observatory.alerts.notifying.tasks import deliver, repeat
 from observatory.alerts.tasks import FOLLOWING, ROUND, SHARDS, evaluate_shard, start_round
@@ -62,6 +64,23 @@ def test_while_a_cluster_is_live_rounds_follow_until_the_next_scheduled_one(
     fire: Fire, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert rounds_after(True, fire, monkeypatch) == [(start_round, 1)]
+
+
+@pytest.mark.parametrize(("rounds", "begun"), [(1, [3, 2, 1, 0]), (2, [2, 0]), (3, [1]), (5, [])])
+def test_with_many_clusters_rounds_begin_less_often(
+    rounds: int, begun: list[int], fire: Fire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has longer steps then, and a round would look at all of them for few that are due."""
+    fire()
+    clusters = clusters_to_evaluate(now().timestamp()).count()
+    monkeypatch.setattr(tasks, "CLUSTERS_OF_ROUND", clusters / (rounds - 1) if rounds > 1 else clusters + 1)
+    following = [FOLLOWING]
+    monkeypatch.setattr(evaluate_shard, "apply_async", lambda arguments, **options: None)
+    monkeypatch.setattr(start_round, "apply_async", lambda arguments, **options: following.append(*arguments))
+    for known in range(1, FOLLOWING + 1):
+        if len(following) == known:
+            start_round(following[-1])
+    assert following[1:] == begun
 
 
 def test_at_rest_no_round_follows(fire: Fire, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from observatory.store.connection import connect, connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import find_keys
+from observatory.store.queries.alerts.series import SeriesWindow
 from observatory.store.queries.logs import LogFilter
 from observatory.store.queries.named_records import record_kinds
 from observatory.store.queries.sums.declared import SUM_LAYERS
@@ -167,9 +168,13 @@ class Arguments:
         matched = tasks_with_key(self.connection, self.cluster, KEY)
         sampled = sampled_tasks(self.connection, self.cluster, window.start, window.stop, [KEY], most=500)
         of_sample = {"tasks": sampled["task"].tolist()}
+        alerted = int(FIRST_TIME * SECOND), int(LAST_TIME * SECOND)
+        of_series = [SeriesWindow(each, self.cluster, *alerted) for each in series]
         self.of_function: dict[str, dict[str, Any]] = {
-            "alerts.series.samples_before": {"starts": dict.fromkeys(series, int(LAST_TIME * SECOND))},
-            "alerts.series.samples_since": {"starts": dict.fromkeys(series, int(FIRST_TIME * SECOND))},
+            "alerts.series.workers_within": {"windows": {self.cluster: alerted}},
+            "alerts.series.series_within": {"windows": {self.cluster: alerted}},
+            "alerts.series.samples_within": {"wanted": of_series},
+            "alerts.series.last_samples_within": {"wanted": of_series},
             "alerts.events.present_kinds": {"since": {self.cluster: int(FIRST_TIME * SECOND)}},
             "alerts.events.with_errors": {"since": {self.cluster: int(FIRST_TIME * SECOND)}},
             "alerts.events.last_event": {"kinds": ["worker-status"]},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -35,10 +34,11 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.clusters.models import Cluster
 from observatory.store.queries.alerts.series import (
+    SeriesWindow,
     StoredSeries,
     WorkerLifetime,
-    samples_before,
-    samples_since,
+    last_samples_within,
+    samples_within,
     series_within,
     workers_within,
 )
@@ -50,6 +50,10 @@ UNKNOWN_END = datetime.max.replace(tzinfo=UTC)
 """as the end of a run: it isn't known"""
 MISSED_INTERVALS = 3
 """sampling intervals without a sample after which data is missing"""
+
+
+Columns = Mapping[str, Array]
+"""the columns of samples: series, time, value"""
 
 
 class WindowData:
@@ -70,6 +74,7 @@ class WindowData:
         self.last_run: datetime | None = UNKNOWN_END
         """the end of the newest run that ended and was counted, if that is known; None: there is none"""
         self.events = EventData(connection, cluster.pk, self.start, self.stop)
+        self._workers: dict[int, WorkerLifetime] | None = None
         self._samples_of: dict[str, MetricSamples] = {}
         self._since: dict[str, int] = {}
         """for each metric, the time from which on its samples have been read"""
@@ -84,11 +89,13 @@ class WindowData:
         """The end of the cluster; ENDLESS: it is live."""
         return round(self.cluster.ended.timestamp() * SECOND) if self.cluster.ended else ENDLESS
 
-    @cached_property
+    @property
     def workers(self) -> dict[int, WorkerLifetime]:
         """By id, the workers of the window and of the second before it."""
-        found = workers_within(self.connection, self.cluster.pk, self.start - SECOND, self.stop)
-        return {worker.id: worker for worker in found}
+        if self._workers is None:
+            _read_workers(self.connection, [self])
+        assert self._workers is not None
+        return self._workers
 
     def staleness(self, metric: str) -> int:
         """Microseconds for which a sample of the metric is valid."""
@@ -107,15 +114,7 @@ class WindowData:
 
     def load(self, specs: Iterable[RuleSpec]) -> None:
         """Reads the events and samples that `specs` need and that haven't been read yet."""
-        conditions = [condition for spec in specs for condition in spec.conditions]
-        self.events.load([each for each in conditions if isinstance(each, EventCondition)])
-        wanted: dict[str, int] = {}
-        for metric, since in self.wanted(conditions):
-            if since < min(wanted.get(metric, ENDLESS), self._since.get(metric, ENDLESS)):
-                wanted[metric] = since
-        if wanted:
-            self._since |= wanted
-            self._read(wanted)
+        load_together(self.connection, [(self, specs)])
 
     def samples(self, metric: str) -> MetricSamples:
         """The loaded samples of a metric."""
@@ -131,9 +130,9 @@ class WindowData:
         since = self._since[selector.metric]
         firsts = np.full(len(samples.series), ENDLESS)
         np.minimum.at(firsts, samples.of, samples.times)
-        starts = {series.stored.id: since for series in samples.series}
-        before = samples_before(self.connection, self.cluster.pk, starts, self.began)["series"].tolist()
-        earlier = np.isin([series.stored.id for series in samples.series], before)
+        ids = [series.stored.id for series in samples.series]
+        before = [SeriesWindow(id, self.cluster.pk, self.began, since) for id in ids]
+        earlier = np.isin(ids, last_samples_within(self.connection, before)["series"])
         firsts[earlier] = since
         # leaves room for adding seconds
         return np.asarray(np.minimum(firsts, ENDLESS // 2))
@@ -156,17 +155,18 @@ class WindowData:
             return self.start - staleness
         return self.start - 2 * staleness - round(selector.window * SECOND)
 
-    def _read(self, wanted: dict[str, int]) -> None:
-        cluster = self.cluster.pk
-        found = [
-            series
-            for series in series_within(
-                self.connection, cluster, sorted(wanted), self.start - SECOND, self.stop
-            )
-            # a worker that joined after the workers were read has no data in the window
-            if series.worker is None or series.worker in self.workers
-        ]
-        of, times, values = self._samples(found, wanted)
+    def unread(self, conditions: Iterable[AnyCondition]) -> dict[str, int]:
+        """For each metric that has to be read, the time from which on."""
+        unread: dict[str, int] = {}
+        for metric, since in self.wanted(conditions):
+            if since < min(unread.get(metric, ENDLESS), self._since.get(metric, ENDLESS)):
+                unread[metric] = since
+        return unread
+
+    def keep(self, wanted: Mapping[str, int], found: Sequence[StoredSeries], columns: Columns) -> None:
+        """Keeps the samples of the series that were `found`, by metric, of the metrics `wanted`."""
+        self._since |= wanted
+        of, times, values = _ordered(found, columns)
         first = 0
         by_metric = {metric: list(group) for metric, group in groupby(found, key=attrgetter("metric"))}
         for metric in sorted(wanted):
@@ -185,28 +185,6 @@ class WindowData:
                 self._samples_of[metric], self._samples_of[ALWAYS_SENT], self.start
             )
 
-    def _samples(
-        self, found: Sequence[StoredSeries], wanted: Mapping[str, int]
-    ) -> tuple[Integers, Integers, Floats]:
-        """The samples as columns: index in `found`, time, value. Sorted; times of a series are unique."""
-        starts = {series.id: wanted[series.metric] for series in found}
-        columns = [samples_since(self.connection, self.cluster.pk, starts, self.stop)]
-        kept = {series.id: wanted[series.metric] for series in found if series.metric in SENT_ON_CHANGE}
-        if kept:
-            before = samples_before(self.connection, self.cluster.pk, kept, self.began)
-            # its value is still valid, however old it is
-            columns.append({**before, "time": np.maximum(before["time"], min(kept.values()) - 1)})
-        series, times, values = (
-            np.concatenate([each[name] for each in columns]) for name in ("series", "time", "value")
-        )
-        of = _places(found, series)
-        order = np.lexsort((values, times, of))
-        of, times, values = of[order], times[order], values[order]
-        # of several samples at one time the greatest is used
-        once = np.ones(len(of), bool)
-        once[:-1] = (of[1:] != of[:-1]) | (times[1:] != times[:-1])
-        return of[once], times[once], values[once]
-
     def _labels(self, series: StoredSeries) -> dict[str, str]:
         labels = {name: str(value) for name, value in series.labels.items()}
         if series.worker is not None:
@@ -216,11 +194,109 @@ class WindowData:
         return labels
 
 
+def load_together(
+    connection: psycopg.Connection, windows: Iterable[tuple[WindowData, Iterable[RuleSpec]]]
+) -> None:
+    """Reads what the specs of each window need and hasn't been read yet: with one query a table for all.
+
+    The windows are of different clusters.
+    """
+    wanted: dict[WindowData, dict[str, int]] = {}
+    for data, specs in windows:
+        conditions = [condition for spec in specs for condition in spec.conditions]
+        data.events.load([each for each in conditions if isinstance(each, EventCondition)])
+        if unread := data.unread(conditions):
+            wanted[data] = unread
+    if not wanted:
+        return
+    _read_workers(connection, [data for data in wanted if data._workers is None])
+    series = _read_series(connection, wanted)
+    columns = _read_samples(connection, wanted, series)
+    for data, metrics in wanted.items():
+        data.keep(metrics, series[data], columns[data])
+
+
+def _read_workers(connection: psycopg.Connection, windows: Iterable[WindowData]) -> None:
+    found = workers_within(
+        connection, {data.cluster.pk: (data.start - SECOND, data.stop) for data in windows}
+    )
+    for data in windows:
+        data._workers = {worker.id: worker for worker in found[data.cluster.pk]}
+
+
+def _read_series(
+    connection: psycopg.Connection, wanted: Mapping[WindowData, Mapping[str, int]]
+) -> dict[WindowData, list[StoredSeries]]:
+    metrics = sorted({metric for metrics in wanted.values() for metric in metrics})
+    windows = {data.cluster.pk: (data.start - SECOND, data.stop) for data in wanted}
+    found = series_within(connection, windows, metrics)
+    return {
+        data: [
+            series
+            for series in found[data.cluster.pk]
+            # a worker that joined after the workers were read has no data in the window
+            if series.metric in metrics and (series.worker is None or series.worker in data.workers)
+        ]
+        for data, metrics in wanted.items()
+    }
+
+
+def _read_samples(
+    connection: psycopg.Connection,
+    wanted: Mapping[WindowData, Mapping[str, int]],
+    series: Mapping[WindowData, Sequence[StoredSeries]],
+) -> dict[WindowData, Columns]:
+    within, before, oldest = [], [], {}
+    for data, metrics in wanted.items():
+        cluster, kept = data.cluster.pk, SENT_ON_CHANGE.intersection(metrics)
+        earliest = min((metrics[metric] for metric in kept), default=0) - 1
+        for each in series[data]:
+            since = metrics[each.metric]
+            within.append(SeriesWindow(each.id, cluster, since, data.stop))
+            if each.metric in kept:
+                before.append(SeriesWindow(each.id, cluster, data.began, since))
+                oldest[each.id] = earliest
+    columns = [samples_within(connection, within)]
+    if before:
+        # their value is still valid, however old it is
+        last = last_samples_within(connection, before)
+        least = np.array([oldest[id] for id in last["series"].tolist()], np.int64)
+        columns.append({**last, "time": np.maximum(last["time"], least)})
+    joined = {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
+    return _of_each(list(wanted), series, joined)
+
+
+def _of_each(
+    windows: Sequence[WindowData], series: Mapping[WindowData, Sequence[StoredSeries]], columns: Columns
+) -> dict[WindowData, Columns]:
+    """The rows of each window's series."""
+    if len(windows) == 1:
+        return {windows[0]: columns}
+    every = [each for data in windows for each in series[data]]
+    ends = np.cumsum([len(series[data]) for data in windows])
+    places = _places(every, columns["series"])
+    order = np.argsort(places, kind="stable")
+    cuts = np.searchsorted(places[order], ends[:-1])
+    split = {name: np.split(values[order], cuts) for name, values in columns.items()}
+    return {data: {name: split[name][place] for name in split} for place, data in enumerate(windows)}
+
+
 def _places(found: Sequence[StoredSeries], series: Array) -> Array:
     """The index in `found` of each series id."""
     ids = np.array([each.id for each in found], np.int64)
     by_id = np.argsort(ids)
     return by_id[np.searchsorted(ids, series, sorter=by_id)] if len(ids) else np.empty(0, np.int64)
+
+
+def _ordered(found: Sequence[StoredSeries], columns: Columns) -> tuple[Integers, Integers, Floats]:
+    """The samples as columns: index in `found`, time, value. Sorted; times of a series are unique."""
+    of, times, values = _places(found, columns["series"]), columns["time"], columns["value"]
+    order = np.lexsort((values, times, of))
+    of, times, values = of[order], times[order], values[order]
+    # of several samples at one time the greatest is used
+    once = np.ones(len(of), bool)
+    once[:-1] = (of[1:] != of[:-1]) | (times[1:] != times[:-1])
+    return of[once], times[once], values[once]
 
 
 def _repeat_unchanged(samples: MetricSamples, always: MetricSamples, start: int) -> MetricSamples:

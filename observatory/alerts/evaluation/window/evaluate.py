@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from observatory.alerts.evaluation.window.bounds import holds_nowhere
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.events import count_events
 from observatory.alerts.evaluation.window.metrics import evaluate_metric, partners
@@ -60,6 +61,8 @@ def evaluate_rule(data: WindowData, spec: RuleSpec, active: Collection[Subject] 
     longer exists, such as a worker that left before the window, is FALSE from the start of the window on.
     """
     data.load((spec,))
+    if not active and holds_nowhere(data, spec):
+        return []
     first = _outcome_of(data, spec.conditions[0], spec.no_data)
     holding = np.unique(groups_of(first.truths.keys[first.truths.values == Truth.TRUE])).tolist()
     if not holding and not active:

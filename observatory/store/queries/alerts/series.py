@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,97 +47,104 @@ class StoredSeries:
     labels: Mapping[str, str]
 
 
-def workers_within(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int
-) -> list[WorkerLifetime]:
-    """The workers whose lifetime overlaps [start, stop) (microseconds), by id."""
+Windows = Mapping[int, tuple[int, int]]
+"""[start, stop) of each cluster, microseconds"""
+
+
+class SeriesWindow(NamedTuple):
+    """Times are microseconds."""
+
+    series: int
+    cluster: int
+    start: int
+    stop: int
+
+
+_WINDOWS: LiteralString = """unnest(%(clusters)s::int[], %(starts)s::timestamptz[], %(stops)s::timestamptz[])
+    AS asked (cluster, start, stop)"""
+_SERIES: LiteralString = """unnest(%(ids)s::int[], %(of)s::int[], %(starts)s::timestamptz[],
+    %(stops)s::timestamptz[]) AS wanted (id, cluster, start, stop)"""
+
+
+def workers_within(connection: psycopg.Connection, windows: Windows) -> dict[int, list[WorkerLifetime]]:
+    """The workers of each cluster whose lifetime overlaps its window, by id."""
     rows = connection.execute(
-        f"""SELECT id, coalesce(nullif(name, ''), address), nthreads, memory_limit,
+        f"""SELECT cluster_id, id, coalesce(nullif(name, ''), address), nthreads, memory_limit,
                (extract(epoch FROM started) * 1000000)::bigint, (extract(epoch FROM ended) * 1000000)::bigint,
                {PROCESS}
-           FROM worker WHERE cluster_id = %s AND started < %s AND (ended IS NULL OR ended > %s)
+           FROM {_WINDOWS} JOIN worker ON cluster_id = asked.cluster
+           WHERE started < asked.stop AND (ended IS NULL OR ended > asked.start)
            ORDER BY id""",
-        [cluster, from_microseconds(stop), from_microseconds(start)],
+        _windows(windows),
     )
-    return [WorkerLifetime(*row) for row in rows]
+    found: dict[int, list[WorkerLifetime]] = {cluster: [] for cluster in windows}
+    for cluster, *row in rows:
+        found[cluster].append(WorkerLifetime(*row))
+    return found
 
 
 def series_within(
-    connection: psycopg.Connection, cluster: int, metrics: Sequence[str], start: int, stop: int
-) -> list[StoredSeries]:
-    """The series of `metrics`, by metric and id.
+    connection: psycopg.Connection, windows: Windows, metrics: Sequence[str]
+) -> dict[int, list[StoredSeries]]:
+    """The series of `metrics` of each cluster, by metric and id.
 
-    Excludes series of workers whose lifetime doesn't overlap [start, stop) (microseconds).
+    Excludes series of workers whose lifetime doesn't overlap the cluster's window.
     """
     rows = connection.execute(
-        """SELECT series.id, metric, worker_id, type, labels::text FROM series
+        f"""SELECT series.cluster_id, series.id, metric, worker_id, type, labels::text
+           FROM {_WINDOWS} JOIN series ON series.cluster_id = asked.cluster
            LEFT JOIN worker ON worker.id = worker_id
-           WHERE series.cluster_id = %s AND metric = ANY(%s)
-             AND (worker_id IS NULL OR worker.started < %s AND (worker.ended IS NULL OR worker.ended > %s))
+           WHERE metric = ANY(%(metrics)s)
+             AND (worker_id IS NULL
+                  OR worker.started < asked.stop AND (worker.ended IS NULL OR worker.ended > asked.start))
            ORDER BY metric COLLATE "C", series.id""",
-        [cluster, list(metrics), from_microseconds(stop), from_microseconds(start)],
+        _windows(windows) | {"metrics": list(metrics)},
     ).fetchall()
     labels = decode_labels(text for *_, text in rows)
-    return [StoredSeries(id, metric, worker, type, labels[text]) for id, metric, worker, type, text in rows]
+    found: dict[int, list[StoredSeries]] = {cluster: [] for cluster in windows}
+    for cluster, id, metric, worker, type, text in rows:
+        found[cluster].append(StoredSeries(id, metric, worker, type, labels[text]))
+    return found
 
 
-def samples_since(
-    connection: psycopg.Connection, cluster: int, starts: Mapping[int, int], stop: int
-) -> dict[str, Array]:
-    """The samples of each series from its time in `starts` (microseconds by id) up to `stop`.
+def samples_within(connection: psycopg.Connection, wanted: Sequence[SeriesWindow]) -> dict[str, Array]:
+    """The samples of each series in its window.
 
     Returns columns of SAMPLE_TYPES, unordered. OFFSET 0 makes PostgreSQL look up each series by itself: it
     expects no samples after those of its statistics, and would compare each of them with all series.
     """
-    if not starts:
+    if not wanted:
         return _none()
     return fetch_packed_columns(
         connection,
-        """SELECT series_id AS series, time, value
-           FROM unnest(%(ids)s::int[], %(starts)s::timestamptz[]) AS wanted (id, start)
+        f"""SELECT series_id AS series, time, value
+           FROM {_SERIES}
            CROSS JOIN LATERAL (
                SELECT series_id, time, value FROM sample
-               WHERE series_id = wanted.id AND cluster_id = %(cluster)s
-                 AND time >= wanted.start AND time >= %(first)s AND time < %(stop)s
+               WHERE series_id = wanted.id AND cluster_id = wanted.cluster
+                 AND time >= wanted.start AND time >= %(first)s AND time < wanted.stop AND time < %(last)s
                OFFSET 0
            ) AS found""",
-        {
-            "ids": list(starts),
-            "starts": [from_microseconds(start) for start in starts.values()],
-            "cluster": cluster,
-            "first": from_microseconds(min(starts.values())),
-            "stop": from_microseconds(stop),
-        },
+        _series(wanted),
         SAMPLE_TYPES,
     )
 
 
-def samples_before(
-    connection: psycopg.Connection, cluster: int, starts: Mapping[int, int], oldest: int
-) -> dict[str, Array]:
-    """The last sample of each series before its time in `starts` (microseconds by id), not before `oldest`.
-
-    Returns columns of SAMPLE_TYPES.
-    """
-    if not starts:
+def last_samples_within(connection: psycopg.Connection, wanted: Sequence[SeriesWindow]) -> dict[str, Array]:
+    """The last sample of each series in its window. Returns columns of SAMPLE_TYPES."""
+    if not wanted:
         return _none()
     return fetch_columns(
         connection,
-        """SELECT series_id, time, value
-           FROM unnest(%(ids)s::int[], %(starts)s::timestamptz[]) AS wanted (id, start)
+        f"""SELECT series_id, time, value
+           FROM {_SERIES}
            CROSS JOIN LATERAL (
                SELECT series_id, time, value FROM sample
-               WHERE series_id = wanted.id AND cluster_id = %(cluster)s
-                 AND time < wanted.start AND time < %(last)s AND time >= %(oldest)s
+               WHERE series_id = wanted.id AND cluster_id = wanted.cluster
+                 AND time >= wanted.start AND time >= %(first)s AND time < wanted.stop AND time < %(last)s
                ORDER BY time DESC LIMIT 1
            ) AS found""",
-        {
-            "ids": list(starts),
-            "starts": [from_microseconds(start) for start in starts.values()],
-            "cluster": cluster,
-            "last": from_microseconds(max(starts.values())),
-            "oldest": from_microseconds(oldest),
-        },
+        _series(wanted),
         SAMPLE_TYPES,
     )
 
@@ -169,4 +176,27 @@ def _none() -> dict[str, Array]:
         "series": np.empty(0, np.int32),
         "time": np.empty(0, np.int64),
         "value": np.empty(0, np.float64),
+    }
+
+
+def _windows(windows: Windows) -> dict[str, Any]:
+    return {
+        "clusters": list(windows),
+        "starts": [from_microseconds(start) for start, _ in windows.values()],
+        "stops": [from_microseconds(stop) for _, stop in windows.values()],
+    }
+
+
+def _series(wanted: Sequence[SeriesWindow]) -> dict[str, Any]:
+    """`first` and `last` leave out the partitions that no window reaches."""
+    ids, clusters, starts, stops = zip(*wanted, strict=True)
+    times = {time: from_microseconds(time) for time in {*starts, *stops}}
+    return {
+        "ids": list(ids),
+        "clusters": list(dict.fromkeys(clusters)),
+        "of": list(clusters),
+        "starts": [times[start] for start in starts],
+        "stops": [times[stop] for stop in stops],
+        "first": times[min(starts)],
+        "last": times[max(stops)],
     }

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from observatory.alerts.evaluation.window.bounds import holds_nowhere
 from observatory.alerts.evaluation.window.evaluate import evaluate_all_subjects
 from observatory.alerts.evaluation.window.outcomes import CLUSTER, Outcome, Truth
 from observatory.alerts.evaluation.window.state_machine import ActiveAlert, Firing, advance
@@ -165,11 +166,14 @@ def notified(stored: Stored) -> Told:
     return recording
 
 
+MATCHERS = [parse_matchers(text) for text in ("", 'label="a"', 'worker=~"w[01]"')]
+
+
 def selectors() -> st.SearchStrategy[Selector]:
     return st.builds(
         Selector,
         st.sampled_from(["gauge", "bytes_total", "observatory_stealing_requests_total"]),
-        st.sampled_from(["", 'label="a"', 'worker=~"w[01]"']).map(parse_matchers),
+        st.sampled_from(MATCHERS),
         st.sampled_from(list(Function)),
         st.sampled_from([1.0, 7.5, 30.0, 100.0]),
     )
@@ -215,6 +219,61 @@ def test_the_evaluation_of_stored_data_is_independent_of_window_cuts(stored: Sto
         assert str(stored.firings(spec, 0, *sorted(cuts), 150)) == str(stored.firings(spec, 0, 150))
 
     the_same()
+
+
+def test_a_rule_that_holds_nowhere_by_its_bounds_is_true_nowhere(stored: Stored, notified: Told) -> None:
+    proven = 0
+
+    values = st.builds(Selector, st.just("gauge"), st.sampled_from(MATCHERS))
+    conditions = st.builds(
+        above,
+        st.floats(-5, 80),
+        selector=values,
+        by=st.sampled_from(list(By)),
+        aggregate=st.sampled_from(list(Aggregate)),
+        quantile=st.sampled_from([0.3, 0.9]),
+        comparison=st.sampled_from(list(Comparison)),
+        other=st.one_of(st.none(), st.sampled_from(list(Attribute)), values),
+    )
+    held = st.sampled_from([NoData.RESOLVE, NoData.KEEP])
+
+    @settings(max_examples=400, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        st.builds(lambda condition, no_data: RuleSpec((condition,), 0.0, no_data), conditions, held),
+        st.tuples(seconds, st.integers(1, 90)),
+    )
+    def true_nowhere(spec: RuleSpec, window: tuple[float, int]) -> None:
+        nonlocal proven
+        start, length = window
+        data = stored.data(start, start + length)
+        data.load((spec,))
+        if holds_nowhere(data, spec):
+            proven += 1
+            outcomes = evaluate_all_subjects(data, spec)
+            assert not any((outcome.truths == Truth.TRUE).any() for outcome in outcomes)
+
+    true_nowhere()
+    assert proven > 100
+
+
+@pytest.mark.parametrize("comparison", [each for each in Comparison if each is not Comparison.ABSENT])
+@pytest.mark.parametrize("by", list(By))
+def test_rules_on_values_far_from_their_thresholds_are_known_to_hold_nowhere(
+    stored: Stored, notified: Told, comparison: Comparison, by: By
+) -> None:
+    far = {Comparison.ABOVE: 1e6, Comparison.AT_LEAST: 1e6, Comparison.EQUAL: 1e6}.get(comparison, -1e6)
+    conditions = [
+        above(far, selector=Selector("gauge"), by=by, comparison=comparison, aggregate=aggregate, other=other)
+        for aggregate in Aggregate
+        for other in (None, Attribute.NTHREADS)
+    ]
+    data = stored.data(30, 60)
+    known = [rule(condition) for condition in conditions]
+    data.load(known)
+    expected = comparison is not Comparison.NOT_EQUAL
+    assert [holds_nowhere(data, each) for each in known] == [expected] * len(known)
+    fires = rule(conditions[0], no_data=NoData.FIRE)
+    assert not holds_nowhere(data, fires)
 
 
 # -- the definitions once more, an instant at a time

@@ -9,7 +9,7 @@ import psycopg
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.alerts.series import samples_since, series_within
+from observatory.store.queries.alerts.series import SeriesWindow, samples_within, series_within
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.records import Sample, Series, WorkerSeen
 from tests.support.query_plans import PlannedConnection
@@ -35,8 +35,8 @@ def test_new_samples_are_looked_up_by_series_where_the_statistics_know_only_old_
     writer.write(Batch.of(cluster, samples=samples(0, NEW)))
     start = seconds_to_microseconds(now)
     stop = seconds_to_microseconds(now + NEW)
-    known = series_within(connection, cluster, [METRIC], start, stop)
+    known = series_within(connection, {cluster: (start, stop)}, [METRIC])[cluster]
     planned: Any = PlannedConnection(connection)
-    found = samples_since(planned, cluster, {one.id: start for one in known}, stop)
+    found = samples_within(planned, [SeriesWindow(one.id, cluster, start, stop) for one in known])
     assert len(found["value"]) == len(WORKERS) * NEW
     assert planned.rows_removed < len(WORKERS) * NEW
