@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -14,11 +15,15 @@ from observatory.runs.errors.counting import count_errors_of_run
 from observatory.runs.errors.headline import headline
 from observatory.runs.errors.places import Place, place_of
 from observatory.runs.models import Run, RunError
-from observatory.runs.refresh import refresh_figures
+from observatory.runs.refresh import end_of, refresh_figures
 from observatory.runs.usage.counting import count_runs
 from observatory.store.connection import connect
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
+from observatory.wire.event_kinds import RUN_RAISED
+from observatory.wire.records import Event
 from tests.support.projects import HOSTILE, World
 from tests.support.recorded_cluster import GIB, START, Recorded
 from tests.support.stored_findings import finding, keep
@@ -164,6 +169,45 @@ def test_errors_of_a_run_are_kept_by_exception_and_place(runs: list[Run]) -> Non
     assert (killed.place, killed.killed) == ("prefix load_blob", 1)
     assert killed.deaths == {"workers": 2, "by_memory": 2, "share": pytest.approx(0.95)}
     assert (failed.place, failed.line, failed.count) == ("etl.py:load", 35, 2)
+
+
+def raised_in(run: Run, exception_type: str, message: str, text: str = "") -> None:
+    """Store that the run's code raised it, and count its errors."""
+    run.code_id, run.outcome = uuid4(), Run.Outcome.ERRED
+    run.save()
+    told = {"run": run.code_id.hex, "exception_type": exception_type, "exception_message": message}
+    event = Event(end_of(run).timestamp(), RUN_RAISED, "", {"message": "", "traceback": text, **told})
+    with Writer() as writer:
+        writer.write(Batch.of(run.cluster_id, events=[event]))
+    count_errors_of_run(run)
+
+
+def test_what_the_code_of_a_run_raised_is_one_of_its_kinds(world: World, runs: list[Run]) -> None:
+    run = runs[0]
+    raised_in(run, "TypeError", f"no {HOSTILE}", traceback(31))
+    kept = run.error_kinds.get(prefix="")
+    assert (kept.exception_type, kept.place, kept.count) == ("TypeError", "etl.py:load", 1)
+    page = world.client("owner").get("/errors/?days=")
+    assert HOSTILE not in page.content.decode()
+    assert f'href="/runs/{run.pk}/"' in page.content.decode()
+    of_kind = world.client("owner").get("/errors/?days=&type=TypeError&place=etl.py:load").content.decode()
+    assert "code of the run" in of_kind
+    [item] = [
+        item
+        for item in world.client("owner").get("/api/v1/errors").json()["items"]
+        if item["exception_type"] == "TypeError"
+    ]
+    assert item["headline"].startswith("TypeError in load (etl.py:31): 1 error in 1 run, first seen")
+
+
+def test_a_tasks_exception_that_gather_raises_again_is_counted_once(runs: list[Run]) -> None:
+    run = runs[0]
+    raised_in(run, "ValueError", "'the last of the first'")
+    assert not run.error_kinds.filter(prefix="").exists()
+    raised_in(run, "ValueError", "an earlier one", traceback(99))
+    assert not run.error_kinds.filter(prefix="").exists(), "it ends at the same place"
+    raised_in(run, "ValueError", "")
+    assert run.error_kinds.get(prefix="").place == "code of the run"
 
 
 def test_the_page_groups_errors_over_runs_with_a_headline(world: World, runs: list[Run]) -> None:

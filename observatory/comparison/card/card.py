@@ -18,6 +18,7 @@ from observatory.comparison.run_selection import last_runs_before
 from observatory.comparison.verdict import verdict_of
 from observatory.replay.scope import Scope
 from observatory.runs.errors.places import place_of
+from observatory.runs.errors.raised import raised_by
 from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
@@ -25,7 +26,6 @@ from observatory.runs.refresh import end_of
 from observatory.runs.usage.prices import cost_of_run
 from observatory.store.connection import read_connection
 from observatory.store.queries.tasks.errors import first_error
-from observatory.store.queries.windows.raised import exception_of_run
 from observatory.wire.records import Action
 
 MOST_NOTES = 20
@@ -146,11 +146,9 @@ def _first_error(run: Run, scope: Scope) -> Item | None:
 
 
 def _raised(run: Run, scope: Scope) -> Item | None:
-    """What the code of the run raised; its type alone where the client told no more."""
-    if run.code_id is None or run.outcome != Run.Outcome.ERRED:
-        return None
+    """What ended the code of the run."""
     with read_connection() as connection:
-        raised = exception_of_run(connection, run.cluster_id, run.code_id, run.start, end_of(run))
+        raised = raised_by(connection, run)
     if raised is None:
         return None
     place = place_of(raised.traceback)

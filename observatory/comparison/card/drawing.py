@@ -16,6 +16,7 @@ from observatory.comparison.card.schemas import RunCard
 from observatory.comparison.card.sparkline import sparkline
 from observatory.replay.answers.shared_fields import shown
 from observatory.replay.scope import Scope
+from observatory.runs.errors.raised import is_same
 from observatory.runs.models import Run, RunFindings
 from observatory.wire.runs import TRACE, TRACE_SPAN
 from observatory.wire.submitted_code import Frame, around_calls, frames_of_code
@@ -91,11 +92,15 @@ def _workers_changed(card: Item) -> bool:
 def _headline_error(card: Item) -> str:
     """The first error in short, or what ended the code of the run; "" where the main finding says it."""
     error, finding, raised = card["first_error"], card["main_finding"], card["raised"]
-    if error is None or (raised and raised["message"] != error["message"]):
+    if error is None or (raised and not is_same(*_exception(error), *_exception(raised))):
         return _end_of_code(card["tags"].get("exception", ""), raised)
     if finding and error["message"] and error["message"] in finding["sentence"]:
         return ""
     return f"{error['type'] or 'Error'} {error['message']}"
+
+
+def _exception(found: Item) -> tuple[str, str]:
+    return found["type"], found["message"]
 
 
 def _end_of_code(exception: str, raised: Item | None) -> str:

@@ -21,7 +21,7 @@ def headline(kind: Mapping[str, Any], count: int, runs: int, age: float) -> str:
 
 def _place(kind: Mapping[str, Any]) -> str:
     if not kind["file"]:
-        return str(kind["prefix"])
+        return str(kind["prefix"]) or "the code of the run"
     return f"{kind['function']} ({kind['file']}:{kind['line']})"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, get_type_hints
+from uuid import UUID
 
 import numpy as np
 import psycopg
@@ -141,6 +142,7 @@ class Arguments:
             "addresses": [FIRST],
             "id": self._row("SELECT id FROM error WHERE cluster_id = %s", self.cluster)[0],
             "run": None,
+            "code_id": UUID(int=1),
             "by": "prefix",
             "quantiles": [0.5],
             "bins": 20,

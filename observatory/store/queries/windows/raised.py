@@ -22,9 +22,9 @@ class RaisedException:
 
 
 def exception_of_run(
-    connection: psycopg.Connection, cluster: int, run: UUID, start: datetime, stop: datetime
+    connection: psycopg.Connection, cluster: int, code_id: UUID, start: datetime, stop: datetime
 ) -> RaisedException | None:
-    """Return what ended the code of a run that a client opened; `run`: the id that the client gave it."""
+    """Return what ended the code of a run that a client opened; `code_id`: the id that the client gave it."""
     with connection.cursor(row_factory=class_row(RaisedException)) as cursor:
         return cursor.execute(
             """SELECT time, coalesce(detail->>'exception_type', '') AS exception_type,
@@ -33,5 +33,5 @@ def exception_of_run(
                FROM event
                WHERE cluster_id = %s AND kind = %s AND time BETWEEN %s AND %s AND detail->>'run' = %s
                ORDER BY time DESC LIMIT 1""",
-            [cluster, RUN_RAISED, start, stop, run.hex],
+            [cluster, RUN_RAISED, start, stop, code_id.hex],
         ).fetchone()
