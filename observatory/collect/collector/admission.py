@@ -4,16 +4,21 @@ One factor for the process says by how much longer all intervals are than their 
 seconds when the process has more work than it can do or records wait for the database, and falls within a
 minute when they don't. What it leaves is shared between the projects: one that asks for less than its share
 keeps its intervals. Workers' samples become rarer first, then what schedulers say; event streams never.
+
+Workers' samples wait in line (line.py), so that a change of the factor has its effect at once: if each
+interval were prolonged when it begins, all would be too rare and too frequent in turn. The wait for the
+database is held near LONGEST_WAIT, in proportion and by its sum over time: the database then always has work.
 """
 
 from __future__ import annotations
 
-import asyncio
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from observatory.collect.collector.line import Line
 from observatory.collect.collector.process_load import ProcessLoad
 
 INTERVAL = 1.0
@@ -24,12 +29,18 @@ LARGEST_OF_OTHERS = 8.0
 LEAST_SHARE = 0.5
 """of what the process can do, from which on a machine that is too busy makes intervals longer: if it does
 less, others keep the machine busy, and asking for less would change nothing"""
-LARGEST_GROWTH = 1.5
+LARGEST_GROWTH, LARGEST_GROWTH_OF_OTHERS = 1.5, 1.1
 """of the factor in an interval"""
+GROWING, FALLING = 0.5, 0.2
+"""exponents of the load by which the factor changes: near 1 it changes slowly, and so comes to rest"""
 RECOVERY = 0.93
 """of the factor in an interval: the largest is 1 again after a minute"""
 LONGEST_WAIT = 5.0
 """Seconds that half of the targets' records may wait for the database once they are due."""
+PROPORTIONAL, INTEGRAL = 0.7, 0.03
+"""of the factor's logarithm, for a wait that is LONGEST_WAIT too long; the latter in an interval"""
+SMOOTHING = 0.3
+"""by which a new wait counts: records are written in batches"""
 OF_SCHEDULERS = 4.0
 """The factor of workers' samples from which on schedulers are asked less often, too."""
 
@@ -43,6 +54,10 @@ class Demand:
     """a second"""
     waited: float
     """Seconds that its oldest record has waited for the database since it was due."""
+    scrapes: float = 0.0
+    """Of its workers, a second."""
+    largest: float = LARGEST_FACTOR
+    """The factor by which their interval is as long as any."""
 
 
 class Admission:
@@ -55,7 +70,12 @@ class Admission:
         self.factor = 1.0
         self._of_load = 1.0
         """The factor without what the database adds."""
+        self._waited = 0.0
+        """Seconds, as a mean of the last intervals."""
+        self._of_waits = 0.0
+        """The logarithm of the factor that the waits so far have added up to."""
         self._of_projects: Mapping[int, float] = {}
+        self.line = Line()
 
     def of_workers(self, project: int) -> float:
         """The factor by which a project's workers are read less often."""
@@ -67,24 +87,46 @@ class Admission:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(INTERVAL)
+            await self.line.run(INTERVAL)
             self.adjust()
 
     def adjust(self) -> None:
         """Changes the factor by the load of the last second."""
-        if self.load.pressure > 1.0:
-            growth, largest = self.load.pressure, LARGEST_FACTOR
-        elif self.load.lateness > 1.0 and self.load.pressure > LEAST_SHARE:
-            growth, largest = self.load.lateness, max(LARGEST_OF_OTHERS, self._of_load * RECOVERY)
-        else:
-            growth, largest = RECOVERY, LARGEST_FACTOR
-        self._of_load = min(largest, max(1.0, self._of_load * min(LARGEST_GROWTH, growth)))
+        self._of_load = self._after_load()
         waited = median(demand.waited for demand in self.demands.values()) if self.demands else 0.0
-        self.factor = max(self._of_load, min(LARGEST_OF_OTHERS, waited / LONGEST_WAIT))
+        self.factor = max(self._of_load, self._after_wait(waited))
         requests: defaultdict[int, float] = defaultdict(float)
         for demand in self.demands.values():
             requests[demand.project] += demand.requests
         self._of_projects = shared_factors(requests, self.factor)
+        self.line.rates = self._rates()
+
+    def _after_load(self) -> float:
+        growth: float
+        pressure, lateness = self.load.pressure, self.load.lateness
+        if pressure > 1.0:
+            growth, largest = min(LARGEST_GROWTH, pressure**GROWING), LARGEST_FACTOR
+        elif lateness > 1.0 and pressure > LEAST_SHARE:
+            growth = min(LARGEST_GROWTH_OF_OTHERS, lateness**GROWING)
+            largest = max(LARGEST_OF_OTHERS, self._of_load * RECOVERY)
+        else:
+            growth, largest = max(RECOVERY, pressure**FALLING), LARGEST_FACTOR
+        return min(largest, max(1.0, self._of_load * growth))
+
+    def _after_wait(self, waited: float) -> float:
+        self._waited += SMOOTHING * (waited - self._waited)
+        excess, most = self._waited / LONGEST_WAIT - 1.0, math.log(LARGEST_OF_OTHERS)
+        self._of_waits = max(0.0, min(most, self._of_waits + INTEGRAL * excess))
+        return math.exp(max(0.0, min(most, self._of_waits + PROPORTIONAL * excess)))
+
+    def _rates(self) -> dict[int, float]:
+        """Scrapes of workers a second, of the projects whose intervals are longer."""
+        rates: defaultdict[int, float] = defaultdict(float)
+        for demand in self.demands.values():
+            factor = self.of_workers(demand.project)
+            if factor > 1.0:
+                rates[demand.project] += demand.scrapes / min(factor, demand.largest)
+        return dict(rates)
 
 
 def shared_factors(requests: Mapping[int, float], factor: float) -> dict[int, float]:

@@ -33,7 +33,7 @@ from observatory.collect.scheduler.identity import Counts, IdentityError, Proble
 from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.collect.stream.subscriber import Subscriber
 from observatory.collect.workers.departures import DepartureReader
-from observatory.collect.workers.scraping import Scraper, slowed
+from observatory.collect.workers.scraping import Scraper, largest_factor, slowed
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish
 from observatory.store.sample_intervals import SampleIntervals
@@ -100,8 +100,9 @@ class Watcher:
             self._current,
             observing,
             lambda: self.tracker.confirmed,
-            lambda: self.slowdown.factor,
+            lambda: self.slowdown.beside_others,
             lambda: max(self.slowdown.own_factor, admission.of_schedulers(project)),
+            lambda: admission.line.turn(project),
         )
         self.scheduler_client = self.client.for_scheduler(target.url)
         self.departures = DepartureReader(target.url, self.scheduler_client, self._current, observing)
@@ -348,9 +349,11 @@ class Watcher:
 
     def _report_demand(self, observation: Observation) -> None:
         workers = len(observation.membership.members)
-        requests = (1 + workers) / self.target.metrics_interval + 2 / self.target.identity_interval
-        demands = self.shared.admission.demands
-        demands[self.target.pk] = Demand(self.target.project_id, requests, self._waited())
+        interval = self.target.metrics_interval
+        requests = (1 + workers) / interval + 2 / self.target.identity_interval
+        self.shared.admission.demands[self.target.pk] = Demand(
+            self.target.project_id, requests, self._waited(), workers / interval, largest_factor(interval)
+        )
 
     def _record_slowdown(self, observation: Observation) -> None:
         period = self.slowdown.ended_period(self.clock.now())

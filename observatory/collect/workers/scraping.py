@@ -8,7 +8,7 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from observatory.clusters.models import Target
@@ -34,6 +34,11 @@ WORKERS_CHECK = 0.5
 def slowed(interval: float, factor: float) -> float:
     """The seconds between two requests that are made less often: after a minute all is as it was."""
     return max(interval, min(LONGEST_WAIT, interval * factor))
+
+
+def largest_factor(interval: float) -> float:
+    """By which an interval is slowed at most."""
+    return max(1.0, LONGEST_WAIT / interval)
 
 
 class Answers:
@@ -68,6 +73,7 @@ class Scraper:
         is_confirmed: Callable[[], bool],
         slowdown: Callable[[], float],
         scheduler_slowdown: Callable[[], float],
+        its_turn: Callable[[], Awaitable[None]],
     ) -> None:
         self.target = target
         self.scheduler_client = client.for_scheduler(target.url)
@@ -85,7 +91,9 @@ class Scraper:
         self.is_confirmed = is_confirmed
         """Whether the scheduler that answers is known to be that of the observation."""
         self.slowdown = slowdown
-        """The factor by which intervals are longer now."""
+        """The factor by which intervals of workers are longer now, beside the time that they wait in line."""
+        self.its_turn = its_turn
+        """Returns when a worker's metrics may be read."""
         self.scheduler_slowdown = scheduler_slowdown
         """The same for the scheduler's metrics, which say more."""
         self.is_local = False
@@ -180,6 +188,7 @@ class Scraper:
         prefix = next(prefixes)
         stored = -math.inf
         while True:
+            await self.its_turn()
             started = time.monotonic()
             observation = self.current()
             member = observation.membership.members.get(address) if observation is not None else None

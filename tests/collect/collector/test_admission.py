@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.admission import (
     LARGEST_FACTOR,
+    LARGEST_GROWTH,
     LARGEST_OF_OTHERS,
     LEAST_SHARE,
     LONGEST_WAIT,
@@ -20,6 +22,7 @@ from observatory.collect.collector.admission import (
     shared_factors,
 )
 from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.line import Line
 from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.workers.scraping import LONGEST_WAIT as LONGEST_INTERVAL
 from observatory.collect.workers.scraping import slowed
@@ -77,15 +80,99 @@ def test_records_that_wait_for_the_database_make_it_less_but_not_those_of_few_ta
     slow = Demand(1, 1.0, 2 * LONGEST_WAIT)
     quick = Demand(1, 1.0, 0.1)
     budget = admission(slow, quick, quick)
-    budget.adjust()
+    for _ in range(MINUTE):
+        budget.adjust()
     assert budget.factor == 1.0, "the rows of one cluster are locked"
     budget.demands[1] = slow
-    for _ in range(10):
+    for _ in range(MINUTE):
         budget.adjust()
-    assert budget.factor == 2.0, "as long as they wait"
+    assert budget.factor > 4.0, "as long as they wait"
     budget.demands[1] = quick
-    budget.adjust()
+    for _ in range(MINUTE):
+        budget.adjust()
     assert budget.factor == 1.0
+
+
+@dataclass
+class Second:
+    factor: float
+    waited: float
+    stored: float
+    """as a share of what the database could store"""
+
+
+INTERVAL_OF_WORKERS, WORKERS = 10.0, 400
+AT_ONCE = WORKERS / INTERVAL_OF_WORKERS
+"""scrapes a second at the interval that is set"""
+
+
+async def fetched_and_stored(capacities: list[float]) -> list[Second]:
+    """What becomes of a collector whose database stores so many scrapes in each second."""
+    budget = admission(Demand(1, 1.5 * AT_ONCE, 0.0, AT_ONCE))
+    due = {worker: INTERVAL_OF_WORKERS * worker / WORKERS for worker in range(WORKERS)}
+    in_line: dict[int, asyncio.Task[None]] = {}
+    queue, found = 0.0, []
+    for second, capacity in enumerate(capacities):
+        for step in range(10):
+            now = second + step / 10
+            for worker in [worker for worker, time in due.items() if time <= now]:
+                del due[worker]
+                in_line[worker] = asyncio.ensure_future(budget.line.turn(1))
+            await asyncio.sleep(0)
+            budget.line.let_pass(0.1)
+            await asyncio.sleep(0)
+            for worker in [worker for worker, turn in in_line.items() if turn.done()]:
+                del in_line[worker]
+                due[worker] = now + INTERVAL_OF_WORKERS
+                queue += 1.0
+        stored = min(queue, capacity)
+        queue -= stored
+        budget.demands[0] = replace(budget.demands[0], waited=queue / capacity)
+        budget.adjust()
+        found.append(Second(budget.factor, queue / capacity, stored / capacity))
+    for turn in in_line.values():
+        turn.cancel()
+    return found
+
+
+@pytest.mark.parametrize("overload", [1.2, 2.0, 4.0, 6.0])
+async def test_what_is_fetched_comes_to_rest_at_what_the_database_stores(overload: float) -> None:
+    """The queue once grew to 240,000 records and was empty again, in turn."""
+    found = await fetched_and_stored([AT_ONCE / overload] * 5 * MINUTE)
+    assert max(each.waited for each in found) < 6 * LONGEST_WAIT
+    rest = found[2 * MINUTE :]
+    assert sum(each.stored for each in rest) / len(rest) > 0.98, "it always has work"
+    assert max(each.waited for each in rest) < 2.5 * LONGEST_WAIT
+    assert max(each.factor for each in rest) < 1.3 * min(each.factor for each in rest)
+
+
+async def test_a_minute_after_the_database_is_quick_again_all_is_fetched_and_at_no_time_at_once() -> None:
+    slow = [AT_ONCE / 6] * 3 * MINUTE
+    found = await fetched_and_stored([*slow, *[10 * AT_ONCE] * 2 * MINUTE])
+    assert found[len(slow) - 1].factor > 4.0
+    after = found[len(slow) + MINUTE :]
+    assert {each.factor for each in after} == {1.0}
+    assert sum(each.stored for each in after) / len(after) == pytest.approx(0.1, rel=0.05)
+    assert max(each.stored for each in found[len(slow) + 5 :]) < 0.25
+
+
+async def test_a_request_waits_in_line_until_those_before_it_have_passed() -> None:
+    line = Line()
+    await line.turn(1)  # there is no line
+    line.rates = {1: 2.0}
+    turns = [asyncio.ensure_future(line.turn(project)) for project in (1, 1, 1, 2)]
+    await asyncio.sleep(0)
+    assert [turn.done() for turn in turns] == [False, False, False, True], "another project has none"
+    turns[0].cancel()
+    await asyncio.sleep(0)
+    assert [line.let_pass(0.5) for _ in range(3)] == [1, 1, 0]
+    await asyncio.sleep(0)
+    assert [turn.done() for turn in turns[1:3]] == [True, True]
+    again = [asyncio.ensure_future(line.turn(1)) for _ in range(5)]
+    await asyncio.sleep(0)
+    line.rates = {}
+    assert line.let_pass(0.1) == 5, "the overload is over"
+    await asyncio.gather(*again)
 
 
 def test_a_machine_that_only_others_keep_busy_changes_nothing() -> None:
@@ -116,7 +203,7 @@ def test_without_targets_nothing_is_asked_for() -> None:
     budget = admission()
     budget.load.pressure = 2.0
     budget.adjust()
-    assert budget.of_workers(7) == 1.5
+    assert 1.0 < budget.of_workers(7) <= LARGEST_GROWTH
 
 
 def test_a_project_that_asks_for_less_than_its_share_keeps_its_intervals() -> None:

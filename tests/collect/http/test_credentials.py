@@ -136,6 +136,7 @@ async def test_workers_get_the_credentials_only_where_that_is_set(workers: str, 
             lambda: True,
             lambda: 1.0,
             lambda: 1.0,
+            lambda: asyncio.sleep(0),
         )
         scraper.is_local = True
         assert server.port is not None

@@ -98,6 +98,7 @@ async def scraped(observation: Observation, port: int) -> AsyncIterator[Scraper]
                 lambda: True,
                 lambda: 1.0,
                 lambda: 1.0,
+                lambda: asyncio.sleep(0),
             )
         )
         scraper.is_local = True

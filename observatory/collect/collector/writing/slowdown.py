@@ -44,6 +44,11 @@ class Slowdown:
         return min(LARGEST_FACTOR, max(1.0, self.waited() / CALM))
 
     @property
+    def beside_others(self) -> float:
+        """As far as this target's records wait longer than those of all."""
+        return max(1.0, self.own_factor / self.admitted())
+
+    @property
     def factor(self) -> float:
         return max(self.own_factor, self.admitted())
 
