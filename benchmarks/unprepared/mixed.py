@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ import numpy as np
 import pandas as pd
 from distributed import Client, Future, as_completed, get_worker, wait, worker_client
 
+from benchmarks.unprepared.dividing import half_of
 from benchmarks.unprepared.service import service
 from benchmarks.unprepared.tasks import ask, fit
 from benchmarks.unprepared.workload import WORKLOADS, Workload, unprepared
@@ -340,11 +340,4 @@ MIXED: list[Workload] = [WORKLOADS.pop(name) for name in list(WORKLOADS) if name
 
 
 def mixed_half(number: int) -> list[Workload]:
-    """Of half 1 or 2, planted and healthy ones apart: the digests of their names say which."""
-    chosen = []
-    for has_cause in (True, False):
-        ones = [one for one in MIXED if bool(one.causes) is has_cause]
-        ones.sort(key=lambda one: sha256(one.name.encode()).hexdigest())
-        middle = (len(ones) + 1) // 2
-        chosen += ones[:middle] if number == 1 else ones[middle:]
-    return chosen
+    return half_of(MIXED, number)
