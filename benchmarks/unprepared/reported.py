@@ -166,8 +166,8 @@ def filtered(part: pd.DataFrame, least: float) -> pd.DataFrame:
 
 @unprepared("small-tasks|scheduler-busy|large-graph", **THREE_BY_TWO)
 def table_of_many_small_files(client: Client, has_cause: bool) -> None:
-    """1,500 files of twenty rows; the twin has the same rows in thirty files."""
-    files, rows = (1500, 20) if has_cause else (30, 1000)
+    """600 files of twenty rows; the twin has the same rows in twelve files."""
+    files, rows = (600, 20) if has_cause else (12, 1000)
     with tempfile.TemporaryDirectory() as folder:
         paths = [f"{folder}/{number}.csv" for number in range(files)]
         table = pd.DataFrame({"station": np.arange(rows) % 20, "value": 1.0}).to_csv(index=False)
@@ -186,8 +186,8 @@ def customers_grouped_into_one_partition(client: Client, has_cause: bool) -> Non
 
 @unprepared("small-tasks|scheduler-busy|large-graph|rechunk", **TWO_BY_THREE)
 def field_smoothed_in_thin_slices(client: Client, has_cause: bool) -> None:
-    """Each chunk has four rows, and needs two of each neighbour."""
-    field = da.ones((1200, 50), chunks=(4 if has_cause else 100, 50))
+    """Each chunk has eight rows, and needs two of each neighbour."""
+    field = da.ones((1200, 50), chunks=(8 if has_cause else 100, 50))
     client.compute(
         field.map_overlap(smooth, depth={0: 2}, boundary="none", seconds_a_row=0.002).sum()
     ).result()
