@@ -13,12 +13,14 @@ from observatory.store.queries.fetch import Array
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.dependencies import needs_of_groups, needs_of_tasks
 from observatory.store.queries.windows.other_work import NONE, OtherWork
+from observatory.why.cancelled import read_cancelled
 from observatory.why.clients import Clients
 from observatory.why.clocks import corrected
-from observatory.why.intervals import Flags, Intervals
+from observatory.why.earlier import read_earlier
+from observatory.why.intervals import Flags, Integers, Intervals
 from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
 from observatory.why.seceded import inferred, with_rest
-from observatory.why.unfinished import unfinished_computations
+from observatory.why.unfinished import Unfinished, unfinished_computations
 from observatory.wire.records import Action, Status
 
 MOST_EDGES = 5_000_000
@@ -33,10 +35,13 @@ def read_records(
     records = _records(connection, cluster, start, stop)
     found = corrected(_with_transitions(connection, cluster, records, rows))
     found = replace(found, spans=inferred(found.spans, found.workers))
-    if not others:
-        return replace(found, unfinished=unfinished_computations(found))
-    of_others = store.transitions_of_others(connection, cluster, start, stop, others)
-    return _without(others, found, _transitions(of_others))
+    of_others = Transitions.none()
+    if others:
+        of_others = _transitions(store.transitions_of_others(connection, cluster, start, stop, others))
+    known = replace(found, transitions=found.transitions.and_these(of_others))
+    left, left_by_others = _unfinished(connection, cluster, known, of_others.task, others)
+    found = _without(others, found, left_by_others) if others else found
+    return replace(found, unfinished=left.spans, withdrawn=left.withdrawn)
 
 
 def read_accounted(
@@ -111,19 +116,26 @@ def _transitions(columns: Mapping[str, Array]) -> Transitions:
     return Transitions(*(columns[field.name].astype(np.int64) for field in fields(Transitions)))
 
 
-def _without(others: OtherWork, records: Records, of_others: Transitions) -> Records:
-    """With the computations of others' tasks apart; `of_others`: their transitions."""
-    known = replace(records, transitions=records.transitions.and_these(of_others))
-    unfinished = unfinished_computations(known)
-    is_left_by_others = np.isin(unfinished.task, of_others.task)
+def _unfinished(
+    connection: psycopg.Connection, cluster: int, known: Records, of_others: Integers, others: OtherWork
+) -> tuple[Unfinished, Spans]:
+    """What did not finish of the run's own tasks, and of others'; `of_others`: tasks that are others'."""
+    cancelled = read_cancelled(connection, cluster, known.start, known.stop)
+    earlier = read_earlier(connection, cluster, known.start, known.transitions, cancelled, others)
+    found = unfinished_computations(known, earlier, cancelled)
+    is_other = np.isin(found.spans.task, np.concatenate([of_others, earlier.of_others]))
+    return found.where(~is_other), found.spans.where(is_other)
+
+
+def _without(others: OtherWork, records: Records, unfinished: Spans) -> Records:
+    """With the computations of others' tasks apart; `unfinished`: those that did not finish."""
     is_other = _is_other(records.spans, others)
     computing = records.spans.where(is_other & (records.spans.action == Action.COMPUTE))
-    computing = computing.and_these(unfinished.where(is_left_by_others))
+    computing = computing.and_these(unfinished)
     return replace(
         records,
         spans=records.spans.where(~is_other),
         others=OfWorkers(computing.worker, computing.in_pool),
-        unfinished=unfinished.where(~is_left_by_others),
     )
 
 

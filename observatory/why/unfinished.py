@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import count, islice
 
 import numpy as np
 
-from observatory.why.intervals import Integers, Intervals, joined
-from observatory.why.records import Records, Spans
+from observatory.why.cancelled import Cancelled
+from observatory.why.earlier import Earlier
+from observatory.why.intervals import Flags, Integers, Intervals, joined
+from observatory.why.records import Records, Spans, Transitions
 from observatory.why.seceded import SHORTEST
 from observatory.why.thread_times.assignments import Stays, left_behind, stays
 from observatory.why.thread_times.thread_time import RowsByWorker
@@ -16,20 +19,85 @@ from observatory.wire.records import Action
 
 MOST_OF_WORKER = 200
 """unfinished tasks of a worker that are looked for: each takes a look at all that it computed"""
+LANES_BEFORE = -1_000_000
+"""that tasks have from there downwards which were withdrawn before the window"""
 Begun = tuple[int, int, int]
 """the row of a task, its lane (below 0: it isn't known), and when it began (microseconds)"""
 
 
-def unfinished_computations(records: Records) -> Spans:
-    """Return them as computations that last until the task was withdrawn, or until the window's end.
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    spans: Spans
+    withdrawn: Integers
+    """when the scheduler did not want each of them any more; its end, where it did"""
+
+    @classmethod
+    def none(cls) -> Unfinished:
+        return cls(Spans.none(), np.zeros(0, np.int64))
+
+    def where(self, condition: Flags | Integers) -> Unfinished:
+        return Unfinished(self.spans.where(condition), self.withdrawn[condition])
+
+
+def unfinished_computations(
+    records: Records,
+    earlier: Earlier | None = None,
+    cancelled: Cancelled | None = None,
+) -> Unfinished:
+    """Return them as computations that last until their function returned, or until the window's end.
 
     A worker tells of a task with its span, once it has ended. So such a task is taken to have begun when its
     worker had a thread for it: after the last time, since it was sent, in which all of them computed, and not
-    while the worker was paused.
+    while the worker was paused. `earlier`: of tasks that were sent before the window. `cancelled`: how many
+    tasks the workers had that went on although they were withdrawn; else they end then.
     """
-    left = left_behind(records, stays(records))
+    earlier, cancelled = earlier or Earlier.none(), cancelled or Cancelled.none()
+    left = _left(records, earlier.transitions)
     if not len(left.task):
-        return Spans.none()
+        return Unfinished.none()
+    is_before = left.times.stop <= records.start
+    ran = _spans(left.where(~is_before), _begun_in_window(records, left.where(~is_before)))
+    found = ran.and_these(_spans(left.where(is_before), _begun_before(records, left.where(is_before))))
+    withdrawn = found.times.stop
+    start = np.maximum(found.times.start, records.start)
+    stop = np.minimum(_returned(found, np.maximum(withdrawn, start), cancelled, records.stop), records.stop)
+    spans = replace(found, times=Intervals(start, stop), recorded_start=start, seceded=stop)
+    return Unfinished(spans, withdrawn).where(stop > start)
+
+
+def _left(records: Records, earlier: Transitions) -> Stays:
+    """The tasks that workers had and that did not finish there, also of those sent before the window."""
+    if not len(earlier):
+        return left_behind(records, stays(records))
+    since = replace(
+        records,
+        start=int(earlier.time.min()),
+        transitions=records.transitions.and_these(earlier),
+    )
+    known = stays(since)
+    is_earlier = np.isin(known.task, earlier.task)
+    start = np.where(is_earlier, known.times.start, np.maximum(known.times.start, records.start))
+    return left_behind(since, replace(known, times=Intervals(start, known.times.stop)))
+
+
+def _returned(spans: Spans, withdrawn: Integers, cancelled: Cancelled, stop: int) -> Integers:
+    """When the function of each task returned, as far as samples tell."""
+    found = withdrawn.copy()
+    for worker in np.unique(spans.worker[withdrawn < stop]).tolist():
+        rows = np.flatnonzero((spans.worker == worker) & (withdrawn < stop))
+        rows = rows[np.argsort(withdrawn[rows], kind="stable")]
+        found[rows] = cancelled.kept_until(worker, withdrawn[rows])
+    return found
+
+
+def _begun_before(records: Records, left: Stays) -> list[Begun]:
+    """Tasks that were withdrawn before the window: those withdrawn last first, which were sent first."""
+    order = np.lexsort((left.times.start, -(left.times.stop // 1_000_000)))
+    return [(row, LANES_BEFORE - row, records.start) for row in order.tolist()]
+
+
+def _begun_in_window(records: Records, left: Stays) -> list[Begun]:
+    """Those of some tasks that got a thread."""
     computing = records.spans.where(records.spans.action == Action.COMPUTE)
     computing_of, left_of = RowsByWorker(computing.worker), RowsByWorker(left.worker)
     threads = {worker.id: worker.threads for worker in records.workers}
@@ -42,7 +110,7 @@ def unfinished_computations(records: Records) -> Spans:
         pauses = records.pauses.times.where(records.pauses.worker == worker).union()
         room = _Room(own, threads.get(worker, 0), SHORTEST + records.clock_errors.get(worker, 0), pauses)
         found += islice(_begun(room, left.times, rows, unused), MOST_OF_WORKER)
-    return _spans(left, found)
+    return found
 
 
 class _Room:

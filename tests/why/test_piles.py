@@ -22,7 +22,8 @@ def on_the_first(*workers: Worker, hangs_on: int = 0) -> Records:
     if hangs_on:
         transitions.append((99, 0, WAITING, PROCESSING, hangs_on))
     records = recorded(workers, spans, transitions)
-    return replace(records, unfinished=unfinished_computations(records))
+    left = unfinished_computations(records)
+    return replace(records, unfinished=left.spans, withdrawn=left.withdrawn)
 
 
 def found(records: Records) -> Piles:

@@ -107,7 +107,8 @@ def _keys(
     spans = path.computing.where(np.array(recorded, np.int64))
     found = keys_of_computations(connection, cluster, spans.lane.tolist(), spans.recorded_start.tolist())
     tasks = path.computing.task[np.array(left, np.int64)].tolist()
-    keys = keys_of_tasks(connection, cluster, tasks, path.start, path.stop) if tasks else {}
+    prefixes = set(path.computing.prefix[np.array(left, np.int64)].tolist())
+    keys = keys_of_tasks(connection, cluster, tasks, prefixes, path.start, path.stop) if tasks else {}
     of_left = {place: keys[task] for place, task in zip(left, tasks, strict=True) if task in keys}
     return dict(zip(recorded, found, strict=True)) | of_left
 

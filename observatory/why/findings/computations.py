@@ -11,6 +11,9 @@ from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Spans
 from observatory.why.thread_times.assignments import is_repeated
 
+FEWEST_BESIDE = 8
+"""tasks of a prefix: one that takes as long as all others together stands out, however they differ"""
+
 
 class Computations:
     """Rows are those of `spans`; durations are seconds."""
@@ -44,6 +47,13 @@ class Computations:
             return float(fence_of(lower, upper))
 
         return self._of_prefixes(fence)
+
+    @cached_property
+    def is_most_of_prefix(self) -> Flags:
+        """Whether it took as long as all others of its prefix together, of which there are some."""
+        total = self._of_prefixes(lambda durations: float(durations.sum()))
+        counts = self._of_prefixes(lambda durations: float(len(durations)))
+        return np.asarray((np.nan_to_num(counts) >= FEWEST_BESIDE) & (2 * self.durations >= total))
 
     @cached_property
     def repeated(self) -> Flags:

@@ -32,7 +32,7 @@ from observatory.why.findings.restarts import restarts
 from observatory.why.findings.samples import LabelledSamples, Samples, read_samples
 from observatory.why.findings.silences import Silence, silences, standing_still
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
-from observatory.why.findings.stragglers import are_stragglers
+from observatory.why.findings.stragglers import are_last_steps, are_stragglers, with_most_of_prefix
 from observatory.why.findings.waiting_tasks import WaitingTasks
 from observatory.why.findings.waits import Waits
 from observatory.why.intervals import Flags, Integers, Intervals, joined
@@ -131,7 +131,11 @@ class Evidence:
     @cached_property
     def stragglers(self) -> Flags:
         """Whether each computation is one."""
+        slow = [id for one in self.slow_workers for id in one.workers]
         found = are_stragglers(self.computations, self.slow_workers, self.first_uses)
+        found |= with_most_of_prefix(self.computations) & ~np.isin(self.computations.spans.worker, slow)
+        rows = np.flatnonzero(found)
+        found[rows] = ~are_last_steps(self.computations, rows, self.needed_by)
         for silence in self.silences:
             rows, lost = standing_still(self.computations, silence)
             excess = self.computations.durations[rows] - self.computations.usual[rows]

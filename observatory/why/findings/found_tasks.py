@@ -22,7 +22,7 @@ def unfinished_tasks(
 ) -> tuple[FoundTask, ...]:
     """Return those that ran and did not finish in [start, stop) (microseconds)."""
     tasks = left.task.tolist()
-    keys = keys_of_tasks(connection, scope.cluster.pk, tasks, start, stop)
+    keys = keys_of_tasks(connection, scope.cluster.pk, tasks, set(left.prefix.tolist()), start, stop)
     return tuple(_found(scope, left, place, keys[task]) for place, task in enumerate(tasks) if task in keys)
 
 

@@ -86,7 +86,7 @@ class LoopTicks:
 
 def scheduler_ticks(evidence: Evidence) -> LoopTicks:
     """Without samples of its own time it isn't blocked while the workers' ticks come as late."""
-    own, ticks = (evidence.samples(one, function="max") for one in (SCHEDULER_OWN, SCHEDULER))
+    own, ticks = evidence.samples(SCHEDULER_OWN), evidence.samples(SCHEDULER)
     if len(own.value):
         return LoopTicks(own, own.value >= BLOCKED, own_share(own, ticks))
     usual = _usual(evidence.samples(WORKER), (ticks.times.start + ticks.times.stop) // 2)
@@ -95,7 +95,7 @@ def scheduler_ticks(evidence: Evidence) -> LoopTicks:
 
 
 def worker_ticks(evidence: Evidence) -> LoopTicks:
-    own, ticks = (evidence.samples(one, function="max") for one in (WORKER_OWN, WORKER))
+    own, ticks = evidence.samples(WORKER_OWN), evidence.samples(WORKER)
     if len(own.value):
         return LoopTicks(own, own.value >= WORKER_BLOCKED, own_share(own, ticks))
     return LoopTicks(ticks, ticks.value >= WORKER_BLOCKED, np.ones(len(ticks.value)))

@@ -120,7 +120,8 @@ def unfinished(records: Records, known: Stays) -> Intervals:
     """When the cluster had a task that was not finished."""
     computing = records.spans.where(records.spans.action == Action.COMPUTE).times
     waiting = known.where(np.isin(known.state, UNFINISHED)).times
-    return joined([waiting, computing]).union()
+    left = Intervals(records.unfinished.times.start, records.withdrawn)
+    return joined([waiting, computing, left.where(left.stop > left.start)]).union()
 
 
 def _are_sent_again(known: Stays, left: Stays) -> Flags:
@@ -158,7 +159,9 @@ def at_scheduler(records: Records, known: Stays, cluster: Intervals) -> Interval
         ended = computing.times.stop
         times.append(Intervals(ended, np.where(reported < UNKNOWN, np.maximum(ended, reported), ended)))
         with_workers = known.where(known.state == PROCESSING).times
-        times.append(cluster.without(joined([computing.times, with_workers]).union()))
+        times.append(
+            cluster.without(joined([computing.times, with_workers, records.unfinished.times]).union())
+        )
     return joined(times).union()
 
 

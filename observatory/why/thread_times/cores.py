@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from observatory.why.findings.samples import Samples, values_at
-from observatory.why.intervals import Integers, Intervals, Numbers, added
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added
 from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.thread_times.thread_time import ThreadTime
 
@@ -45,18 +45,26 @@ class WithoutCore:
 
 def without_core(read: Callable[[str], Samples], time: ThreadTime) -> WithoutCore | None:
     """`read` returns the samples of a metric; None: what the loops of workers lost isn't known."""
-    own = read(WORKER_OWN)
-    if not len(own.value):
+    if not len(read(WORKER_OWN).value):
         return None
+    return WithoutCore(waited_without_core(read, time), _computing(read, time))
+
+
+def waited_without_core(
+    read: Callable[[str], Samples], time: ThreadTime, during: Intervals | None = None
+) -> float:
+    """For how many seconds threads waited for event loops that had no core; `during`: at these times alone,
+    which are separate and in order."""
+    own = read(WORKER_OWN)
     lost = 1 - own_share(own, read(WORKER))
     waiting = sum(
-        float((_taken(time, worker, OF_LOOPS, own.times.where(rows)) * lost[rows]).sum())
+        float((_taken(time, worker, OF_LOOPS, own.times.where(rows), during) * lost[rows]).sum())
         for worker, rows in _rows(own, time)
     )
     scheduler = read(SCHEDULER_OWN)
     of_scheduler = 1 - own_share(scheduler, read(SCHEDULER))
-    taken = time.cluster.parts(time.left)[ThreadKind.SCHEDULER].integrals(scheduler.times) / 1e6
-    return WithoutCore(waiting + float((taken * of_scheduler).sum()), _computing(read, time))
+    idle = _at(time.cluster.parts(time.left)[ThreadKind.SCHEDULER], during)
+    return waiting + float((idle.integrals(scheduler.times) / 1e6 * of_scheduler).sum())
 
 
 def own_share(own: Samples, ticks: Samples) -> Numbers:
@@ -82,7 +90,21 @@ def _rows(samples: Samples, time: ThreadTime) -> list[tuple[int, Integers]]:
     return [(worker, np.flatnonzero(samples.worker == worker)) for worker in time.workers]
 
 
-def _taken(time: ThreadTime, worker: int, kinds: Collection[ThreadKind], times: Intervals) -> Numbers:
+def _taken(
+    time: ThreadTime,
+    worker: int,
+    kinds: Collection[ThreadKind],
+    times: Intervals,
+    during: Intervals | None = None,
+) -> Numbers:
     """Seconds for which threads of a worker were of some kinds in each interval."""
-    taken = added([time.taken_by(worker, kind) for kind in kinds])
+    taken = _at(added([time.taken_by(worker, kind) for kind in kinds]), during)
     return np.asarray(taken.integrals(times) / 1e6)
+
+
+def _at(taken: Steps, during: Intervals | None) -> Steps:
+    """What is taken at these times; None: at all."""
+    if during is None or len(taken.edges) < 2:
+        return taken
+    edges = np.unique(np.concatenate([taken.edges, during.start, during.stop]))
+    return Steps(edges, np.where(during.covers(edges), taken.at(edges[:-1]), 0.0))

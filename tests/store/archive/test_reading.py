@@ -159,6 +159,7 @@ class Arguments:
             "columns": ["time"],
             "band": 0,
             "shuffles": ["f00d"],
+            "states": list(range(8)),
             "ratio": 1.5,
             "excess": 0.0,
             "fence": 1.5,

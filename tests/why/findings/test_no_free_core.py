@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
+from observatory.why.findings.evidence import Evidence
+from observatory.why.intervals import Intervals
 from observatory.why.thread_times.answer import thread_times
-from observatory.why.thread_times.cores import USED, WANTED, WORKER, WORKER_OWN
+from observatory.why.thread_times.cores import USED, WANTED, WORKER, WORKER_OWN, waited_without_core
+from observatory.why.window import readable_part
 from tests.why.findings.simulated import Simulated, found_in, futures
 from tests.why.findings.test_kinds import first
 
@@ -41,6 +45,18 @@ def test_event_loops_without_a_core_are_the_machines_and_no_fault_of_small_tasks
     assert finding["thread_seconds"] == pytest.approx(lost["waiting"])
     assert "the machine had no free core" in finding["sentence"]
     assert {"small-tasks", "event-loops"}.isdisjoint(one["kind"] for one in found)
+
+
+def test_what_waited_without_a_core_is_told_of_parts_of_the_window() -> None:
+    """Small tasks lose what the machine took of their own times, and no more."""
+    cluster = late_starts(own=0.02).record()
+    with read_connection() as connection:
+        start, stop = readable_part(connection, Scope(cluster), 0, MAXIMUM_TIME)
+        evidence = Evidence(connection, Scope(cluster), start, stop)
+        quarter = Intervals(np.array([start]), np.array([start + (stop - start) // 4]))
+        of_quarter = waited_without_core(evidence.samples, evidence.time, quarter)
+        assert of_quarter == pytest.approx(0.25 * evidence.without_core.waiting, rel=0.1)
+        assert waited_without_core(evidence.samples, evidence.time, Intervals.none()) == 0
 
 
 def test_event_loops_that_something_blocks_had_a_core() -> None:

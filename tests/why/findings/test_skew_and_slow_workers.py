@@ -63,6 +63,31 @@ def test_a_large_partition_is_found_also_where_many_are_empty() -> None:
     assert_saves(finding, seeded, without)
 
 
+ROWS = (31, 9, 56, 20, 44, 61, 12, 38, 27, 70, 16, 50, 23, 640, 35, 47)
+"""of the partitions of a join: one has the key of half of all rows"""
+
+
+def test_a_partition_with_most_rows_is_found_also_where_all_others_differ() -> None:
+    """No duration is far from what is usual, by the quartiles of such partitions."""
+    tasks = [Task(f"join-{place}", rows / 100) for place, rows in enumerate(ROWS)]
+    seeded = using(Simulated(tasks), 200.0)
+    found = seeded.findings()
+    finding = first(found, "stragglers")
+    assert [task["key"] for task in finding["tasks"]] == ["join-13"]
+    assert "narrow-stage" not in [one["kind"] for one in found]
+    assert_saves(finding, seeded, Simulated(spread(tasks, "join")))
+
+
+def test_the_last_step_of_a_tree_is_no_skewed_partition() -> None:
+    """It takes longer than all steps before, of the same name, which it needs: a narrow stage."""
+    leaves = [Task(f"load-{place}", 0.5) for place in range(32)]
+    steps = [Task(f"sum-{place}", 0.1, (f"load-{2 * place}", f"load-{2 * place + 1}")) for place in range(16)]
+    last = Task("sum-16", 5.0, tuple(step.key for step in steps))
+    kinds = [one["kind"] for one in Simulated([*leaves, *steps, last]).findings()]
+    assert "stragglers" not in kinds
+    assert kinds[0] in ("narrow-stage", "few-tasks")
+
+
 def test_the_work_of_a_long_task_that_computes_throughout_has_to_be_done_in_any_case() -> None:
     """As of one hard case among equal inputs: divided, it would take all threads."""
     tasks = changed(futures(64, 0.5), "work-60", seconds=8.5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -18,6 +18,8 @@ from observatory.store.times import from_microseconds
 from observatory.wire import gpus
 from observatory.wire.records import SOURCES, Action
 
+EARLIER_WITHIN = 86_400_000_000
+"""microseconds before a window, in which tasks of it can have been sent"""
 BINS = 240
 """of a window, each with one value of a series"""
 BIN_TYPES = {"worker": "int32", "bin": "int32", "value": "float64"}
@@ -132,7 +134,8 @@ TASK_STACKS: LiteralString = f"""
 KEYS_OF_TASKS: LiteralString = f"""
     SELECT DISTINCT {TASK.format("transition")} AS task, key_rest, task_group.name
     FROM transition JOIN task_group ON task_group.id = group_id
-    WHERE transition.{WITHIN} AND {TASK.format("transition")} = ANY(%(tasks)s::bigint[])"""
+    WHERE transition.{WITHIN} AND prefix_id = ANY(%(prefixes)s::int[])
+        AND {TASK.format("transition")} = ANY(%(tasks)s::bigint[])"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,11 +306,33 @@ def known_tasks(
 
 
 def keys_of_tasks(
-    connection: psycopg.Connection, cluster: int, tasks: Sequence[int], start: int, stop: int
+    connection: psycopg.Connection,
+    cluster: int,
+    tasks: Sequence[int],
+    prefixes: Collection[int],
+    start: int,
+    stop: int,
 ) -> dict[int, str]:
-    """Return the keys of tasks that changed their state in the window, by the hash of the key."""
-    parameters = {**window_parameters(cluster, start, stop), "tasks": list(tasks)}
-    rows = connection.execute(KEYS_OF_TASKS, parameters)
+    """Return the keys of tasks of prefixes that changed their state in the window, by the hash of the key.
+
+    Where some did not, all that did in the day before.
+    """
+    found = _keys_of_tasks(connection, cluster, tasks, prefixes, start, stop)
+    if set(tasks) <= found.keys():
+        return found
+    return found | _keys_of_tasks(connection, cluster, tasks, prefixes, max(0, start - EARLIER_WITHIN), start)
+
+
+def _keys_of_tasks(
+    connection: psycopg.Connection,
+    cluster: int,
+    tasks: Sequence[int],
+    prefixes: Collection[int],
+    start: int,
+    stop: int,
+) -> dict[int, str]:
+    named = {"tasks": list(tasks), "prefixes": list(prefixes)}
+    rows = connection.execute(KEYS_OF_TASKS, window_parameters(cluster, start, stop) | named)
     return {task: decode_key(rest, group) for task, rest, group in rows.fetchall()}
 
 

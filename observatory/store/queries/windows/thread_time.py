@@ -14,6 +14,7 @@ from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import Array, fetch_columns, fetch_packed_columns
 from observatory.store.queries.sums.transfer_sums import LIFETIMES
 from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
+from observatory.store.queries.windows.findings import EARLIER_WITHIN
 from observatory.store.queries.windows.other_work import NONE, TASK, OtherWork
 from observatory.store.queries.windows.outliers import PAUSES
 from observatory.store.times import from_microseconds
@@ -61,6 +62,22 @@ STEALS: LiteralString = f"""
     FROM steal JOIN task_group ON task_group.id = group_id
     JOIN lifetime ON address = thief AND time >= started AND time < until
     WHERE steal.{WITHIN} AND outcome = 'confirm'"""
+MOST_EARLIER = 200_000
+"""transitions before a window that are looked at, the last ones"""
+EARLIER: LiteralString = f"""
+    WITH earlier AS MATERIALIZED (
+        SELECT transition.group_id, key_rest, prefix_id, time, start, finish, worker_id
+        FROM transition JOIN task_group ON task_group.id = group_id
+        WHERE transition.{WITHIN} AND {GOES_SOMEWHERE}
+            AND (prefix_id = ANY(%(prefixes)s::int[]) OR %(prefixes)s::int[] IS NULL)
+        ORDER BY time DESC LIMIT %(most)s),
+    task AS (
+        SELECT group_id, key_rest FROM (
+            SELECT DISTINCT ON (group_id, key_rest) group_id, key_rest, finish FROM earlier
+            ORDER BY group_id, key_rest, time DESC) AS last
+        WHERE finish = ANY(%(states)s::int2[]))
+    SELECT {TASK.format("earlier")}, prefix_id, time, start, finish, coalesce(worker_id, 0), {{is_other}}
+    FROM earlier JOIN task USING (group_id, key_rest)"""
 INTERVAL_TYPES = {"worker": "int32", "start": "microseconds", "stop": "microseconds"}
 RECEIVED: LiteralString = f"""
     SELECT worker_id, start, stop FROM transfer
@@ -175,6 +192,30 @@ def transitions_of_others(
     query = f"{TRANSITIONS} AND {others.includes('transition')}"
     parameters = others.parameters | window_parameters(cluster, start, stop)
     return fetch_packed_columns(connection, query, parameters, TRANSITION_TYPES)
+
+
+def earlier_transitions(
+    connection: psycopg.Connection,
+    cluster: int,
+    start: int,
+    prefixes: Sequence[int] | None,
+    states: Sequence[int],
+    others: OtherWork,
+) -> dict[str, Array]:
+    """Return the transitions before `start` (microseconds) of the tasks that were in one of some states then.
+
+    Those of the last MOST_EARLIER transitions; columns of TRANSITION_TYPES, and `is_other`: whether others
+    submitted the task. `prefixes`: None: all.
+    """
+    found = {
+        "prefixes": None if prefixes is None else list(prefixes),
+        "states": list(states),
+        "most": MOST_EARLIER,
+    }
+    window = window_parameters(cluster, max(0, start - EARLIER_WITHIN), start)
+    query = EARLIER.format(is_other=others.includes("earlier"))
+    types = {**TRANSITION_TYPES, "is_other": "bool"}
+    return fetch_columns(connection, query, found | others.parameters | window, types)
 
 
 def steals(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:

@@ -13,6 +13,7 @@ from observatory.why.findings.loops import scheduler_ticks
 from observatory.why.findings.scheduler_pace import seconds_of_change
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Intervals, Steps
+from observatory.why.thread_times.cores import waited_without_core
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 
@@ -51,7 +52,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     longer = found.spans.times.where(np.flatnonzero(~np.isin(found.spans.prefix, small)))
     overhead = _waited(evidence, during, longer) + _little_data(evidence, small)
     if evidence.without_core:
-        overhead = max(0.0, overhead - evidence.without_core.waiting)
+        overhead = max(0.0, overhead - waited_without_core(evidence.samples, evidence.time, during))
     computed = float(found.durations[rows].sum())
     cost = evidence.cost(overhead)
     is_much = overhead >= max(LEAST_OVERHEAD * computed, LEAST_OF_OVERHEAD * evidence.waits.active)

@@ -14,6 +14,7 @@ from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals, Numbers
 from observatory.why.records import Spans
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.unfinished import Unfinished
 
 MOST_WORKERS, MOST_TASKS = 5, 10
 WAITS_FOR_RESULTS = re.compile(r"^(result|gather|compute)\t[^\n]*distributed/client\.py\t", re.MULTILINE)
@@ -24,21 +25,22 @@ LAST = 1_000_000
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for those that hung or ran on, and one for those that were cancelled."""
-    left = evidence.records.unfinished
-    withdrawn = left.times.stop < evidence.stop
-    yield from _found(evidence, left.where(withdrawn), "was cancelled", "were cancelled")
-    yield from _found(evidence, left.where(~withdrawn), "did not finish", "did not finish")
+    left = Unfinished(evidence.records.unfinished, evidence.records.withdrawn)
+    is_withdrawn = left.withdrawn < evidence.stop
+    yield from _found(evidence, left.where(is_withdrawn), "was cancelled", "were cancelled")
+    yield from _found(evidence, left.where(~is_withdrawn), "did not finish", "did not finish")
 
 
-def _found(evidence: Evidence, left: Spans, *verbs: str) -> Iterator[Finding]:
-    if not len(left):
+def _found(evidence: Evidence, found: Unfinished, *verbs: str) -> Iterator[Finding]:
+    if not len(found.withdrawn):
         return
-    lost = _lost(evidence, left)
-    rows = np.flatnonzero(lost)
-    rows = rows[np.argsort(-lost[rows], kind="stable")]
-    left, lost = left.where(rows), lost[rows]
-    waited = evidence.waits.waited_for(Intervals.of(left.times.stop - lost, left.times.stop))
-    seconds = lost / 1e6
+    lost, kept = _lost(evidence, found), _kept(evidence, found)
+    rows = np.flatnonzero(lost + kept)
+    rows = rows[np.argsort(-(lost + kept)[rows], kind="stable")]
+    found, lost, kept = found.where(rows), lost[rows], kept[rows]
+    left = found.spans
+    waited = evidence.waits.waited_for(Intervals.of(found.withdrawn - lost, found.withdrawn))
+    seconds = (lost + kept) / 1e6
     cost = evidence.cost(float((seconds + waited).sum()))
     if not len(rows) or not evidence.is_worth(cost):
         return
@@ -52,11 +54,16 @@ def _found(evidence: Evidence, left: Spans, *verbs: str) -> Iterator[Finding]:
         f"{counted(len(rows), 'task')} of {listed([evidence.prefix(id) for id in prefixes])} "
         f"{verbs[len(rows) > 1]}: {'it ran' if len(rows) == 1 else 'the longest ran'} for {length}"
         f"{f', where others took {format_duration(usual)} (median)' if usual else ''}."
+        f"{_kept_text(int(kept.sum()), len(rows))}"
         f"{f' {_subject(len(rows))} seen in {code[0]}.' if code else ''}",
         cost,
         facts(
             *((evidence.worker(id), _text(left, id)) for id in _workers(left)[:MOST_WORKERS]),
             ("threads waited for them", format_duration(float(waited.sum())) if waited.any() else None),
+            (
+                "threads kept after the cancellation",
+                format_duration(kept.sum() / 1e6) if kept.any() else None,
+            ),
             ("code in which they were seen", ", ".join(code)),
         ),
         (evidence.moment("the longest begins", float(left.times.start[longest]) / 1e6),),
@@ -67,12 +74,28 @@ def _found(evidence: Evidence, left: Spans, *verbs: str) -> Iterator[Finding]:
     )
 
 
-def _lost(evidence: Evidence, left: Spans) -> Integers:
+def _kept(evidence: Evidence, left: Unfinished) -> Integers:
+    """Microseconds for which each kept its thread after it was cancelled, while there was something to do."""
+    busy = evidence.unfinished
+    after = zip(left.withdrawn.tolist(), left.spans.times.stop.tolist(), strict=True)
+    lengths = [busy.clipped(start, max(start, stop)).lengths.sum() for start, stop in after]
+    return np.array(lengths, np.int64)
+
+
+def _kept_text(kept: int, count: int) -> str:
+    if not kept:
+        return ""
+    whose = "It kept its thread" if count == 1 else "They kept their threads"
+    return f" {whose} for {format_duration(kept / 1e6)} after that: a function that runs can't be ended."
+
+
+def _lost(evidence: Evidence, found_tasks: Unfinished) -> Integers:
     """Microseconds that each took too long: all, where it can't finish any more."""
-    length = left.times.lengths
+    left, withdrawn = found_tasks.spans, found_tasks.withdrawn
+    length = np.maximum(withdrawn - left.times.start, 0)
     if evidence.has_finished:  # nobody needed what still ran
-        return np.where(left.times.stop < evidence.stop - LAST, length, 0)
-    can_finish = not evidence.is_over and (left.times.stop >= evidence.stop)
+        return np.where(withdrawn < evidence.stop - LAST, length, 0)
+    can_finish = not evidence.is_over and (withdrawn >= evidence.stop)
     found, prefixes = evidence.computations, left.prefix.tolist()
     usual = np.array([found.median(id) for id in prefixes]) * 1e6
     longest = np.array([found.longest_of(id) for id in prefixes]) * 1e6
