@@ -60,6 +60,18 @@ class Computations:
         """Whether it repeats one that had finished in the window."""
         return is_repeated(self.spans)
 
+    def failed(self, prefix: int) -> Integers:
+        """The failed attempts of a prefix."""
+        return np.flatnonzero(self.spans.is_error & (self.spans.prefix == prefix))
+
+    def failed_before(self, prefix: int, was_repeated: bool) -> Integers:
+        """Those that were, or were not, followed by another attempt at their task."""
+        spans = self.spans
+        rows = np.flatnonzero(spans.prefix == prefix)
+        order = rows[np.lexsort((spans.times.start[rows], spans.task[rows]))]
+        is_followed = np.append(spans.task[order][1:] == spans.task[order][:-1], False)[: len(order)]
+        return np.sort(order[spans.is_error[order] & (is_followed == was_repeated)])
+
     @cached_property
     def worker_before(self) -> Integers:
         """Of a repeated computation: the worker of the last one that had finished; else 0."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ from observatory.why.findings.found_tasks import computed_tasks, unfinished_task
 from observatory.why.findings.growths import Growth, growths
 from observatory.why.findings.idle_gpus import IdleGpu, idle_gpus
 from observatory.why.findings.restarts import restarts
-from observatory.why.findings.samples import LabelledSamples, Samples, read_samples
+from observatory.why.findings.samples import LabelledSamples, Samples, read_labelled, read_samples
 from observatory.why.findings.silences import Silence, silences, standing_still
 from observatory.why.findings.slow_workers import SlowWorker, slow_workers
 from observatory.why.findings.stragglers import are_last_steps, are_stragglers, with_most_of_prefix
@@ -57,7 +55,7 @@ LEAST_OF_OVERHEAD = 0.1
 
 On a machine with too few cores all work waits a little for them.
 """
-MOST_EVENTS, MOST_FAILURES, MOST_SAMPLES = 10_000, 200, 100_000
+MOST_EVENTS, MOST_FAILURES = 10_000, 200
 LONGEST_NAME = 120
 SOON = 5_000_000
 """microseconds after the end of a window, in which its cluster ends"""
@@ -316,14 +314,8 @@ class Evidence:
 
     def labelled(self, metric: str, label: str) -> dict[str, LabelledSamples]:
         """The samples of a metric by a label, as they are stored: labels are not to be shown as they are."""
-        rows = store.labelled_samples(
-            self.connection, self._cluster, metric, label, self.start, self.stop, MOST_SAMPLES
-        )
-        found = {}
-        for name, some in groupby(rows, itemgetter(0)):
-            _, times, values = zip(*some, strict=True)
-            found[name] = LabelledSamples(np.array(times), np.array(values))
-        return found
+        window = self.start, self.stop
+        return read_labelled(self.connection, self._cluster, metric, label, window)
 
     @cached_property
     def clients(self) -> Clients:

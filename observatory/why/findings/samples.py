@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import psycopg
@@ -12,6 +14,7 @@ from observatory.why.intervals import Flags, Integers, Intervals, Numbers
 
 TICK = 0.02
 """seconds between two ticks of an event loop that isn't busy (Server._tick_interval)"""
+MOST_SAMPLES = 100_000
 LONGEST = 10_000_000
 """microseconds before a sample, for which its value holds where there is none before it"""
 
@@ -52,6 +55,18 @@ def read_samples(
     found = store.binned_series(connection, cluster, metric, start, stop, value, function, label)
     worker, bin = (found[name].astype(np.int64) for name in ("worker", "bin"))
     return samples_of(worker, bin, found["value"], start, (stop - start) / store.BINS)
+
+
+def read_labelled(
+    connection: psycopg.Connection, cluster: int, metric: str, label: str, window: tuple[int, int]
+) -> dict[str, LabelledSamples]:
+    """The samples of a metric in a window (microseconds) by a label, as they are stored."""
+    rows = store.labelled_samples(connection, cluster, metric, label, *window, MOST_SAMPLES)
+    found = {}
+    for name, some in groupby(rows, itemgetter(0)):
+        _, times, values = zip(*some, strict=True)
+        found[name] = LabelledSamples(np.array(times), np.array(values))
+    return found
 
 
 def samples_of(worker: Integers, bin: Integers, value: Numbers, start: int, width: float) -> Samples:

@@ -141,7 +141,7 @@ def _student(freedom: float) -> float:
 def _prefixes(computations: Computations, is_there: np.ndarray) -> Iterator[tuple[Integers, float]]:
     """Of each prefix that is elsewhere as well: its rows there, and the median elsewhere in seconds."""
     spans, finished = computations.spans, computations.finished
-    for prefix in np.unique(spans.prefix[is_there]).tolist():
+    for prefix in np.unique(spans.prefix[is_there & finished]).tolist():
         of_prefix = (spans.prefix == prefix) & finished
         elsewhere = computations.durations[of_prefix & ~is_there]
         if len(elsewhere) >= FEWEST and np.median(elsewhere) >= SHORTEST:

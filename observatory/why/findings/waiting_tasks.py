@@ -18,6 +18,9 @@ MOST_OF_THREAD, MOST_OF_WORKER = 0.25, 0.6
 
 Threads that want Python's lock don't wait for something outside: then one of them uses a core.
 """
+LEAST_ALL_WAITING, MOST_OF_TURNS = 0.25, 0.75
+"""Where threads used so little for this share of the time, they wait in turns: samples in which they used up
+to so much of a core tell how long they waited as well."""
 LEAST_BUSY = 0.25
 """threads with a task, on average over a sample and over the one before, from which it tells what tasks use.
 
@@ -154,7 +157,11 @@ def _of_worker(
     place = np.minimum(np.searchsorted(stops, edges[:-1], side="right"), len(stops) - 1)
     cores, had_tasks = cpu.value[own] / 100, _least_busy(Steps(edges, busy), cpu.times.where(own))
     of_thread = cores / np.maximum(had_tasks, LEAST_BUSY)
-    tells_waiting = (had_tasks >= LEAST_BUSY) & (of_thread <= MOST_OF_THREAD) & (cores <= MOST_OF_WORKER)
+    tells = (had_tasks >= LEAST_BUSY) & (cores <= MOST_OF_WORKER)
+    tells_waiting = tells & (of_thread <= MOST_OF_THREAD)
+    lengths = cpu.times.where(own).lengths
+    if lengths[tells_waiting].sum() >= LEAST_ALL_WAITING * lengths[had_tasks >= LEAST_BUSY].sum():
+        tells_waiting = tells & (of_thread <= MOST_OF_TURNS)
     is_low = (busy > 0) & tells_waiting[place]
     # what failed, or repeats what had finished, costs its time whatever it waits for
     is_wanted = (computations.finished & ~computations.repeated)[rows]

@@ -11,8 +11,9 @@ import numpy as np
 
 from observatory.why.intervals import Flags, Numbers
 from observatory.why.records import Records
-from observatory.why.what_if.conditions import Conditions
-from observatory.why.what_if.doubt import Predicted
+from observatory.why.what_if.conditions import Conditions, SimulatedLock
+from observatory.why.what_if.doubt import FURTHEST, Predicted
+from observatory.why.what_if.leases import Leases
 from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import AT_ONCE, Rates
 from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays
@@ -50,12 +51,14 @@ class Predictor:
         lock_seconds: float = 0.0,
         stalls: Sequence[Stall] = (),
         held: Mapping[int, int] | None = None,
+        leases: Sequence[Leases] = (),
     ) -> None:
         """`held`: the number of the recorded worker with which computations stayed (Conditions)."""
+        self._leases = leases
         self._records, self.plan, self._rates, self.stalls = records, plan, rates, stalls
         self._held = held or {}
         self._lock_seconds = lock_seconds
-        self._simulated: dict[Change, float] = {}
+        self._simulated: dict[tuple[Change, bool], float] = {}
         self.observed = (records.stop - records.start) / 1e6
 
     @cached_property
@@ -86,20 +89,35 @@ class Predictor:
 
     @property
     def locked(self) -> float:
-        """The share of the time in which tasks computed, for which they waited for locks."""
-        return min(1.0, self._lock_seconds / max(float(self.plan.seconds.sum()), 1e-9))
+        """The share of the time in which tasks computed, for which they waited for locks that aren't
+        simulated."""
+        simulated = float(self._waited_for_leases.sum()) if self._has_locks else 0.0
+        return min(1.0, max(0.0, self._lock_seconds - simulated) / max(float(self.plan.seconds.sum()), 1e-9))
+
+    @cached_property
+    def _waited_for_leases(self) -> Numbers:
+        """By computation of the plan."""
+        return sum((one.waited[self.plan.rows] for one in self._leases), np.zeros(len(self.plan)))
+
+    @cached_property
+    def _has_locks(self) -> bool:
+        """Whether tasks wait for leases in simulations as they did, nearly."""
+        if not self._waited_for_leases.any():
+            return False
+        return abs(self._simulate(Change(), True) / self.last - 1) <= FURTHEST
 
     def predict(self, change: Change) -> Predicted:
         """Scaled by how far a simulation without the change is off; what follows the last task stays.
 
         Faster tasks save no more than the time in which any of them computed allows.
         """
-        found = self._simulate(change) * self.last / self.simulated + self.observed - self.last
+        as_it_was = self._simulate(Change(), self._has_locks)
+        found = self._simulate(change, self._has_locks) * self.last / as_it_was + self.observed - self.last
         if change.times_as_fast > 1 and change == Change(None, None, change.prefix, change.times_as_fast):
             is_faster = self.plan.computing.prefix == change.prefix
             most = self._seconds_of_any(is_faster) * (1 - 1 / change.times_as_fast)
             found = max(found, self.observed - most)
-        return Predicted.of(found, self.observed, self.misfit, self.locked)
+        return Predicted.of(found, self.observed, as_it_was / self.last - 1, self.locked)
 
     def without(self, without: Without) -> Predicted:
         """What the window would have taken without a cause. It never takes longer."""
@@ -160,17 +178,34 @@ class Predictor:
 
     def _seconds(self, change: Change) -> Numbers:
         """Of each computation, with its disk."""
-        of_prefix = self.plan.computing.prefix == (-1 if change.prefix is None else change.prefix)
-        seconds = np.where(of_prefix, self.plan.seconds / change.times_as_fast, self.plan.seconds)
+        seconds = self.plan.seconds / self._faster(change)
         return seconds if change.unlimited_memory else seconds + self.plan.disk_seconds
 
-    def _simulate(self, change: Change) -> float:
+    def _simulate(self, change: Change, has_locks: bool = False) -> float:
         """Each change once, as the answer has some of them twice."""
-        if change not in self._simulated:
-            seconds = self._seconds(change).tolist()
+        if (change, has_locks) not in self._simulated:
+            seconds = self._seconds(change)
+            locks = [self._lock(one, change) for one in self._leases] if has_locks else []
+            for lock in locks:
+                seconds[list(lock.held)] -= list(lock.held.values())
+            if has_locks:
+                seconds = np.maximum(seconds - self._waited_for_leases / self._faster(change), 0.0)
             workers = self._workers(change)
             held = {place: number % len(workers) for place, number in self._held.items()}
-            conditions = Conditions(seconds, not change.no_transfers, stalls=self.stalls, held=held)
+            conditions = Conditions(
+                seconds.tolist(), not change.no_transfers, stalls=self.stalls, held=held, locks=locks
+            )
             simulation = Simulation(self.plan, workers, self._rates, conditions)
-            self._simulated[change] = simulation.run()
-        return self._simulated[change]
+            self._simulated[change, has_locks] = simulation.run()
+        return self._simulated[change, has_locks]
+
+    def _lock(self, leases: Leases, change: Change) -> SimulatedLock:
+        """What is held for as long as tasks are as fast."""
+        seconds = leases.held[self.plan.rows] / self._faster(change)
+        held = {place: float(seconds[place]) for place in np.flatnonzero(seconds).tolist()}
+        return SimulatedLock(leases.count, held)
+
+    def _faster(self, change: Change) -> Numbers:
+        """How many times as fast each computation is."""
+        of_prefix = self.plan.computing.prefix == (-1 if change.prefix is None else change.prefix)
+        return np.where(of_prefix, change.times_as_fast, 1.0)

@@ -9,6 +9,13 @@ from observatory.why.what_if.stalls import Stall
 
 
 @dataclass(frozen=True, slots=True)
+class SimulatedLock:
+    leases: int
+    held: Mapping[int, float]
+    """seconds, by computation"""
+
+
+@dataclass(frozen=True, slots=True)
 class Conditions:
     seconds: Sequence[float]
     """that each computation takes, with its disk"""
@@ -25,3 +32,5 @@ class Conditions:
     """computations that go to any worker, wherever their data is"""
     has_resources: bool = True
     """tasks take the resources that they require"""
+    locks: Sequence[SimulatedLock] = ()
+    """that computations hold at their end; `seconds` are without that and what they waited for it"""

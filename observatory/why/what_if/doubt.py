@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FURTHEST = 0.15
+"""of the window, that a simulation without a change is off at most, to be trusted"""
 FLOOR = 0.012
 """of the window: what two runs without any change differ by"""
 OF_CHANGE = 0.08

@@ -17,7 +17,9 @@ from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import WAITING, Stays, stays, unfinished
 from observatory.why.what_if.change import Change, Predictor
+from observatory.why.what_if.doubt import FURTHEST
 from observatory.why.what_if.held import held
+from observatory.why.what_if.leases import Leases, read_leases
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import Transfers, rates_of
 from observatory.why.what_if.stalls import stalls
@@ -27,8 +29,6 @@ from observatory.wire.task_waits import FILE_LOCK, LOCK
 
 MOST_COMPUTATIONS = 20_000
 FEWEST_COMPUTATIONS = 20
-FURTHEST = 0.15
-"""of the window, that a simulation without a change is off at most"""
 UNFINISHED = 0.05
 """of the window, after the last computation"""
 WAITED = 0.05
@@ -54,7 +54,9 @@ class Window:
         scheduler_seconds: float,
         lock_seconds: float = 0.0,
         required: Sequence[RequiredResource] = (),
+        leases: Sequence[Leases] = (),
     ) -> None:
+        self._leases = leases
         self._records, self._graph, self._required = records, graph, required
         self._transfers, self._scheduler_seconds = transfers, scheduler_seconds
         self._lock_seconds = lock_seconds
@@ -81,6 +83,7 @@ class Window:
             self._lock_seconds,
             stalls(records, plan.computing, self._stays),
             held(records, plan.computing, self._stays),
+            self._leases,
         )
 
     @property
@@ -180,6 +183,7 @@ def window_of(connection: psycopg.Connection, cluster: int, records: Records) ->
         _scheduler_seconds(connection, cluster, *window),
         _lock_seconds(connection, cluster, *window),
         _required(connection, cluster, records),
+        read_leases(connection, cluster, records),
     )
 
 

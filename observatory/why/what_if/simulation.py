@@ -73,6 +73,13 @@ class Simulation:
                 self._at(absence.start, self._be_absent, number, absence)
         self._is_stealing_due = False
         self._stalls = {place: stall for stall in conditions.stalls for place in stall.places}
+        self._held = {
+            place: (number, seconds)
+            for number, lock in enumerate(conditions.locks)
+            for place, seconds in lock.held.items()
+        }
+        self._leases = [[0.0] * lock.leases for lock in conditions.locks]
+        """when each is free"""
 
     def run(self) -> float:
         """Return when the last task ends (seconds after the window's start)."""
@@ -230,7 +237,17 @@ class Simulation:
                 return
             worker.idle -= 1
             worker.running.add(place)
-            self._at(time + self._seconds[place], self._leave, place, worker.number, worker.life)
+            then = self._acquire if place in self._held else self._leave
+            self._at(time + self._seconds[place], then, place, worker.number, worker.life)
+
+    def _acquire(self, time: float, place: int, number: int, life: int) -> None:
+        """A task wants a lock, which it holds until its end; its thread waits with it."""
+        if self._workers[number].life != life:
+            return
+        lock, seconds = self._held[place]
+        end = max(time, heappop(self._leases[lock])) + seconds
+        heappush(self._leases[lock], end)
+        self._at(end, self._leave, place, number, life)
 
     def _leave(self, time: float, place: int, number: int, life: int) -> None:
         """A task needs its thread no more: it has finished, or seceded."""

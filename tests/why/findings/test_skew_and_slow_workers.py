@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import attrgetter
 
+import numpy as np
 import pytest
 
+from observatory.why.findings.computations import Computations
+from observatory.why.findings.slow_workers import slow_workers
+from tests.why import made_records
 from tests.why.findings.simulated import Simulated, Task, futures, map_reduce
 from tests.why.findings.test_kinds import assert_saves, changed, first
 from tests.why.findings.test_waiting_tasks import CPU, using
@@ -148,6 +152,30 @@ def test_a_worker_is_slow_by_few_long_tasks_if_they_all_take_longer() -> None:
     assert finding["sentence"].endswith("take 2.5 times as long as the same tasks elsewhere.")
     [interval] = [one["value"] for one in finding["facts"] if one["label"].startswith("confidence")]
     assert interval == "2.2× – 2.8×"
+
+
+def test_a_worker_on_which_all_tasks_fail_that_finish_elsewhere_is_not_compared() -> None:
+    """As one whose disk is full: it finished tasks that no other worker had."""
+    attempts = [made_records.computed(1, place, place + 1, 2, erred=True) for place in range(6)]
+    others = [made_records.computed(1, place, place + 1, 1) for place in range(6)]
+    spans = [*attempts, *others, *(made_records.computed(2, 10 + place, 11 + place, 2) for place in range(6))]
+    records = made_records.recorded([made_records.worker(1), made_records.worker(2)], spans)
+    assert slow_workers(Computations(records.spans), {}) == []
+
+
+def test_attempts_that_were_repeated_are_told_from_those_that_failed_tasks_ended_with() -> None:
+    """Each costs once, where some tasks of a prefix failed for good and others in the end did not."""
+    spans = [
+        made_records.computed(1, 0, 1, erred=True),
+        made_records.computed(1, 1, 2),
+        made_records.computed(2, 2, 3, erred=True),
+        made_records.computed(2, 3, 4, erred=True),
+    ]
+    of_records = made_records.recorded([made_records.worker()], spans).spans
+    found = Computations(replace(of_records, prefix=np.zeros(4, np.int64)))
+    assert found.failed(0).tolist() == [0, 2, 3]
+    assert found.failed_before(0, was_repeated=True).tolist() == [0, 2]
+    assert found.failed_before(0, was_repeated=False).tolist() == [3]
 
 
 def test_several_slow_workers_are_one_finding_with_what_all_of_them_cost() -> None:

@@ -48,6 +48,17 @@ def test_as_many_threads_would_do_as_use_the_cores_that_there_are() -> None:
     assert "80 threads would have had work" in finding["sentence"]
 
 
+def test_tasks_that_compute_and_wait_in_turns_wait_in_samples_of_both_as_well() -> None:
+    """As for a lock of a database: in half of the samples two threads use 0.58 of a core."""
+    seeded = Simulated(futures(160, 0.5))
+    for worker in range(seeded.workers):
+        for second in range(round(seeded.makespan)):
+            seeded.sample(CPU, 58.0 if second % 2 else 2.0, second, second + 1, worker=worker)
+    finding = first(seeded.findings(), "waiting-outside")
+    # of 80 s of tasks: half of 0.99 and of 0.71 of it
+    assert finding["thread_seconds"] == pytest.approx(80 * 0.85, rel=0.1)
+
+
 @pytest.mark.parametrize("cpu", [200.0, 100.0, 65.0])
 def test_tasks_that_use_or_want_the_cpu_wait_for_nothing(cpu: float) -> None:
     assert using(Simulated(futures(160, 0.5)), cpu).findings() == []

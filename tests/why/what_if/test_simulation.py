@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,16 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from observatory.why.findings.samples import LabelledSamples
 from observatory.why.records import Records
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.conditions import Conditions
+from observatory.why.what_if.leases import leases_of
 from observatory.why.what_if.plan import Plan, plan_of
 from observatory.why.what_if.rates import AT_ONCE, Rates, Transfers
 from observatory.why.what_if.reading import Window
 from observatory.why.what_if.simulation import Simulation
 from observatory.why.what_if.workers import Absence, AbsenceKind, WorkerSpec
 from observatory.wire.records import Action
-from tests.why.made_records import SIZE, Span, computed, graph, life, recorded, worker
+from tests.why.made_records import SECOND, SIZE, Span, computed, graph, life, recorded, worker
 
 ONE, TWO = [WorkerSpec(1)], [WorkerSpec(1), WorkerSpec(1)]
 
@@ -210,6 +213,51 @@ def test_where_tasks_waited_for_a_lock_a_prediction_is_doubted_and_its_interval_
     assert wide.most - wide.least > 3 * (narrow.most - narrow.least)
     assert any("waited for locks, maybe Python's own, for 50% of the time" in one for one in locked.doubts())
     assert not any("locks" in one for one in free.doubts())
+
+
+def under_a_lock(leases: int) -> Window:
+    """Eight tasks on four threads: 2 s of their own each, and 3 s in which they hold a lease."""
+    free, taken = [0.0] * 4, [0.0] * leases
+    spans, pending = [], []
+    for task in range(8):
+        begun = min(free)
+        acquired = max(begun + 2, min(taken))
+        taken[taken.index(min(taken))] = free[free.index(begun)] = acquired + 3
+        spans.append(computed(task, begun, acquired + 3))
+        pending.append((begun + 2, acquired))
+    records = recorded(
+        [worker(threads=4)], spans, [move for one in spans for move in life(one[1], 0, one[4])]
+    )
+    records = replace(records, stop=round(max(free) * SECOND))
+    times = np.arange(0, max(free), 0.05)
+    counts = np.array([sum(start <= time < stop for start, stop in pending) for time in times], float)
+    samples = LabelledSamples(times, counts)
+    most = LabelledSamples(times[:1], np.array([float(leases)]))
+    found = leases_of(records.spans, np.arange(8), samples, most)
+    locked = float(found.waited.sum())
+    transfers = Transfers(np.zeros(0, np.int64), np.zeros(0))
+    return Window(records, graph(), transfers, 0.0, locked, leases=[found])
+
+
+@pytest.mark.parametrize("leases", [1, 2])
+def test_more_threads_do_not_help_tasks_that_wait_for_a_lock(leases: int) -> None:
+    """All wait for the leases, whatever the threads: eight times 3 s, after the first 2 s."""
+    window = under_a_lock(leases)
+    predictor = window.predictor
+    assert predictor is not None
+    with_all = 2 + 8 * 3 / leases
+    assert predictor.predict(Change(threads=8)).seconds == pytest.approx(with_all, rel=0.1)
+    assert predictor.predict(Change(threads=1)).seconds == pytest.approx(8 * 5, rel=0.1)
+    # it is known what they wait for, so nothing is doubted
+    assert predictor.locked == pytest.approx(0, abs=0.01)
+    assert not any("locks" in one for one in window.doubts())
+
+
+def test_tasks_that_are_faster_hold_their_lock_for_less() -> None:
+    predictor = under_a_lock(1).predictor
+    assert predictor is not None
+    found = predictor.predict(Change(threads=8, prefix=13, times_as_fast=3.0)).seconds
+    assert found == pytest.approx(2 + 7 * 3 + 1, rel=0.1)
 
 
 def test_spilled_data_takes_no_time_with_unlimited_memory() -> None:

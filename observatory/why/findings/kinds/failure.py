@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from observatory.replay.scope import Section
 from observatory.store.queries.windows.findings import Failure
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import counted, facts
+from observatory.why.intervals import Integers
 from observatory.why.thread_times.kinds import ThreadKind
 
 KILLED = "killed"
@@ -54,8 +53,7 @@ def _finding(evidence: Evidence, failure: Failure) -> Finding:
     prefix, key = evidence.prefix(failure.prefix), evidence.text(failure.key)
     exception = evidence.exception(failure)
     message = evidence.text(failure.message) if evidence.shows(Section.TRACEBACKS) else ""
-    spans = evidence.computations.spans
-    attempts = np.flatnonzero(spans.is_error & (spans.prefix == failure.prefix))
+    attempts = attempts_of(evidence, failure)
     seconds = float(evidence.computations.durations[attempts].sum())
     if failure.outcome == KILLED:
         died = len(failure.workers)
@@ -84,6 +82,15 @@ def _finding(evidence: Evidence, failure: Failure) -> Finding:
         (failure.prefix,),
         advice,
     )
+
+
+def attempts_of(evidence: Evidence, failure: Failure) -> Integers:
+    """The computations that a failure is about. Where tasks of a prefix failed for good, and some attempts
+    were repeated, each of the two has its own."""
+    outcomes = {one.outcome == "retried" for one in evidence.failures if one.prefix == failure.prefix}
+    if len(outcomes) < 2:
+        return evidence.computations.failed(failure.prefix)
+    return evidence.computations.failed_before(failure.prefix, failure.outcome == "retried")
 
 
 KIND = FindingKind(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from observatory.clusters.formatting import format_duration
 from observatory.replay.scope import Section
 from observatory.store.queries.windows.findings import Failure
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.kinds.failure import attempts_of
 from observatory.why.findings.texts import counted, facts
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without
@@ -28,7 +27,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _finding(evidence: Evidence, failure: Failure, is_retried: bool) -> Finding:
     found = evidence.computations
-    rows = np.flatnonzero(found.spans.is_error & (found.spans.prefix == failure.prefix))
+    rows = attempts_of(evidence, failure)
     waited = evidence.waits.waited_for(found.spans.times.where(rows))
     name, exception = evidence.prefix(failure.prefix), evidence.exception(failure) or "an exception"
     if is_retried:

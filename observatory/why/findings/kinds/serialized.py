@@ -17,19 +17,13 @@ from observatory.why.intervals import Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.assignments import PROCESSING, stays
 from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
+from observatory.why.what_if.leases import LABEL, MOST, PENDING, acquiring, steps
+from observatory.why.what_if.leases import lengths as seconds_of
 from observatory.why.what_if.without import Shorter, Without
 from observatory.wire.task_waits import FILE_LOCK, LOCK
 
-PENDING, MOST = "dask_semaphore_pending_leases", "dask_semaphore_max_leases"
-LABEL = "name"
-LEASES = ("distributed/semaphore.py", "distributed/lock.py", "distributed/multi_lock.py")
-"""files of distributed in which a task acquires a lease"""
-MOST_PREFIXES = 50
-"""whose stacks are looked at: those that took most time"""
 LEAST_SHARE = 0.1
 """of the time of threads in which there was something to do"""
-LONGEST_STEP = 5.0
-"""seconds for which a sample counts"""
 LEAST_HOLDING = 0.3
 """threads with a task that don't wait, on average: one of them has what the others wait for"""
 LEAST_CONTENTION = 0.3
@@ -52,7 +46,7 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
     pending, most = (evidence.labelled(metric, LABEL) for metric in (PENDING, MOST))
     acquiring = _acquiring(evidence) if pending else np.zeros(0, np.int64)
     for name, samples in pending.items():
-        lengths = _lengths(samples.time)
+        lengths = seconds_of(samples.time)
         own = _of_run(evidence, samples, acquiring)
         waited = float((own * lengths).sum())
         cost = evidence.cost(waited)
@@ -73,7 +67,7 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
             ),
             (evidence.moment("tasks wait from here on", float(samples.time[np.argmax(waiting)])),),
             prefixes=tuple(np.unique(evidence.computations.spans.prefix[acquiring]).tolist()),
-            without=_without(lease_waits(evidence.computations.spans, acquiring, _steps(samples.time, own))),
+            without=_without(lease_waits(evidence.computations.spans, acquiring, steps(samples.time, own))),
         )
 
 
@@ -91,20 +85,9 @@ def _of_run(evidence: Evidence, pending: LabelledSamples, acquiring: Integers) -
 
 
 def _acquiring(evidence: Evidence) -> Integers:
-    """The computations of prefixes that the profile saw to acquire a lease; all, where it has no task."""
-    prefixes, taken = evidence.computations.spans.prefix, evidence.computations.durations
-    ids, place = np.unique(prefixes, return_inverse=True)
-    longest = ids[np.argsort(-np.bincount(place, taken, len(ids)), kind="stable")][:MOST_PREFIXES]
-    stacks = {id: evidence.task_stacks([id]) for id in longest.tolist()}
-    acquire = [id for id in stacks if any(file in frames for frames, _ in stacks[id] for file in LEASES)]
-    return np.flatnonzero(np.isin(prefixes, acquire) | (not any(stacks.values())))
-
-
-def _steps(times: Numbers, values: Numbers) -> Steps:
-    """The values of samples as a function of time (microseconds)."""
-    edges = (times * 1e6).astype(np.int64)
-    lengths = np.maximum(np.diff(edges), 1)
-    return Steps(edges, values[:-1] * _lengths(times)[:-1] * 1e6 / lengths)
+    """The computations that acquire leases."""
+    found = evidence.computations
+    return acquiring(found.spans, found.durations, lambda prefix: evidence.task_stacks([prefix]))
 
 
 def _without(waited: Numbers) -> Without:
@@ -193,11 +176,6 @@ def _is_gil(evidence: Evidence, worker: int) -> bool:
     samples = evidence.samples(CONTENTION)
     values = samples.value[samples.worker == worker]
     return bool(len(values)) and float(values.mean()) >= LEAST_CONTENTION
-
-
-def _lengths(times: Numbers) -> Numbers:
-    """For how many seconds each sample counts: until the next one."""
-    return np.minimum(np.diff(times, append=times[-1:]), LONGEST_STEP)
 
 
 def _lock_text(evidence: Evidence, worker: int, steps: Steps) -> str:

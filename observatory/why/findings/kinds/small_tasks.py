@@ -14,7 +14,7 @@ from observatory.why.findings.scheduler_pace import seconds_of_change
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Intervals, Steps
 from observatory.why.thread_times.cores import waited_without_core
-from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.what_if.without import Without
 
 SMALL = 0.1
@@ -50,9 +50,12 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     ):
         return
     longer = found.spans.times.where(np.flatnonzero(~np.isin(found.spans.prefix, small)))
-    overhead = _waited(evidence, during, longer) + _little_data(evidence, small)
+    sending, for_others = _waited(evidence, during, longer)
+    sending += _little_data(evidence, small)
     if evidence.without_core:
-        overhead = max(0.0, overhead - waited_without_core(evidence.samples, evidence.time, during))
+        sending = max(0.0, sending - waited_without_core(evidence.samples, evidence.time, during))
+        for_others *= 1 - _share_without_core(evidence)
+    overhead = sending + for_others
     computed = float(found.durations[rows].sum())
     cost = evidence.cost(overhead)
     is_much = overhead >= max(LEAST_OVERHEAD * computed, LEAST_OF_OVERHEAD * evidence.waits.active)
@@ -86,8 +89,15 @@ def _blocked(evidence: Evidence, during: Intervals) -> float:
     return ticks.only(during.include((samples.times.start + samples.times.stop) // 2)).blocked_seconds
 
 
-def _waited(evidence: Evidence, during: Intervals, longer: Intervals) -> float:
-    """How long threads waited for small tasks, that run in `during` beside `longer` ones.
+def _share_without_core(evidence: Evidence) -> float:
+    """Of the time of tasks, in which they were ready to run and had no core: others waited for that."""
+    lost, taken = evidence.without_core, sum(evidence.waits.seconds[kind] for kind in OWN)
+    return min(1.0, lost.computing / taken) if lost and taken else 0.0
+
+
+def _waited(evidence: Evidence, during: Intervals, longer: Intervals) -> tuple[float, float]:
+    """How long threads waited until small tasks, that run in `during` beside `longer` ones, began, and for
+    their ends.
 
     While longer tasks run, others wait for them. The scheduler works for both: small tasks have the share of
     the threads that longer ones leave.
@@ -97,12 +107,13 @@ def _waited(evidence: Evidence, during: Intervals, longer: Intervals) -> float:
         np.concatenate([taken[ThreadKind.OTHERS].edges, during.start, during.stop, longer.start, longer.stop])
     )
     if len(edges) < 2:
-        return 0.0
+        return 0.0, 0.0
     threads = np.maximum(sum(steps.at(edges[:-1]) for steps in taken.values()), 1)
     long = np.minimum(longer.counts(edges), threads)
-    waiting = sum(taken[kind].at(edges[:-1]) for kind in SENDING) * (1 - long / threads)
-    waiting += np.where(long > 0, 0, taken[ThreadKind.OTHERS].at(edges[:-1]))
-    return Steps(edges, np.where(during.covers(edges), waiting, 0.0)).seconds
+    sending = sum(taken[kind].at(edges[:-1]) for kind in SENDING) * (1 - long / threads)
+    others = np.where(long > 0, 0, taken[ThreadKind.OTHERS].at(edges[:-1]))
+    is_in = during.covers(edges)
+    return Steps(edges, sending * is_in).seconds, Steps(edges, others * is_in).seconds
 
 
 def _little_data(evidence: Evidence, prefixes: list[int]) -> float:
