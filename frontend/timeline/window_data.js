@@ -85,7 +85,7 @@ export class WindowData extends EventTarget {
     this.#loaded = requested;
     try {
       const response = await this.#source.fetch(this.#source.url + wanted);
-      if (response.status === 503 && response.headers.has("Retry-After"))
+      if ([429, 503].includes(response.status) && response.headers.has("Retry-After"))
         return await this.#wait(response, requested);
       if (!response.ok && response.status !== 404) throw new Error(await reasonOf(response));
       const answer = response.ok ? await response.json() : null;

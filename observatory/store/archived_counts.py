@@ -15,6 +15,7 @@ import psycopg
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.scans.conditions import Condition, OneOf, Test
 from observatory.store.queries.sums.sum_layer import UNKNOWN, Bins, Columns
+from observatory.store.scan_places import scan_place
 from observatory.store.scanning import LONGEST, one_snapshot, removed_kinds, while_stored
 from observatory.store.times import from_microseconds
 from observatory.wire.records import ROLES
@@ -25,7 +26,7 @@ COUNTED = ("level", "role", "worker_lifetime")
 def archived_line_count(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> int | None:
     """The number of archived lines in [start, stop) (microseconds).
 
-    Raises ArchiveError and psycopg.Error.
+    Raises NoPlace, ArchiveError and psycopg.Error.
     """
     return _count(connection, cluster, "log", _within(start, stop))
 
@@ -39,7 +40,7 @@ def archived_sample_count(
 
 
 def archived_line_counts(connection: psycopg.Connection, cluster: int, bins: Bins) -> Columns | None:
-    """What LOG_SUMS reads, of archived lines. Raises ArchiveError and psycopg.Error."""
+    """What LOG_SUMS reads, of archived lines. Raises NoPlace, ArchiveError and psycopg.Error."""
     pieces = _pieces(connection, cluster, "log")
     if pieces is None:
         return None
@@ -48,7 +49,7 @@ def archived_line_counts(connection: psycopg.Connection, cluster: int, bins: Bin
 
     until, condition = monotonic() + LONGEST, _within(bins.start, bins.stop)
     found = None
-    with while_stored(place := required_place(), pieces):
+    with scan_place(), while_stored(place := required_place(), pieces):
         found = count_by(place, pieces, condition, COUNTED, bins.first, bins.width, until)
     if found is None:
         return None
@@ -70,7 +71,7 @@ def _count(connection: psycopg.Connection, cluster: int, kind: str, condition: C
     from observatory.store.archive.place import required_place
     from observatory.store.archive.scans.counting import count
 
-    with while_stored(place := required_place(), pieces):
+    with scan_place(), while_stored(place := required_place(), pieces):
         return count(place, pieces, condition, monotonic() + LONGEST)
     return None
 

@@ -17,6 +17,7 @@ from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.scans.conditions import Condition
 from observatory.store.connection import connect
 from observatory.store.reading import ReadingConnection
+from observatory.store.scan_places import scan_place
 
 if TYPE_CHECKING:  # imports pyarrow, which not each process needs
     import pyarrow as pa
@@ -54,7 +55,7 @@ def scanned(
 
         wanted = {kind: (pieces, conditions[kind]) for kind, pieces in removed.items()}
         found: Mapping[str, pa.Table] = {}  # of others queries bring the rows back
-        with while_stored(place := required_place(), chain(*removed.values())):
+        with scan_place(), while_stored(place := required_place(), chain(*removed.values())):
             found = all_rows(place, wanted, most, monotonic() + longest) or {}
         shadows: list[Shadow] = []
         try:
@@ -76,7 +77,7 @@ def scan(
     The first part begins at the stretch's end if the scan `goes_back`, else at its start; each further one
     where the one before ends. Queries of the block find those archived rows of the part that meet the
     condition. Where rows are in their table, and once the files were replaced, the whole stretch is ready.
-    Raises ArchiveError and psycopg.Error.
+    Raises NoPlace, ArchiveError and psycopg.Error.
     """
     with one_snapshot(connection) as reader:
         removed = {} if reader is None else removed_kinds(reader, cluster, [kind])
@@ -97,7 +98,7 @@ def scan(
             return start if goes_back else stop  # queries bring the kind back
 
         try:
-            with closing(Scan(place, removed[kind], condition, shadow, goes_back)) as found:
+            with scan_place(), closing(Scan(place, removed[kind], condition, shadow, goes_back)) as found:
                 yield cover
         finally:
             shadow.drop()

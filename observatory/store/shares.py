@@ -120,19 +120,19 @@ class Shares:
     @contextmanager
     def place(self, key: Hashable) -> Iterator[None]:
         """Waits for a place and holds it until the block ends. Raises Busy."""
-        self._take(key)
+        self.take(key)
         try:
             yield
         finally:
-            with self._lock:
-                self.places.leave(key)
+            self.leave(key)
 
     def is_free(self, key: Hashable) -> bool:
         """Whether a request would not have to wait."""
         with self._lock:
             return self.places.may_take(key)
 
-    def _take(self, key: Hashable) -> None:
+    def take(self, key: Hashable) -> None:
+        """Waits for a place, which `leave` gives back. Raises Busy."""
         granted = threading.Event()
         grant = granted.set
         with self._lock:
@@ -144,6 +144,48 @@ class Shares:
                 return
             self.places.withdraw(key, grant)
         raise Busy
+
+    def take_free(self, key: Hashable) -> bool:
+        """Takes a place if there is one now."""
+        with self._lock:
+            if not self.places.may_take(key):
+                return False
+            self.places.ask(key, _nobody_waits)
+            return True
+
+    async def take_later(self, key: Hashable) -> None:
+        """As `take`, without a thread. Raises Busy."""
+        loop, noticed = asyncio.get_running_loop(), asyncio.Event()
+        granted = threading.Event()
+
+        def grant() -> None:
+            granted.set()
+            loop.call_soon_threadsafe(noticed.set)
+
+        with self._lock:
+            self.places.ask(key, grant)
+        try:
+            async with asyncio.timeout(self.timeout):
+                await noticed.wait()
+        except BaseException as error:
+            with self._lock:
+                if not granted.is_set():
+                    self.places.withdraw(key, grant)
+                elif isinstance(error, TimeoutError):
+                    return
+                else:
+                    self.places.leave(key)
+            if isinstance(error, TimeoutError):
+                raise Busy from None
+            raise
+
+    def leave(self, key: Hashable) -> None:
+        with self._lock:
+            self.places.leave(key)
+
+
+def _nobody_waits() -> None:
+    """Is called when a free place is taken."""
 
 
 class RequestShares:

@@ -7,16 +7,19 @@ import json
 import re
 import sys
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from typing import Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.loader import render_to_string
 
 from observatory.config.http.request_shares import Turns, is_free
-from observatory.store.askers import ASKER, PATIENCE
+from observatory.store.askers import ASKER, PATIENCE, Asker
+from observatory.store.scan_places import BEGINS_AGAIN, HAS_PLACE, NoPlace, leave_place, wait_for_place
 from observatory.store.shares import Busy
 
 IDLE_THREADS = 8
@@ -52,30 +55,54 @@ class OneThreadHandler(ASGIHandler):
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         if is_free(request.path_info):
             return await _in_thread(lambda: self.get_response(request))
+        response, asker = await self._in_turn(request, begins_again=request.method == "GET")
+        if asker is None or not getattr(response, "waits_for_scan", False):
+            return response
         try:
-            asker, key = await self._turns.take(request.path_info, request.scope)  # type: ignore[attr-defined]
-        except Busy:
-            return _busy()
-        loop = asyncio.get_running_loop()
+            await wait_for_place(asker.key)
+        except NoPlace:
+            return response  # it says so
+        again = ASGIRequest(request.scope, BytesIO())  # type: ignore[attr-defined]
+        return (await self._in_turn(again, scan=asker.key))[0]
+
+    async def _in_turn(
+        self, request: HttpRequest, *, begins_again: bool = False, scan: Hashable | None = None
+    ) -> tuple[HttpResponseBase, Asker | None]:
+        """The response, and who asked, if they have a turn. `scan`: who has the place of its scans."""
         started = False
-
-        def respond() -> HttpResponseBase:
-            nonlocal started
-            started = True
-            ASKER.set(asker)
-            waiting = PATIENCE.set(patience(request))
-            try:
-                return self.get_response(request)
-            finally:
-                PATIENCE.reset(waiting)  # an answer that is sent bit by bit can't be another any more
-                # its client may have gone meanwhile: the thread has the place until it ends
-                loop.call_soon_threadsafe(self._turns.leave, asker, key)
-
         try:
-            return await _in_thread(respond)
+            try:
+                asker, key = await self._turns.take(request.path_info, request.scope)  # type: ignore[attr-defined]
+            except Busy:
+                return _busy(request), None
+            loop = asyncio.get_running_loop()
+
+            def respond() -> HttpResponseBase:
+                nonlocal started
+                started = True
+                ASKER.set(asker)
+                waiting = PATIENCE.set(patience(request))
+                beginning, held = BEGINS_AGAIN.set(begins_again), HAS_PLACE.set(scan is not None)
+                try:
+                    return self.get_response(request)
+                finally:
+                    # an answer that is sent bit by bit can't be another any more
+                    PATIENCE.reset(waiting)
+                    BEGINS_AGAIN.reset(beginning)
+                    HAS_PLACE.reset(held)
+                    # its client may have gone meanwhile: the thread has the places until it ends
+                    loop.call_soon_threadsafe(self._turns.leave, asker, key)
+                    if scan is not None:
+                        leave_place(scan)
+
+            try:
+                return await _in_thread(respond), asker
+            finally:
+                if not started:
+                    self._turns.leave(asker, key)
         finally:
-            if not started:
-                self._turns.leave(asker, key)
+            if scan is not None and not started:
+                leave_place(scan)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         thread = self._idle.pop() if self._idle else ThreadPoolExecutor(max_workers=1)
@@ -107,7 +134,12 @@ async def _in_thread(respond: Callable[[], HttpResponseBase]) -> HttpResponseBas
     return await call()
 
 
-def _busy() -> HttpResponse:
-    content = json.dumps({"detail": BUSY})
-    headers = {"Retry-After": str(RETRY_AFTER)}
-    return HttpResponse(content, status=429, content_type="application/json", headers=headers)
+def _busy(request: HttpRequest) -> HttpResponse:
+    if request.path_info.startswith("/api/"):
+        answer = HttpResponse(json.dumps({"detail": BUSY}), status=429, content_type="application/json")
+    else:
+        answer = HttpResponse(render_to_string("pages/site/busy.html"), status=429)
+        if request.method == "GET":
+            answer.headers["Refresh"] = str(RETRY_AFTER)
+    answer.headers["Retry-After"] = str(RETRY_AFTER)
+    return answer

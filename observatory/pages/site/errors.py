@@ -13,6 +13,7 @@ from django.utils.log import log_response
 from observatory.clusters.formatting import format_count
 from observatory.store.archive.errors import ArchiveError, BeingFetched, DamagedFile
 from observatory.store.connection import database_error, is_unavailable
+from observatory.store.scan_places import NoPlace
 
 RETRY_AFTER, FETCHING_RETRY_AFTER = 5, 1
 """seconds"""
@@ -50,6 +51,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if isinstance(error, BeingFetched):
         return _being_fetched(request, error)
+    if isinstance(error, NoPlace):
+        return _searches_are_waiting(request)
     if isinstance(error, ArchiveError):
         return _archive_is_away(request, error)
     if is_unavailable(error):
@@ -97,6 +100,23 @@ def _being_fetched(request: HttpRequest, progress: BeingFetched) -> HttpResponse
         if request.method == "GET":
             response.headers["Refresh"] = str(FETCHING_RETRY_AFTER)
     response.headers["Retry-After"] = str(FETCHING_RETRY_AFTER)
+    do_not_log(response)
+    return response
+
+
+def _searches_are_waiting(request: HttpRequest) -> HttpResponse:
+    """The answer to a search that got no place for its scans: it waits for one, and then says so.
+
+    Pages and charts look again by themselves.
+    """
+    text = (
+        "Many searches of archived records are going on: yours comes after them. Look again in some seconds."
+    )
+    response = _answer(request, 503, "Your search is waiting", text)
+    response.waits_for_scan = True  # type: ignore[attr-defined]
+    response.headers["Retry-After"] = str(RETRY_AFTER)
+    if request.method == "GET" and not is_api(request):
+        response.headers["Refresh"] = str(RETRY_AFTER)
     do_not_log(response)
     return response
 

@@ -33,7 +33,11 @@ def view(request: HttpRequest, project: int) -> HttpResponse:
     return HttpResponse("done")
 
 
-urlpatterns = [path("projects/<int:project>", view), path("healthz", lambda request: HttpResponse("alive"))]
+urlpatterns = [
+    path("projects/<int:project>", view),
+    path("healthz", lambda request: HttpResponse("alive")),
+    path("", view, {"project": 0}, name="home"),  # error pages lead there
+]
 
 
 @pytest.fixture

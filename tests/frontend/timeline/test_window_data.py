@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.frontend.conftest import Server
@@ -48,10 +49,11 @@ def test_a_failure_says_so_and_keeps_the_answer_before(page: Page, server: Serve
     assert "503" in message
 
 
+@pytest.mark.parametrize("status", [429, 503])
 def test_an_answer_that_the_server_still_works_on_is_requested_again_when_it_says(
-    page: Page, server: Server
+    page: Page, server: Server, status: int
 ) -> None:
-    server.answer = lambda asked: (503, b'{"detail": "It is looked at."}')
+    server.answer = lambda asked: (status, b'{"detail": "It is looked at."}')
     server.headers = {"Retry-After": "1"}
     page.evaluate(SETUP)
     page.evaluate("() => update(10, 20)")

@@ -8,8 +8,11 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
+from observatory.store import scan_places
 from observatory.store.archive.round import archive_round
+from observatory.store.askers import ASKER, Asker
 from observatory.store.connection import is_unavailable
+from observatory.store.shares import Shares
 from tests.exchange.everything import START
 from tests.store.archive.conftest import cluster, connection, folder, remove_unused
 from tests.support.projects import World, world
@@ -18,11 +21,16 @@ __all__ = ["cluster", "connection", "folder", "world"]
 
 
 @pytest.fixture
-def away(connection: psycopg.Connection, cluster: Cluster, folder: Path, settings: LazySettings) -> Path:
-    """The folder's place while it is away; the cluster's records are in it alone."""
+def archived(connection: psycopg.Connection, cluster: Cluster, folder: Path, settings: LazySettings) -> None:
+    """The cluster's records are in the archive alone."""
     settings.ARCHIVE_REMOVES_ROWS_AFTER = timedelta(days=1)
     archive_round()
     assert remove_unused(connection, cluster.pk) > 0
+
+
+@pytest.fixture
+def away(archived: None, folder: Path) -> Path:
+    """The folder's place while it is away."""
     return folder.rename(folder.with_name("away"))
 
 
@@ -50,3 +58,20 @@ def test_reading_what_is_archived_may_be_tried_again(cluster: Cluster, away: Pat
     with pytest.raises(Exception, match="Mount the folder") as error:
         archive_round()
     assert is_unavailable(error.value)
+
+
+def test_a_page_whose_search_has_to_wait_says_so_and_looks_again(
+    world: World, cluster: Cluster, archived: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = world.client("owner")
+    client.raise_request_exception = False
+    page = f"/clusters/{cluster.pk}/logs/?text=x"
+    assert client.get(page).status_code == 200
+    monkeypatch.setattr(scan_places, "_shares", Shares(places=0, waiting=1, timeout=0.01))
+    asker = ASKER.set(Asker("a session"))
+    try:
+        shown = client.get(page)
+    finally:
+        ASKER.reset(asker)
+    assert (shown.status_code, shown.headers["Retry-After"], shown.headers["Refresh"]) == (503, "5", "5")
+    assert b"Your search is waiting" in shown.content
