@@ -18,6 +18,7 @@ from observatory.store.archive.scans.conditions import Condition
 from observatory.store.connection import connect
 from observatory.store.reading import ReadingConnection
 from observatory.store.scan_places import scan_place
+from observatory.store.times import EPOCH
 
 if TYPE_CHECKING:  # imports pyarrow, which not each process needs
     import pyarrow as pa
@@ -68,9 +69,31 @@ def scanned(
                 shadow.drop()
 
 
+def parts(
+    connection: psycopg.Connection, cluster: int, kind: str, condition: Condition, stop: datetime
+) -> Iterator[tuple[datetime, datetime]]:
+    """Parts of the time before `stop`, in order: rows of a part are ready for queries until the next one.
+
+    That is for reading all rows once, as exports do: nothing is brought back, unless files are replaced
+    meanwhile. A row is in the part of its time. Raises NoPlace, ArchiveError and psycopg.Error.
+    """
+    place = condition.start or EPOCH
+    with scan(connection, cluster, kind, condition, goes_back=False, is_export=True) as cover:
+        while place < stop:
+            edge = cover(place, stop)
+            yield place, edge
+            place = edge
+
+
 @contextmanager
 def scan(
-    connection: psycopg.Connection, cluster: int, kind: str, condition: Condition, *, goes_back: bool
+    connection: psycopg.Connection,
+    cluster: int,
+    kind: str,
+    condition: Condition,
+    *,
+    goes_back: bool,
+    is_export: bool = False,
 ) -> Iterator[Cover]:
     """A function that has a part of a stretch ready for queries, and returns where the part ends.
 
@@ -98,7 +121,8 @@ def scan(
             return start if goes_back else stop  # queries bring the kind back
 
         try:
-            with scan_place(), closing(Scan(place, removed[kind], condition, shadow, goes_back)) as found:
+            made = Scan(place, removed[kind], condition, shadow, goes_back, is_export)
+            with scan_place(), closing(made) as found:
                 yield cover
         finally:
             shadow.drop()

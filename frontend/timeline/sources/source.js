@@ -76,7 +76,7 @@ export async function getJson(source, path) {
  * @returns {Promise<string>}
  */
 export async function reasonOf(response) {
-  const said = [413, 422, 503].includes(response.status)
+  const said = [413, 422, 429, 503].includes(response.status)
     ? (await response.json().catch(() => null))?.detail
     : null;
   return typeof said === "string" ? said : `the server answered ${response.status}`;

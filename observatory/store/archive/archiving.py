@@ -23,7 +23,7 @@ import pyarrow as pa
 from observatory.store.archive import catalogue, presence
 from observatory.store.archive.bringing_back import bring_back
 from observatory.store.archive.catalogue import LEAVING, REPLACED, Piece, Written
-from observatory.store.archive.made_ahead import made_ahead
+from observatory.store.archive.own_thread import in_own_thread
 from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import FORMAT, Place
 from observatory.store.archive.removal import remove
@@ -220,7 +220,7 @@ def _groups(
 ) -> Iterator[pa.Table]:
     """Row groups. `connection` reads names, while the rows of the next one come from `reading`."""
     began = monotonic()
-    with closing(made_ahead(_read(reading, kind, cluster, stretch))) as groups:
+    with closing(in_own_thread(_read(reading, kind, cluster, stretch))) as groups:
         for rows in groups:
             yield sorted_table(kind, with_names(connection, kind, rows))
             pace.rest(monotonic() - began)

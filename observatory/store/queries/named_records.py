@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ import psycopg
 
 from observatory.store.archive.scans.conditions import Condition, OneOf
 from observatory.store.queries.joins import Joins
+from observatory.store.scanning import parts, scanned
 from observatory.store.schema.dimensions import REFERRED
 from observatory.store.times import EPOCH, from_microseconds
 from observatory.wire.columns import Column, ColumnType, Reading, ValueType
@@ -79,11 +80,27 @@ def read(
 ) -> Iterator[list[Row]]:
     """The rows of the window [start, stop) (microseconds) in order of time, some thousands at once.
 
-    Needs a transaction. A row begins with its time (the epoch where the kind has none), `columns` follow.
+    Archived ones are read in their files, and not brought back. Needs a transaction. A row begins with its
+    time (the epoch where the kind has none), `columns` follow.
     """
+    parameters = _parameters(kind, cluster, start, stop, wanted)
+    query = _query(kind, columns, wanted)
+    declared = _declared(kind)
+    if declared is None:
+        # the stacks of a window's profiles, and others that refer to no records
+        profiles = {"profile": Condition((), from_microseconds(start), from_microseconds(stop))}
+        with scanned(connection, cluster, profiles if kind is STACK else {}):
+            yield from _read(connection, f"{query} ORDER BY 1", parameters)
+        return
+    query = f"{query} AND {kind.order} >= %(since)s AND {kind.order} < %(until)s ORDER BY 1"
+    condition = scanned_conditions(kind, start, stop, wanted).get(kind.name) or _within(declared, start, stop)
+    for since, until in parts(connection, cluster, kind.name, condition, from_microseconds(stop)):
+        yield from _read(connection, query, {**parameters, "since": since, "until": until})
+
+
+def _read(connection: psycopg.Connection, query: str, parameters: Mapping[str, Any]) -> Iterator[list[Row]]:
     with connection.cursor(name="records", binary=True) as cursor:
-        parameters = _parameters(kind, cluster, start, stop, wanted)
-        cursor.execute(f"{_query(kind, columns, wanted)} ORDER BY 1", parameters)
+        cursor.execute(query, parameters)
         while rows := cursor.fetchmany(ROWS_AT_ONCE):
             yield rows
 
@@ -126,15 +143,25 @@ def scanned_conditions(
     kind: RecordKind, start: int, stop: int, wanted: Wanted | None
 ) -> dict[str, Condition]:
     """What a scan of archived rows looks for, by kind; empty where that would be all of the window."""
-    declared = {each.name: each for each in stored_kinds()}.get(kind.name)
+    declared = _declared(kind)
     # a text that is empty can be missing in files
     if wanted is None or declared is None or "" in wanted.values:
         return {}
     if wanted.column not in {reading.name for reading in declared.readings if not reading.item}:
         return {}
-    since = None if declared.stop else from_microseconds(start)
     test = OneOf((wanted.column,), frozenset(wanted.values))
-    return {kind.name: Condition((test,), since, from_microseconds(stop))}
+    return {kind.name: replace(_within(declared, start, stop), tests=(test,))}
+
+
+def _declared(kind: RecordKind) -> Kind | None:
+    """None for workers and stacks."""
+    return {each.name: each for each in stored_kinds()}.get(kind.name)
+
+
+def _within(declared: Kind, start: int, stop: int) -> Condition:
+    """Of rows of files that can be of a window: one that began before it can last into it."""
+    since = None if declared.stop else from_microseconds(start)
+    return Condition((), since, from_microseconds(stop))
 
 
 def _query(kind: RecordKind, columns: Sequence[str], wanted: Wanted | None) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from observatory.store.archive.scans.conditions import Condition
+from observatory.store.scanning import parts
 from observatory.store.schema.dimensions import REFERRED, Table
 from observatory.store.transfer.extract_tables import has_long_texts, record_tables
 from observatory.wire.blocks import Block, number_column, text_column
@@ -26,6 +28,7 @@ FETCHED, FETCHED_LONG = 10_000, 500
 
 Row = tuple[Any, ...]
 
+PART = "{0} >= %(since)s AND {0} < %(until)s"
 OVERLAPS = "started < %(stop)s AND (ended IS NULL OR ended > %(start)s)"
 ENDED = "CASE WHEN ended < %(stop)s THEN extract(epoch FROM ended)::float8 ELSE 0 END"
 REASON = "CASE WHEN ended < %(stop)s THEN end_reason ELSE '' END"
@@ -76,6 +79,15 @@ class Extract:
             "stop": self.stop,
             "ids": sorted(self._wanted.get(table.name, ())),
         }
+        if not table.time:
+            yield from self._fetched(table, parameters)
+            return
+        # archived rows are read from their files; one that began before the window can last into it
+        condition = Condition((), None if table.stop else self.start, self.stop)
+        for since, until in parts(self.connection, self.cluster, table.name, condition, self.stop):
+            yield from self._fetched(table, {**parameters, "since": since, "until": until})
+
+    def _fetched(self, table: Table, parameters: dict[str, Any]) -> Iterator[list[Row]]:
         fetched = FETCHED_LONG if has_long_texts(table) else FETCHED
         with self.connection.cursor(name="extract", binary=True) as cursor:
             cursor.execute(_query(table), parameters)
@@ -86,9 +98,9 @@ class Extract:
 def _query(table: Table) -> sql.Composed:
     columns = sql.SQL(", ").join(_read(table, column) for column in table.columns)
     if table.stop:
-        condition, order = "start < %(stop)s AND stop > %(start)s", "start"
+        condition, order = f"start < %(stop)s AND stop > %(start)s AND {PART.format('start')}", "start"
     elif table.time:
-        condition, order = "time >= %(start)s AND time < %(stop)s", "time"
+        condition, order = f"time >= %(start)s AND time < %(stop)s AND {PART.format('time')}", "time"
     elif table.name == "worker":
         condition, order = f"(id = ANY(%(ids)s) OR {OVERLAPS})", "position"
     else:

@@ -35,6 +35,7 @@ def make_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stretches, "ROWS_OF_A_GROUP", 40)
     monkeypatch.setattr(stretches, "ROWS_OF_A_FILE", 120)
     monkeypatch.setattr(scan, "FEW_ROWS", 16)
+    monkeypatch.setattr(scan, "EXPORTED_ROWS", 20)
 
 
 def key_of(step: int) -> str:

@@ -1,4 +1,8 @@
-"""Tests row groups in threads that all scans of a process share, a few ahead of who uses their rows."""
+"""Tests row groups in threads that all scans of a process share, a few ahead of who uses their rows.
+
+They do not depend on each other, so that several are tested at a time; archiving's rows come from one cursor
+(own_thread.py).
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,13 @@ FEW_BYTES = 1 << 20
 class ReadingAhead:
     """The wanted rows of row groups, in their order. Methods raise ArchiveError."""
 
-    def __init__(self, groups: Iterator[tuple[RowGroup, Condition]]) -> None:
+    def __init__(self, groups: Iterator[tuple[RowGroup, Condition]], most_ahead: int = AHEAD) -> None:
         self._groups = groups
+        self._most_ahead = most_ahead
         self._following: tuple[RowGroup, Condition] | None = None
         """is not begun, and nothing before it is left"""
         self._begun: deque[tuple[RowGroup, Future[pa.Table | None]]] = deque()
-        self._ahead = AHEAD
+        self._ahead = most_ahead
 
     def following(self) -> RowGroup | None:
         """The row group that `read` is for; None after the last one."""
@@ -49,7 +54,7 @@ class ReadingAhead:
             pass
         _, found = self._begun.popleft()
         rows = found.result()
-        self._ahead = AHEAD if rows is None or rows.nbytes <= FEW_BYTES else 0
+        self._ahead = self._most_ahead if rows is None or rows.nbytes <= FEW_BYTES else 0
         return rows
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.columns import TIME
 from observatory.store.archive.place import Place
 from observatory.store.archive.scans.conditions import Condition
-from observatory.store.archive.scans.reading_ahead import ReadingAhead
+from observatory.store.archive.scans.reading_ahead import AHEAD, ReadingAhead
 from observatory.store.archive.scans.row_groups import RowGroup, row_groups
 from observatory.store.archive.scans.shadows import Shadow
 from observatory.store.times import to_microseconds
@@ -26,6 +26,8 @@ AT_ONCE = 0.4
 """seconds after which `cover` returns, once it has read a row group"""
 FEW_ROWS = 4_000
 """that are found, after which it returns as well"""
+EXPORTED_ROWS = 20_000
+"""likewise, for an export"""
 INSTANT = timedelta(microseconds=1)
 
 
@@ -33,9 +35,17 @@ class Scan:
     """Methods raise ArchiveError and psycopg.Error."""
 
     def __init__(
-        self, place: Place, pieces: list[Piece], condition: Condition, shadow: Shadow, goes_back: bool
+        self,
+        place: Place,
+        pieces: list[Piece],
+        condition: Condition,
+        shadow: Shadow,
+        goes_back: bool,
+        is_export: bool = False,
     ) -> None:
+        """An export wants nearly all rows: its parts are larger, and less is read ahead of it."""
         self._place, self._condition = place, condition
+        self._rows, self._ahead = (EXPORTED_ROWS, 1) if is_export else (FEW_ROWS, AHEAD)
         self._shadow, self._goes_back = shadow, goes_back
         # each file begins where the one before ends
         self._pieces = sorted(pieces, key=lambda piece: piece.start, reverse=goes_back)
@@ -59,7 +69,7 @@ class Scan:
             if low < stop <= high if self._goes_back else low <= start < high:
                 return max(low, start) if self._goes_back else min(high, stop)
         else:
-            self._reading = ReadingAhead(self._groups(start, stop))
+            self._reading = ReadingAhead(self._groups(start, stop), self._ahead)
         low, high = self._next(start, stop)
         self._covered = low, high
         return low if self._goes_back else high
@@ -83,11 +93,11 @@ class Scan:
             found = self._found(*part)
             if edge == (start if self._goes_back else stop):
                 break
-            if part[0] < part[1] and (found.num_rows >= FEW_ROWS or monotonic() > until):
+            if part[0] < part[1] and (found.num_rows >= self._rows or monotonic() > until):
                 break
             if (rows := self._reading.read()) is not None:
                 self._waiting.append(rows.sort_by(self._time))
-        if found.num_rows > FEW_ROWS:
+        if found.num_rows > self._rows:
             part, found = self._cut(*part, found)
         self._shadow.fill(found)
         return part
@@ -119,9 +129,9 @@ class Scan:
         """The nearest rows, with all of the last one's time."""
         times = found.column(self._time)
         if self._goes_back:
-            edge = times[found.num_rows - FEW_ROWS].as_py()
+            edge = times[found.num_rows - self._rows].as_py()
             return (edge, stop), found.slice(_rows_before(times, edge))
-        edge = times[FEW_ROWS - 1].as_py() + INSTANT
+        edge = times[self._rows - 1].as_py() + INSTANT
         return (start, edge), found.slice(0, _rows_before(times, edge))
 
 
