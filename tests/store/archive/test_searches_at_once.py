@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
@@ -15,7 +16,7 @@ from observatory.store.archive import presence
 from observatory.store.archive.round import archive_round
 from tests.browser.observatory import free_port
 from tests.store.archive.conftest import remove_unused
-from tests.store.archive.long_history import START, STEP, STEPS
+from tests.store.archive.long_history import RARE, START, STEP
 from tests.support.projects import World
 from tests.support.web_process import web_process
 
@@ -34,7 +35,7 @@ def test_twenty_searches_at_once_are_all_answered_and_a_live_cluster_is_shown_me
     connection: psycopg.Connection, archived: Cluster, world: World, folder: Path, tmp_path: Path
 ) -> None:
     session = world.client("owner").cookies[settings.SESSION_COOKIE_NAME].value
-    search = f"/api/v1/clusters/{archived.pk}/logs?match=needle&at={START + STEPS * STEP}"
+    search = f"/api/v1/clusters/{archived.pk}/logs?match=needle&at={START + RARE * STEP + 1}"
     live = f"/api/v1/clusters/{world.live.pk}/state?at={START}"
 
     def answer(path: str) -> tuple[str, int, bytes]:
@@ -49,11 +50,11 @@ def test_twenty_searches_at_once_are_all_answered_and_a_live_cluster_is_shown_me
         web_process(tmp_path, free_port(), **variables) as address,
         ThreadPoolExecutor(AT_ONCE + 1) as people,
     ):
-        expected = answer(search)[2]
-        assert b"eedle" in expected
         searches = [people.submit(answer, search) for _ in range(AT_ONCE)]
         shown = [answer(live)[1] for _ in range(5)]
         found = [each.result() for each in as_completed(searches)]
     assert shown == [200] * 5
-    assert {(status, body) for _, status, body in found} == {(200, expected)}
+    assert {status for _, status, _ in found} == {200}
+    for page in (json.loads(body) for *_, body in found):
+        assert page["lines"] or page["searched_from"], "it has the line, or says how far it came in its time"
     assert "log" in presence.removed_kinds(connection, archived.pk), "nothing was brought back"
