@@ -138,8 +138,10 @@ def _busy(request: HttpRequest) -> HttpResponse:
     if request.path_info.startswith("/api/"):
         answer = HttpResponse(json.dumps({"detail": BUSY}), status=429, content_type="application/json")
     else:
-        answer = HttpResponse(render_to_string("pages/site/busy.html"), status=429)
-        if request.method == "GET":
+        looks_again = request.method == "GET"
+        page = render_to_string("pages/site/busy.html", {"looks_again": looks_again})
+        answer = HttpResponse(page, status=429)
+        if looks_again:
             answer.headers["Refresh"] = str(RETRY_AFTER)
     answer.headers["Retry-After"] = str(RETRY_AFTER)
     return answer
