@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from observatory.clusters.models import Cluster
+from observatory.collect.collector import line as line_module
 from observatory.collect.collector.admission import (
     LARGEST_FACTOR,
     LARGEST_GROWTH,
@@ -233,6 +234,21 @@ def test_an_interval_is_never_longer_than_a_minute_unless_it_is_set_so() -> None
     assert slowed(5.0, 2.0) == 10.0
     assert slowed(5.0, LARGEST_FACTOR) == LONGEST_INTERVAL
     assert slowed(300.0, LARGEST_FACTOR) == 300.0
+
+
+async def test_a_late_event_loop_lets_pass_what_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy collector would otherwise be given a tenth of its budget, and be idle for the rest."""
+    line = Line()
+    line.rates = {1: 5.0}
+    turns = [asyncio.ensure_future(line.turn(1)) for _ in range(20)]
+    await asyncio.sleep(0)
+    clock = iter([0.0, 0.0, 2.0, 2.0])
+    monkeypatch.setattr(line_module, "monotonic", lambda: next(clock))
+    await line.run(1.0)
+    await asyncio.sleep(0)
+    assert sum(turn.done() for turn in turns) == 10
+    for turn in turns:
+        turn.cancel()
 
 
 @pytest.mark.usefixtures("store")
