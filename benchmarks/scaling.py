@@ -1,7 +1,8 @@
 """Up to which size one collector keeps its pace: clusters of more workers, and more clusters.
 
 A real scheduler and worker are recorded, then simulated by another process on this machine: one cluster of
-each number of SIZES, then as many clusters of 4 workers as each number of CLUSTERS. A complete Observatory
+each number of SIZES, then as many clusters of 4 workers as each number of CLUSTERS, and as many idle ones as
+each number of IDLE, whose workers send heartbeats but run no tasks. A complete Observatory
 watches them, and then Debian's Prometheus, where it is installed (`apt install prometheus`). Each worker is
 due every 5 s, and each scheduler every second. In SIZES, 10000/20 are 10,000 workers every 20 s; in CLUSTERS,
 1000/10 are 1,000 schedulers and their workers every 10 s. Measures over DURATION seconds the CPU time of each
@@ -31,6 +32,7 @@ from tests.browser.observatory import Observatory
 
 SIZES = os.environ.get("SIZES", "1000,2500,5000,10000,10000/20")
 CLUSTERS = os.environ.get("CLUSTERS", "100,300,300/5,1000/10")
+IDLE = os.environ.get("IDLE", "50")
 SECONDS = float(os.environ.get("DURATION", "60"))
 SETTLING = 40.0
 """seconds until a thousand workers are known and scraped"""
@@ -80,6 +82,8 @@ def loads() -> Iterator[Load]:
         what = f"{int(clusters):,} clusters of 4 workers"
         seconds = float(poll or POLL)
         yield Load(what, 4, int(clusters), 1, max(INTERVAL, seconds), seconds)
+    for number in filter(None, IDLE.split(",")):
+        yield Load(f"{int(number):,} idle clusters of 4 workers", 4, int(number), 0)
 
 
 def main() -> int:

@@ -72,6 +72,8 @@ class Simulation:
     async def counts(self, request: web.Request) -> web.Response:
         """Tasks are always processing if the scheduler is busy."""
         counts = self.recording.counts[int(self.elapsed() / PAGE_INTERVAL) % len(self.recording.counts)]
+        if not self.tasks_per_second:
+            counts = min(self.recording.counts, key=lambda each: each["processing"])
         workers = len(self.hosts)
         totals = {"workers": workers, "hosts": workers, "cores": workers * counts["cores"], "memory": 0}
         return web.json_response({**counts, **totals, "processing": workers if self.busy else 0})
@@ -95,9 +97,12 @@ class Simulation:
         return web.Response(text=body, content_type="text/html")
 
     async def stream(self, request: web.Request) -> web.WebSocketResponse:
-        """Send recorded tasks, as if they ended now."""
+        """Send recorded tasks, as if they ended now; none of an idle scheduler."""
         answer = web.WebSocketResponse()
         await answer.prepare(request)
+        if not self.tasks_per_second:
+            await answer.receive()
+            return answer
         sent = 0
         while not answer.closed:
             recorded = self.recording.transitions[sent % len(self.recording.transitions)]
@@ -207,7 +212,9 @@ def main() -> None:
     parser.add_argument("recording", type=Path)
     parser.add_argument("workers", type=int)
     parser.add_argument("--schedulers", type=int, default=1)
-    parser.add_argument("--tasks", type=float, default=100, help="tasks a second of each scheduler")
+    parser.add_argument(
+        "--tasks", type=float, default=100, help="tasks a second of each scheduler; 0: it is idle"
+    )
     parser.add_argument("--busy", action="store_true")
     options = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
