@@ -110,7 +110,8 @@ class Admission:
             growth = min(LARGEST_GROWTH_OF_OTHERS, lateness**GROWING)
             largest = max(LARGEST_OF_OTHERS, self._of_load * RECOVERY)
         else:
-            growth, largest = max(RECOVERY, pressure**FALLING), LARGEST_FACTOR
+            load = max(pressure, lateness) if pressure > LEAST_SHARE else pressure
+            growth, largest = max(RECOVERY, load**FALLING), LARGEST_FACTOR
         return min(largest, max(1.0, self._of_load * growth))
 
     def _after_wait(self, waited: float) -> float:
