@@ -37,6 +37,8 @@ SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
 PACKAGE_DIR = Path(__file__).resolve().parent.parent
 CHECKOUT = PACKAGE_DIR.parent if (PACKAGE_DIR.parent / "manage.py").exists() else None
 """the folder of manage.py and frontend/; None where the package is installed from a wheel"""
+SHORTEST_TOKEN = 20
+"""characters of a token that people make up"""
 
 
 def text(name: str, default: str) -> str:
@@ -208,6 +210,17 @@ def _limit(name: str, written: str) -> float | None:
     if not 0.001 <= limit <= 1_000_000:
         raise ImproperlyConfigured(f"{name} is {written!r}: it must be a number from 0.001 to 1000000")
     return limit
+
+
+def scim_token() -> str:
+    """OBSERVATORY_SCIM_TOKEN; "" without one."""
+    token = text("OBSERVATORY_SCIM_TOKEN", "")
+    if token and len(token) < SHORTEST_TOKEN:
+        raise ImproperlyConfigured(
+            f"OBSERVATORY_SCIM_TOKEN has {len(token)} characters: at least {SHORTEST_TOKEN}, as of "
+            "`openssl rand -hex 24`"
+        )
+    return token
 
 
 def discovery_dir() -> Path | None:

@@ -16,6 +16,7 @@ from observatory.clusters.addresses import validate_target_url
 from observatory.clusters.audit.models import AuditEntry as AuditEntry
 from observatory.clusters.deletion.models import Deletion as Deletion
 from observatory.clusters.provisioning.models import Provisioned as Provisioned
+from observatory.clusters.scim.models import ScimPerson as ScimPerson
 from observatory.clusters.tokens.models import AccessToken as AccessToken
 
 CURRENCY = r"\A([^\W\d_]{1,8}|[€$£¥₹₽₩₺₿¤])\Z"

@@ -27,6 +27,7 @@ from observatory.base.environment import (
     project_quota_gib,
     public_url,
     run_dir,
+    scim_token,
     secret_key,
     session_database,
     sign_in_header,
@@ -337,6 +338,7 @@ LINK_REQUESTS = number("OBSERVATORY_LINK_REQUESTS_PER_MINUTE", 1200)
 WORKER_PAGES = networks("OBSERVATORY_WORKER_PAGES")
 LOCAL_CHANNELS = boolean("OBSERVATORY_LOCAL_CHANNELS", False)
 METRICS_TOKEN = text("OBSERVATORY_METRICS_TOKEN", "")
+SCIM_TOKEN = scim_token()
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

@@ -22,6 +22,7 @@ urlpatterns = [
     path("admin/password_change/", password),
     path("admin/", admin.site.urls),
     path("api/v1/", api.urls),
+    path("", include("observatory.clusters.scim.urls")),
     path("", include("observatory.runtime.urls")),
     path("", include("observatory.pages.urls")),
 ]

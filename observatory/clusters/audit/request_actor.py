@@ -10,7 +10,7 @@ from observatory.clusters.audit.models import AuditEntry
 from observatory.clusters.tokens.models import AccessToken
 from observatory.store.audit.actor import Actor, acting
 
-DOORS = {"/api/": "API", "/admin/": "admin"}
+DOORS = {"/api/": "API", "/admin/": "admin", "/scim/": "SCIM"}
 """by the beginning of a path; the others are pages"""
 
 

@@ -54,7 +54,9 @@ ONLY_OF_PEOPLE = {"alerts.Alert", "clusters.Cluster", "clusters.Target", "runs.A
 """what the collector, discoveries and clients change, too: that isn't noted"""
 ALWAYS = {"clusters.Deletion"}
 """noted even while an actor is not"""
-OF_PERSON = {"clusters.Membership", "clusters.AccessToken", "socialaccount.SocialAccount"}
+OF_PERSON = {
+    *("clusters.Membership", "clusters.AccessToken", "clusters.ScimPerson", "socialaccount.SocialAccount"),
+}
 """entries of these are about the account in their column user_id"""
 WORDS = {"auth.User": "person", "auth.Group": "group of people", "clusters.Membership": "member"}
 """kinds in the words of people; else Django's verbose_name"""

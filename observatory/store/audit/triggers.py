@@ -26,7 +26,7 @@ LONGEST_VALUE = 500
 LOCK = 4783 << 48
 """an advisory lock whose number, beyond this, is the newest entry as its transaction began to add some"""
 SCHEMA = "observatory_audit"
-PERSONAL = "ARRAY['username', 'first_name', 'last_name', 'email', 'uid', 'name']"
+PERSONAL = "ARRAY['username', 'first_name', 'last_name', 'email', 'uid', 'name', 'user_name', 'external_id']"
 """columns of what belongs to a person that tell who it is"""
 
 BASE = f"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from observatory.exchange.models import Receiver, RunDelivery
 from observatory.exchange.receivers import delivery as module
 from observatory.exchange.receivers.delivery import deliver_to, due_receivers
 from observatory.exchange.receivers.health import failing_receivers, sent_run_counts
+from observatory.exchange.receivers.otlp.posting import PAUSES
 from observatory.exchange.receivers.receiver_kind import Address, NotYet
 from observatory.exchange.receivers.secrets import encrypt
 from observatory.exchange.tasks import send_runs, send_runs_to
@@ -170,6 +172,40 @@ def test_a_receiver_that_takes_traces_only_has_got_the_run_with_its_trace(
         delivery.report
     )
     assert [path for path, _ in endpoint.requests].count("/v1/logs") == 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_receiver_that_is_behind_gets_the_same_request_again_and_not_the_whole_run(
+    status: int,
+    receiver: Receiver,
+    endpoint: HttpReceiver,
+    deliver: Deliver,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Phoenix 20 answers 503 while 20,000 spans wait, so a larger run never came to its end."""
+    paused: list[float] = []
+    monkeypatch.setattr(time, "sleep", paused.append)
+    endpoint.answers = [Answer(), Answer(status), Answer(status, {"Retry-After": "7"})]
+    delivery = deliver(run)
+    assert (delivery.state, delivery.attempts) == ("sent", 1)
+    assert paused == [PAUSES[0], 7.0]
+    ids = [span.span_id for _, span in endpoint.spans]
+    assert len(ids) == len(set(ids)), "nothing that it had was sent again"
+
+
+def test_patience_with_a_receiver_that_stays_behind_is_bounded(
+    receiver: Receiver,
+    endpoint: HttpReceiver,
+    deliver: Deliver,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr(time, "sleep", paused.append)
+    endpoint.answers = [Answer(), *(Answer(503) for _ in range(50))]
+    assert deliver(run).state == "due"
+    assert paused == list(PAUSES)
 
 
 def test_a_refusal_says_what_was_refused(

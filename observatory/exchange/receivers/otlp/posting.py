@@ -6,7 +6,9 @@ Source: https://opentelemetry.io/docs/specs/otlp/#otlphttp.
 from __future__ import annotations
 
 import gzip
+import time
 from collections import Counter
+from http import HTTPStatus
 from typing import Literal
 
 from google.protobuf.message import DecodeError
@@ -30,6 +32,12 @@ from observatory.exchange.receivers.receiver_kind import Address
 Request = ExportTraceServiceRequest | ExportLogsServiceRequest | ExportMetricsServiceRequest
 Signal = Literal["traces", "logs", "metrics"]
 HEADERS = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
+BEHIND = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+"""seconds before the same request is sent again"""
+LONGEST_PAUSE = 60.0
+PATIENCE = 180.0
+"""seconds of pauses for a run"""
 SHOWN = 200
 """characters of a receiver's message"""
 
@@ -42,13 +50,15 @@ class Posting:
         self.rejected: Counter[Signal] = Counter()
         self.message = ""
         """the receiver's last, of a partial success"""
+        self._has_accepted = False
+        self._patience = PATIENCE
 
     def post(self, signal: Signal, request: Request) -> None:
         """Raises SendError."""
         url = f"{self._address.url}/v1/{signal}"
         body = gzip.compress(request.SerializeToString(), 5, mtime=0)
         try:
-            answer = post_bytes(url, body, {**self._address.headers, **HEADERS})
+            answer = self._post(url, body)
         except RefusedError as error:
             raise RefusedError(error.status, error.retry_after, signal) from None
         rejected, message = _partial_success(signal, answer)
@@ -56,6 +66,26 @@ class Posting:
             self.rejected[signal] += rejected
         if message:
             self.message = _without_secrets(message, self._address)
+
+    def _post(self, url: str, body: bytes) -> bytes:
+        """Posts the same again to a receiver that is behind, having taken some of the run.
+
+        Starting over would send it what it has, and bring it no further.
+        """
+        for pause in (*PAUSES, None):
+            try:
+                answer = post_bytes(url, body, {**self._address.headers, **HEADERS})
+            except RefusedError as error:
+                asked = max(pause or 0.0, error.retry_after or 0.0)
+                is_behind = self._has_accepted and error.status in BEHIND
+                if pause is None or not is_behind or asked > min(self._patience, LONGEST_PAUSE):
+                    raise
+                self._patience -= asked
+                time.sleep(asked)
+            else:
+                self._has_accepted = True
+                return answer
+        raise AssertionError("the last pause is None")
 
     @property
     def remark(self) -> str:
