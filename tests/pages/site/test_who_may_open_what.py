@@ -24,6 +24,8 @@ PUBLIC = {
     "healthz",
     "readyz",
     "metrics",
+    "scim/v2/<str:kind>",
+    "scim/v2/<str:kind>/<str:id>",
     "r/<str:token>",
     "r/<str:token>/picture.png",
     "r/<str:token>/logs",
@@ -31,8 +33,8 @@ PUBLIC = {
     "clusters/<int:cluster_id>/individual-plots.json",
     "clusters/<int:cluster_id>/individual-<slug:chart>",
 }
-"""what needs no sign-in; /metrics has a rule of its own, /r/ and /join/ ask for a link's token, and pages for
-frames (tests/pages/framed/) say themselves that one has to sign in first"""
+"""what needs no sign-in; /metrics and /scim/v2/ have rules of their own, /r/ and /join/ ask for a link's
+token, and pages for frames (tests/pages/framed/) say themselves that one has to sign in first"""
 
 SAME_FOR_ALL = "clusters/<int:cluster_id>/individual-plots.json"
 """tells nothing of the cluster"""
