@@ -15,7 +15,7 @@ from typing import Any
 from distributed import Client
 
 from benchmarks.explaining.recording import read_answers, record
-from benchmarks.explaining.windows import read_windows
+from benchmarks.explaining.windows import OF_THE_MACHINE, read_windows
 from benchmarks.measuring.results import Result, print_results
 from benchmarks.measuring.server import new_observatory
 from benchmarks.unprepared.standing_in import ComputesOrWaits
@@ -24,8 +24,6 @@ from benchmarks.unprepared.workload import Workload
 COST_ERROR = 0.3
 LEAST_FIRST, LEAST_COSTS = 0.9, 0.85
 MOST_WRONG_HEALTHY, MOST_WRONG_A_RUN = 1, 0.3
-OF_THE_MACHINE = "no-free-core"
-"""the finding that is about what else runs here: twins have it as well, so it is neither right nor wrong"""
 LEAST_SAME = 0.9
 """of windows that are half or twice as long"""
 

@@ -39,7 +39,7 @@ from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Records, Spans
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Assignments, stays, unfinished
 from observatory.why.thread_times.cores import WithoutCore, without_core
-from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 from observatory.why.what_if.change import Predictor
 from observatory.why.what_if.reading import trusted_predictor, window_of
@@ -311,6 +311,12 @@ class Evidence:
     def without_core(self) -> WithoutCore | None:
         """How long threads were kept by a machine without a free core; None: it isn't known."""
         return without_core(self.samples, self.time)
+
+    @cached_property
+    def tasks_without_core(self) -> float:
+        """The share of the time of tasks in which they were ready to run and had no core; 0: not known."""
+        lost, taken = self.without_core, sum(self.waits.seconds[kind] for kind in OWN)
+        return min(1.0, lost.computing / taken) if lost and taken else 0.0
 
     def labelled(self, metric: str, label: str) -> dict[str, LabelledSamples]:
         """The samples of a metric by a label, as they are stored: labels are not to be shown as they are."""

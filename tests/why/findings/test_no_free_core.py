@@ -12,6 +12,7 @@ from observatory.why.findings.evidence import Evidence
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.answer import thread_times
 from observatory.why.thread_times.cores import USED, WANTED, WORKER, WORKER_OWN, waited_without_core
+from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.window import readable_part
 from tests.why.findings.simulated import Simulated, found_in, futures
 from tests.why.findings.test_kinds import first
@@ -77,3 +78,14 @@ def test_tasks_that_are_ready_to_run_and_use_no_cpu_wait_for_the_machine(
         seeded.sample(WORKER, 0.02, 0, seeded.makespan, worker=worker)
         seeded.sample(WORKER_OWN, 0.02, 0, seeded.makespan, worker=worker)
     assert [one["kind"] for one in seeded.findings()] == kinds
+
+
+@pytest.mark.parametrize(("used", "holds_the_gil"), [(40.0, False), (200.0, True)])
+def test_a_thread_that_has_no_core_holds_the_gil_for_the_machine(used: float, holds_the_gil: bool) -> None:
+    """The others of its process wait for as long: four fifths of that is the machine's."""
+    seeded = Simulated(futures(80, 0.5), WORKERS)
+    for worker in range(WORKERS):
+        for metric, value in ((WANTED, 200.0), (USED, used), (CONTENTION, 0.8), (WORKER, 0.02)):
+            seeded.sample(metric, value, 0, seeded.makespan, worker=worker)
+        seeded.sample(WORKER_OWN, 0.02, 0, seeded.makespan, worker=worker)
+    assert ("gil" in [one["kind"] for one in seeded.findings()]) is holds_the_gil

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +24,7 @@ LEAST_TASKS = 4
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each prefix that holds the GIL."""
-    samples = evidence.samples(CONTENTION)
+    samples = _contended(evidence)
     if not (samples.value >= LEAST_CONTENTION).any():
         return
     spans = evidence.computations.spans
@@ -36,6 +37,13 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         cost = evidence.cost(float(shared[rows].sum()))
         if share >= LEAST_CONTENTION and len(rows) >= LEAST_TASKS and evidence.is_worth(cost):
             yield _finding(evidence, prefix, rows, contended, shared, late * float(contended[rows].sum()))
+
+
+def _contended(evidence: Evidence) -> Samples:
+    """The samples of contention, without what a thread without a core held the GIL for: that is the
+    machine's."""
+    samples = evidence.samples(CONTENTION)
+    return replace(samples, value=samples.value * (1 - evidence.tasks_without_core))
 
 
 def _late(evidence: Evidence, samples: Samples) -> float:

@@ -14,7 +14,7 @@ from observatory.why.findings.scheduler_pace import seconds_of_change
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Intervals, Steps
 from observatory.why.thread_times.cores import waited_without_core
-from observatory.why.thread_times.kinds import OWN, ThreadKind
+from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
 
 SMALL = 0.1
@@ -54,7 +54,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     sending += _little_data(evidence, small)
     if evidence.without_core:
         sending = max(0.0, sending - waited_without_core(evidence.samples, evidence.time, during))
-        for_others *= 1 - _share_without_core(evidence)
+        for_others *= 1 - evidence.tasks_without_core
     overhead = sending + for_others
     computed = float(found.durations[rows].sum())
     cost = evidence.cost(overhead)
@@ -87,12 +87,6 @@ def _blocked(evidence: Evidence, during: Intervals) -> float:
     ticks = scheduler_ticks(evidence)
     samples = ticks.samples
     return ticks.only(during.include((samples.times.start + samples.times.stop) // 2)).blocked_seconds
-
-
-def _share_without_core(evidence: Evidence) -> float:
-    """Of the time of tasks, in which they were ready to run and had no core: others waited for that."""
-    lost, taken = evidence.without_core, sum(evidence.waits.seconds[kind] for kind in OWN)
-    return min(1.0, lost.computing / taken) if lost and taken else 0.0
 
 
 def _waited(evidence: Evidence, during: Intervals, longer: Intervals) -> tuple[float, float]:

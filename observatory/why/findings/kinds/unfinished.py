@@ -90,17 +90,21 @@ def _kept_text(kept: int, count: int) -> str:
 
 
 def _lost(evidence: Evidence, found_tasks: Unfinished) -> Integers:
-    """Microseconds that each took too long: all, where it can't finish any more."""
+    """Microseconds that each took too long: all, where it can't finish any more.
+
+    What a run withdraws as it finishes was not needed: it took too long if it took longer than is usual.
+    """
     left, withdrawn = found_tasks.spans, found_tasks.withdrawn
     length = np.maximum(withdrawn - left.times.start, 0)
-    if evidence.has_finished:  # nobody needed what still ran
-        return np.where(withdrawn < evidence.stop - LAST, length, 0)
-    can_finish = not evidence.is_over and (withdrawn >= evidence.stop)
+    if evidence.has_finished:
+        counts_whole = withdrawn < evidence.stop - LAST
+    else:
+        counts_whole = evidence.is_over | (withdrawn < evidence.stop)
     found, prefixes = evidence.computations, left.prefix.tolist()
     usual = np.array([found.median(id) for id in prefixes]) * 1e6
     longest = np.array([found.longest_of(id) for id in prefixes]) * 1e6
     beyond = np.where((longest > 0) & (length > longest), length - usual, 0)
-    return np.where(can_finish, beyond, length).astype(np.int64)
+    return np.where(counts_whole, length, beyond).astype(np.int64)
 
 
 def _wait_for_tasks(stacks: Sequence[tuple[str, int]]) -> bool:
