@@ -21,7 +21,7 @@ WORKER, HUNG = "tcp://10.0.0.0:4000", "work-900"
 
 def findings_of_run(stop: float) -> list[dict[str, Any]]:
     """A run finished after `stop` seconds, when its client cancelled a task that had not ended."""
-    seeded = Simulated(futures(40, 0.3), workers=2, threads=2)
+    seeded = Simulated(futures(40, 1.0), workers=2, threads=2)
     seeded.transitions += [
         (START + 0.1, HUNG, "released", "waiting", "", "made-up"),
         (START + 0.1, HUNG, "waiting", "processing", WORKER, "made-up"),
@@ -38,9 +38,9 @@ def findings_of_run(stop: float) -> list[dict[str, Any]]:
 
 
 def test_one_for_which_the_run_waited_in_vain_is_told_although_the_run_finished() -> None:
-    [finding] = [one for one in findings_of_run(9.0) if one["kind"] == "unfinished"]
-    assert "where others took 300 ms (median)" in finding["sentence"]
+    [finding] = [one for one in findings_of_run(20.0) if one["kind"] == "unfinished"]
+    assert "where others took 1.00 s (median)" in finding["sentence"]
 
 
 def test_one_that_ran_no_longer_than_others_was_not_needed() -> None:
-    assert "unfinished" not in [one["kind"] for one in findings_of_run(3.4)]
+    assert "unfinished" not in [one["kind"] for one in findings_of_run(10.9)]
