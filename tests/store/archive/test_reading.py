@@ -141,7 +141,7 @@ class Arguments:
             "transfers": [],
             "addresses": [FIRST],
             "id": self._row("SELECT id FROM error WHERE cluster_id = %s", self.cluster)[0],
-            "run": None,
+            "run": UUID(int=1),
             "code_id": UUID(int=1),
             "by": "prefix",
             "quantiles": [0.5],

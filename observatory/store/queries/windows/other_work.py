@@ -166,7 +166,14 @@ def _client_of(connection: psycopg.Connection, cluster: int, run: UUID, start: d
     """Return the id of the client that opened a run; "" if it isn't known."""
     row = connection.execute(
         """SELECT detail->>'client' FROM event
-           WHERE cluster_id = %s AND kind = %s AND time BETWEEN %s AND %s AND detail->>'run' = %s LIMIT 1""",
-        [cluster, CLIENT_DESCRIBED, start - DESCRIBED_WITHIN, start + DESCRIBED_WITHIN, run.hex],
+           WHERE cluster_id = %(cluster)s AND kind = %(kind)s AND time BETWEEN %(first)s AND %(last)s
+               AND detail->>'run' = %(run)s LIMIT 1""",
+        {
+            "cluster": cluster,
+            "kind": CLIENT_DESCRIBED,
+            "first": start - DESCRIBED_WITHIN,
+            "last": start + DESCRIBED_WITHIN,
+            "run": run.hex,
+        },
     ).fetchone()
     return (row[0] or "") if row else ""

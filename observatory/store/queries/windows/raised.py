@@ -31,7 +31,8 @@ def exception_of_run(
                       coalesce(detail->>'exception_message', '') AS message,
                       coalesce(detail->>'traceback', '') AS traceback
                FROM event
-               WHERE cluster_id = %s AND kind = %s AND time BETWEEN %s AND %s AND detail->>'run' = %s
+               WHERE cluster_id = %(cluster)s AND kind = %(kind)s AND time BETWEEN %(start)s AND %(stop)s
+                   AND detail->>'run' = %(run)s
                ORDER BY time DESC LIMIT 1""",
-            [cluster, RUN_RAISED, start, stop, code_id.hex],
+            {"cluster": cluster, "kind": RUN_RAISED, "start": start, "stop": stop, "run": code_id.hex},
         ).fetchone()
