@@ -143,13 +143,13 @@ def test_a_request_that_waits_holds_no_connection_to_the_database(
 ) -> None:
     """A process has twelve for all of its pages."""
     held: list[bool] = []
-    take: Callable[[int], None] = shares._take
+    take: Callable[[int], None] = shares.take
 
     def noted(project: int) -> None:
         held.append(connection.connection is not None)
         take(project)
 
     with shares.place(project.pk), shares.place(project.pk):
-        monkeypatch.setattr(shares, "_take", noted)
+        monkeypatch.setattr(shares, "take", noted)
         assert agent.send({"span": [agent.span(1)]}) == 429
     assert held == [False]
