@@ -24,7 +24,7 @@ from distributed import Client
 from observatory.agent.client_activities import Activities, unwatch, watch
 from observatory.agent.environment import describe
 from observatory.agent.process_end import handle_signals
-from observatory.agent.raised import describe_exception
+from observatory.agent.run_exception import describe_exception
 from observatory.agent.submitting_runs import SubmittingRun
 from observatory.agent.trace_context import link_trace, trace_tags
 from observatory.agent.workflow_tags import workflow_tags

@@ -42,7 +42,7 @@ CLUSTERS_OF_TURN = 50
 """live clusters that are searched in each round; of more, each waits for its turn"""
 MOST_TURNS = 8
 GOING_ON = 4
-"""times as many turns, where there are several, of a cluster whose open run certainly goes on"""
+"""times as long a cluster waits for its turn, where there are several, while its open run goes on"""
 TURN = 15.0
 """seconds of a turn: the interval of the rounds (settings.CELERY_BEAT_SCHEDULE)"""
 LATE = timedelta(seconds=COUNTING)
@@ -108,8 +108,8 @@ def _turn() -> int:
 def _clusters_to_search(turns: int, turn: int) -> Iterator[Cluster]:
     """Those of which there are new records or reports of clients, and those with open runs, which may end.
 
-    A live cluster without reports waits for its turn, which is one of `turns`, and of more while its open run
-    has new records in each round: it neither begins nor ends one.
+    A live cluster without reports waits for its turn, which is one of `turns`. It waits GOING_ON times as
+    long while it has an open run and new records in each round: that run has not ended then.
     """
     reported = set(clusters_with_client_runs())
     unsearched, before = unsearched_clusters(now() - RECENT), dict(_records)

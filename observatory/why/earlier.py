@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 import psycopg
@@ -51,16 +51,12 @@ def read_earlier(
     if prefixes is not None and not prefixes:
         return Earlier.none()
     found = store.earlier_transitions(connection, cluster, start, prefixes, states, others)
-    rows = Transitions(*(found[field.name].astype(np.int64) for field in fields(Transitions)))
+    rows = Transitions.of(found)
     if not len(rows):
         return Earlier.none()
-    moved = store.steals(connection, cluster, int(rows.time.min()), start)
-    steals = Transitions(*(moved[field.name].astype(np.int64) for field in fields(Transitions)))
-    is_of_them = np.isin(steals.task, rows.task)
-    steals = replace(
-        steals, **{field.name: getattr(steals, field.name)[is_of_them] for field in fields(Transitions)}
-    )
-    return Earlier(rows.and_these(steals), np.unique(rows.task[found["is_other"]]))
+    steals = Transitions.of(store.steals(connection, cluster, int(rows.time.min()), start))
+    of_them = steals.where(np.isin(steals.task, rows.task))
+    return Earlier(rows.and_these(of_them), np.unique(rows.task[found["is_other"]]))
 
 
 def _without_transitions(

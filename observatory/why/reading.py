@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def read_records(
     found = replace(found, spans=inferred(found.spans, found.workers))
     of_others = Transitions.none()
     if others:
-        of_others = _transitions(store.transitions_of_others(connection, cluster, start, stop, others))
+        of_others = Transitions.of(store.transitions_of_others(connection, cluster, start, stop, others))
     known = replace(found, transitions=found.transitions.and_these(of_others))
     left, left_by_others = _unfinished(connection, cluster, known, of_others.task, others)
     found = _without(others, found, left_by_others) if others else found
@@ -108,12 +108,8 @@ def _with_transitions(
     connection: psycopg.Connection, cluster: int, records: Records, rows: Mapping[str, Array]
 ) -> Records:
     """With those that work stealing made."""
-    steals = _transitions(store.steals(connection, cluster, records.start, records.stop))
-    return replace(records, transitions=_transitions(rows).and_these(steals))
-
-
-def _transitions(columns: Mapping[str, Array]) -> Transitions:
-    return Transitions(*(columns[field.name].astype(np.int64) for field in fields(Transitions)))
+    steals = Transitions.of(store.steals(connection, cluster, records.start, records.stop))
+    return replace(records, transitions=Transitions.of(rows).and_these(steals))
 
 
 def _unfinished(

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from observatory.store.queries.fetch import Array
 from observatory.why.clients import Clients
 from observatory.why.intervals import Flags, Integers, Intervals
 
@@ -115,6 +116,14 @@ class Transitions:
     @classmethod
     def none(cls) -> Transitions:
         return cls(*(np.zeros(0, np.int64) for _ in range(6)))
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Array]) -> Transitions:
+        """`columns`: of TRANSITION_TYPES (store/queries/windows/thread_time.py), or more."""
+        return cls(*(columns[column.name].astype(np.int64) for column in fields(cls)))
+
+    def where(self, condition: Flags | Integers) -> Transitions:
+        return Transitions(*(getattr(self, column.name)[condition] for column in fields(self)))
 
     def and_these(self, more: Transitions) -> Transitions:
         """All of both, `more` last."""

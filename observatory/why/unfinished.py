@@ -20,7 +20,7 @@ from observatory.wire.records import Action
 MOST_OF_WORKER = 200
 """unfinished tasks of a worker that are looked for: each takes a look at all that it computed"""
 LANES_BEFORE = -1_000_000
-"""that tasks have from there downwards which were withdrawn before the window"""
+"""lanes, from here downwards, of tasks that were withdrawn before the window"""
 Begun = tuple[int, int, int]
 """the row of a task, its lane (below 0: it isn't known), and when it began (microseconds)"""
 

@@ -72,7 +72,18 @@ def clean_tags(tags: Any) -> dict[str, str]:
 
 
 def clean_code(code: Any) -> str:
-    return clean_text(code, LONGEST_CODE) if isinstance(code, str) else ""
+    return _clean_lines(code, LONGEST_CODE)
+
+
+def clean_traceback(traceback: Any) -> str:
+    """Its end, where the exception is."""
+    return _clean_lines(
+        traceback[-LONGEST_TRACEBACK:] if isinstance(traceback, str) else "", LONGEST_TRACEBACK
+    )
+
+
+def _clean_lines(text: Any, limit: int) -> str:
+    return clean_text(text, limit) if isinstance(text, str) else ""
 
 
 def shown(value: Any) -> str:

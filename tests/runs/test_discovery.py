@@ -280,17 +280,23 @@ def test_only_a_cluster_with_new_records_or_an_open_run_is_searched(
     assert searched() == [cluster], "late tasks are a run"
 
 
-def test_of_many_live_clusters_each_is_searched_in_its_turn_and_one_that_ended_in_each(
-    cluster: Cluster, writer: Writer, work: Work, now: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    searched: list[int] = []
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The clusters that are searched, in order."""
+    found: list[int] = []
     discover = tasks.discover
 
     def noted(one: Cluster) -> None:
-        searched.append(one.pk)
+        found.append(one.pk)
         discover(one)
 
     monkeypatch.setattr(tasks, "discover", noted)
+    return found
+
+
+def test_of_many_live_clusters_each_is_searched_in_its_turn_and_one_that_ended_in_each(
+    cluster: Cluster, work: Work, now: float, searched: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tasks, "CLUSTERS_OF_TURN", 0.25)
     turn = iter(range(100))
     monkeypatch.setattr(tasks, "_turn", lambda: next(turn))
@@ -306,16 +312,8 @@ def test_of_many_live_clusters_each_is_searched_in_its_turn_and_one_that_ended_i
 
 
 def test_of_many_live_clusters_one_whose_run_goes_on_waits_longer_until_its_work_pauses(
-    cluster: Cluster, writer: Writer, work: Work, now: float, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, work: Work, now: float, searched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searched: list[int] = []
-    discover = tasks.discover
-
-    def noted(one: Cluster) -> None:
-        searched.append(one.pk)
-        discover(one)
-
-    monkeypatch.setattr(tasks, "discover", noted)
     monkeypatch.setattr(tasks, "CLUSTERS_OF_TURN", 1)
     turn = iter(range(cluster.pk, cluster.pk + 100))
     monkeypatch.setattr(tasks, "_turn", lambda: next(turn))

@@ -14,14 +14,12 @@ from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.wire.event_kinds import CLIENT_DESCRIBED, RUN_RAISED
-from observatory.wire.records import clean_text
 from observatory.wire.runs import (
     ACTIVITIES,
     ERRED,
     LONGEST_MESSAGE,
     LONGEST_NAME,
     LONGEST_TAG,
-    LONGEST_TRACEBACK,
     LONGEST_USER,
     METADATA,
     MOST_ACTIVITIES,
@@ -32,6 +30,7 @@ from observatory.wire.runs import (
     clean_code,
     clean_line,
     clean_tags,
+    clean_traceback,
 )
 
 HANDLER = "observatory_run"
@@ -161,13 +160,13 @@ class ClientRuns:
         raised = description.get("exception") if isinstance(description, Mapping) else None
         if not isinstance(raised, Mapping):
             return
-        message, traceback = clean_line(raised.get("message"), LONGEST_MESSAGE), raised.get("traceback")
+        message = clean_line(raised.get("message"), LONGEST_MESSAGE)
         detail = {
             "message": f"the code of a run raised {': '.join(filter(None, (kind, message)))}",
             "run": run,
             "exception_type": kind,
             "exception_message": message,
-            "traceback": clean_text(traceback, LONGEST_TRACEBACK) if isinstance(traceback, str) else "",
+            "traceback": clean_traceback(raised.get("traceback")),
         }
         self._event((end, RUN_RAISED, "", json.dumps(detail)))
 

@@ -30,8 +30,8 @@ NAME = re.compile(r"[^\s'\"<]([^'\"\n]{0,198}[^\s'\"])?")
 """A type's name in a `repr`. It may have any characters, but those of a sentence are no name."""
 DESCRIBED = re.compile(r"<([^\W\d][\w.]*)[\s:(>]")
 MESSAGE = "task-erred"
-ACTOR_LOST = RuntimeError("Worker holding Actor was lost")
-"""As in distributed.scheduler.Scheduler."""
+ACTOR_LOST = ("RuntimeError", "Worker holding Actor was lost")
+"""What distributed.scheduler.Scheduler answers who uses it."""
 
 
 class Errors:
@@ -133,9 +133,8 @@ class Errors:
     def actor_lost(self, key: Any, now: float) -> None:
         """An actor went with its worker: Dask does not make it again, and tells no plugin why it erred."""
         task = self.scheduler.tasks.get(key)
-        kind, text = type(ACTOR_LOST).__name__, str(ACTOR_LOST)
-        row = (now, key, self._leaving, "erred", kind, text, "", 0, json.dumps([self._leaving]))
-        self._append((*row, _unfinished_dependents(task), "", ""))
+        dependents, workers = _unfinished_dependents(task), json.dumps([self._leaving])
+        self._append((now, key, self._leaving, "erred", *ACTOR_LOST, "", 0, workers, dependents, "", ""))
 
     def worker_left(self, keys: Iterable[Any], worker: str) -> None:
         """A worker left while it was processing these tasks. Its tasks make their transitions after this."""

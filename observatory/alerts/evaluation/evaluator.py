@@ -125,7 +125,7 @@ def _transactions(steps: Iterable[Step]) -> Iterator[list[Step]]:
     """The steps of each transaction: of several clusters, if they are small."""
     some: list[Step] = []
     for step in steps:
-        few = min(FEW_WORKERS, FEW_WORKERS_OF_LATE) if step.may_be_late else FEW_WORKERS
+        few = FEW_WORKERS_OF_LATE if step.may_be_late else FEW_WORKERS
         if step.extent.workers > few:
             yield [step]
             continue

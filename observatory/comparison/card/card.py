@@ -18,7 +18,7 @@ from observatory.comparison.run_selection import last_runs_before
 from observatory.comparison.verdict import verdict_of
 from observatory.replay.scope import Scope
 from observatory.runs.errors.places import place_of
-from observatory.runs.errors.raised import raised_by
+from observatory.runs.errors.run_exceptions import exception_of
 from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
@@ -148,7 +148,7 @@ def _first_error(run: Run, scope: Scope) -> Item | None:
 def _raised(run: Run, scope: Scope) -> Item | None:
     """What ended the code of the run."""
     with read_connection() as connection:
-        raised = raised_by(connection, run)
+        raised = exception_of(connection, run)
     if raised is None:
         return None
     place = place_of(raised.traceback)

@@ -16,7 +16,7 @@ from observatory.comparison.card.schemas import RunCard
 from observatory.comparison.card.sparkline import sparkline
 from observatory.replay.answers.shared_fields import shown
 from observatory.replay.scope import Scope
-from observatory.runs.errors.raised import is_same
+from observatory.runs.errors.run_exceptions import is_same
 from observatory.runs.models import Run, RunFindings
 from observatory.wire.runs import TRACE, TRACE_SPAN
 from observatory.wire.submitted_code import Frame, around_calls, frames_of_code

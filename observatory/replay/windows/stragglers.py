@@ -1,8 +1,8 @@
 """What a straggler is: a task that takes much longer than is usual for its prefix, and costs time by it.
 
 The marks of the task stream, the list of stragglers, the outliers and the finding take these limits. The
-finding also knows first uses, slow and silent workers, and leaves out what they explain, and it has the task
-in which most of its prefix' work is.
+finding also knows first uses, slow and silent workers, and leaves out what they explain. It adds a task that
+takes as long as all others of its prefix together.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from observatory.runs.errors.places import Place, place_of
-from observatory.runs.errors.raised import is_same, raised_by
+from observatory.runs.errors.run_exceptions import exception_of, is_same
 from observatory.runs.models import Run, RunError
 from observatory.runs.other_work import other_work_of
 from observatory.runs.refresh import end_of
@@ -19,7 +19,7 @@ from observatory.store.queries.windows.error_places import (
     traced_errors,
     worker_deaths,
 )
-from observatory.store.queries.windows.raised import RaisedException
+from observatory.store.queries.windows.run_exceptions import RunException
 
 MOST_KINDS = 200
 """of a run: those with the most errors"""
@@ -44,9 +44,11 @@ def count_errors_of_run(run: Run) -> None:
             )
             for kind, workers in merged[:MOST_KINDS]
         ]
-        raised = raised_by(connection, run)
-    if raised is not None and not any(_is_of_task(raised, kind) for kind, _ in merged):
-        made.append(RunError(run=run, **_kind_of_code(run, raised)))
+        raised = exception_of(connection, run)
+    if raised is not None:
+        place = place_of(raised.traceback)
+        if not any(_is_of_task(raised, place, kind) for kind, _ in merged):
+            made.append(RunError(run=run, **_kind_of_code(run, raised, place)))
     with transaction.atomic():
         run.error_kinds.all().delete()
         RunError.objects.bulk_create(made)
@@ -84,16 +86,15 @@ def _kind(exception_type: str, key: str, parts: list[tuple[TracedErrors, Place]]
     }
 
 
-def _is_of_task(raised: RaisedException, kind: dict[str, Any]) -> bool:
+def _is_of_task(raised: RunException, place: Place, kind: dict[str, Any]) -> bool:
     """Whether a task had failed with it. The traceback of what `gather` raises again ends with the task's."""
-    if kind["exception_type"] == raised.exception_type and kind["place"] == place_of(raised.traceback).key:
+    if kind["exception_type"] == raised.exception_type and kind["place"] == place.key:
         return True
     return is_same(kind["exception_type"], kind["message"], raised.exception_type, raised.message)
 
 
-def _kind_of_code(run: Run, raised: RaisedException) -> dict[str, Any]:
+def _kind_of_code(run: Run, raised: RunException, place: Place) -> dict[str, Any]:
     """It is of no prefix, and its id is that of the run."""
-    place = place_of(raised.traceback)
     return {
         "exception_type": raised.exception_type[:LONGEST_TYPE],
         "place": place.key or OF_CODE,

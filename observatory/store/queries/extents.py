@@ -73,7 +73,7 @@ def reached_since(ended_after: datetime) -> dict[int, tuple[int, int]]:
 
 
 def unsearched_clusters(ended_after: datetime) -> dict[int, int]:
-    """Return the clusters that were never searched for runs, or have other records since, with their number.
+    """Return the clusters that were never searched for runs, or have other records since: how many each has.
 
     Those that ended before a time are left out once they were searched.
     """

@@ -41,19 +41,19 @@ class Leases:
     """0: it needs none"""
 
 
-def lengths(times: Numbers) -> Numbers:
+def seconds_of_samples(times: Numbers) -> Numbers:
     """For how many seconds each sample counts: until the next one."""
     return np.minimum(np.diff(times, append=times[-1:]), LONGEST_STEP)
 
 
-def steps(times: Numbers, values: Numbers) -> Steps:
+def steps_of_samples(times: Numbers, values: Numbers) -> Steps:
     """The values of samples as a function of time (microseconds)."""
     edges = (times * 1e6).astype(np.int64)
     apart = np.maximum(np.diff(edges), 1)
-    return Steps(edges, values[:-1] * lengths(times)[:-1] * 1e6 / apart)
+    return Steps(edges, values[:-1] * seconds_of_samples(times)[:-1] * 1e6 / apart)
 
 
-def acquiring(
+def acquiring_computations(
     computing: Spans, durations: Numbers, stacks_of: Callable[[int], Sequence[tuple[str, int]]]
 ) -> Integers:
     """The computations of prefixes that the profile saw to acquire a lease; all, where it has no task."""
@@ -75,7 +75,7 @@ def read_leases(connection: psycopg.Connection, cluster: int, records: Records) 
     if not pending:
         return []
     computing = records.spans.where(records.spans.action == Action.COMPUTE)
-    rows = acquiring(
+    rows = acquiring_computations(
         computing,
         computing.times.lengths / 1e6,
         lambda prefix: store.task_stacks(connection, cluster, [prefix], *window, MOST_STACKS),
@@ -88,7 +88,7 @@ def leases_of(
     computing: Spans, rows: Integers, pending: LabelledSamples, most: LabelledSamples | None
 ) -> Leases:
     """`rows`: the computations that acquire one."""
-    waiting = steps(pending.time, pending.value)
+    waiting = steps_of_samples(pending.time, pending.value)
     count = max(1, int(most.value.max())) if most is not None else 1
     waited = lease_waits(computing, rows, waiting)
     each = _held_each(np.sort(computing.times.stop[rows]), waiting, count)

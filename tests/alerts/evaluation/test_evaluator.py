@@ -234,6 +234,7 @@ def test_small_clusters_share_a_transaction_and_one_that_fails_has_its_own(
     assert caplog.text.count(f"the alerts of cluster {first.pk} failed") == 1
     monkeypatch.setattr(evaluation.Step, "run", run)
     monkeypatch.setattr(evaluation, "FEW_WORKERS", -1)
+    monkeypatch.setattr(evaluation, "FEW_WORKERS_OF_LATE", -1)
     for each in (observed, *others):
         each.load(*CALM, since=60)
     assert transactions(80) == 3, "large clusters wait for none"

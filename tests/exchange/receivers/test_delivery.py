@@ -174,6 +174,14 @@ def test_a_receiver_that_takes_traces_only_has_got_the_run_with_its_trace(
     assert [path for path, _ in endpoint.requests].count("/v1/logs") == 1
 
 
+@pytest.fixture
+def paused(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds of each pause, which is left out."""
+    found: list[float] = []
+    monkeypatch.setattr(time, "sleep", found.append)
+    return found
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_receiver_that_is_behind_gets_the_same_request_again_and_not_the_whole_run(
     status: int,
@@ -181,11 +189,9 @@ def test_a_receiver_that_is_behind_gets_the_same_request_again_and_not_the_whole
     endpoint: HttpReceiver,
     deliver: Deliver,
     run: Run,
-    monkeypatch: pytest.MonkeyPatch,
+    paused: list[float],
 ) -> None:
     """Phoenix 20 answers 503 while 20,000 spans wait, so a larger run never came to its end."""
-    paused: list[float] = []
-    monkeypatch.setattr(time, "sleep", paused.append)
     endpoint.answers = [Answer(), Answer(status), Answer(status, {"Retry-After": "7"})]
     delivery = deliver(run)
     assert (delivery.state, delivery.attempts) == ("sent", 1)
@@ -195,14 +201,8 @@ def test_a_receiver_that_is_behind_gets_the_same_request_again_and_not_the_whole
 
 
 def test_patience_with_a_receiver_that_stays_behind_is_bounded(
-    receiver: Receiver,
-    endpoint: HttpReceiver,
-    deliver: Deliver,
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
+    receiver: Receiver, endpoint: HttpReceiver, deliver: Deliver, run: Run, paused: list[float]
 ) -> None:
-    paused: list[float] = []
-    monkeypatch.setattr(time, "sleep", paused.append)
     endpoint.answers = [Answer(), *(Answer(503) for _ in range(50))]
     assert deliver(run).state == "due"
     assert paused == list(PAUSES)

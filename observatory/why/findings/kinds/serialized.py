@@ -17,8 +17,14 @@ from observatory.why.intervals import Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.assignments import PROCESSING, stays
 from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
-from observatory.why.what_if.leases import LABEL, MOST, PENDING, acquiring, steps
-from observatory.why.what_if.leases import lengths as seconds_of
+from observatory.why.what_if.leases import (
+    LABEL,
+    MOST,
+    PENDING,
+    acquiring_computations,
+    seconds_of_samples,
+    steps_of_samples,
+)
 from observatory.why.what_if.without import Shorter, Without
 from observatory.wire.task_waits import FILE_LOCK, LOCK
 
@@ -46,7 +52,7 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
     pending, most = (evidence.labelled(metric, LABEL) for metric in (PENDING, MOST))
     acquiring = _acquiring(evidence) if pending else np.zeros(0, np.int64)
     for name, samples in pending.items():
-        lengths = seconds_of(samples.time)
+        lengths = seconds_of_samples(samples.time)
         own = _of_run(evidence, samples, acquiring)
         waited = float((own * lengths).sum())
         cost = evidence.cost(waited)
@@ -67,7 +73,9 @@ def _leases(evidence: Evidence) -> Iterator[Finding]:
             ),
             (evidence.moment("tasks wait from here on", float(samples.time[np.argmax(waiting)])),),
             prefixes=tuple(np.unique(evidence.computations.spans.prefix[acquiring]).tolist()),
-            without=_without(lease_waits(evidence.computations.spans, acquiring, steps(samples.time, own))),
+            without=_without(
+                lease_waits(evidence.computations.spans, acquiring, steps_of_samples(samples.time, own))
+            ),
         )
 
 
@@ -87,7 +95,7 @@ def _of_run(evidence: Evidence, pending: LabelledSamples, acquiring: Integers) -
 def _acquiring(evidence: Evidence) -> Integers:
     """The computations that acquire leases."""
     found = evidence.computations
-    return acquiring(found.spans, found.durations, lambda prefix: evidence.task_stacks([prefix]))
+    return acquiring_computations(found.spans, found.durations, lambda prefix: evidence.task_stacks([prefix]))
 
 
 def _without(waited: Numbers) -> Without:

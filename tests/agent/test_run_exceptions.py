@@ -64,7 +64,7 @@ def test_an_exception_of_a_runs_code_is_an_event_with_its_message_and_traceback(
     assert detail["message"] == "the code of a run raised RuntimeError: no orders today"
     assert "KeyError: 'orders'" in detail["traceback"], "what led to it"
     place = place_of(detail["traceback"])
-    assert (place.function, place.file) == ("read_orders", "test_raised.py")
+    assert (place.function, place.file) == ("read_orders", "test_run_exceptions.py")
 
 
 def test_a_run_that_ends_well_or_by_exit_0_has_raised_nothing(client: Client, received: FakeServer) -> None:

@@ -6,13 +6,13 @@ import psycopg
 
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
-from observatory.store.queries.windows.raised import RaisedException, exception_of_run
+from observatory.store.queries.windows.run_exceptions import RunException, exception_of_run
 
 COMPARED = 200
 """characters of two messages"""
 
 
-def raised_by(connection: psycopg.Connection, run: Run) -> RaisedException | None:
+def exception_of(connection: psycopg.Connection, run: Run) -> RunException | None:
     """Return the exception that ended the run's code; None where it ended well, or the client told none."""
     if run.code_id is None or run.outcome != Run.Outcome.ERRED:
         return None

@@ -1,11 +1,10 @@
-"""Describes the exception that ended the code of a run: it has happened in the client, not in a task."""
+"""Describes the exception that ended the code of a run, in the process of its client."""
 
 from __future__ import annotations
 
 import traceback
 
-from observatory.wire.records import clean_text
-from observatory.wire.runs import LONGEST_MESSAGE, LONGEST_TRACEBACK, clean_line, shown
+from observatory.wire.runs import LONGEST_MESSAGE, clean_line, clean_traceback, shown
 
 MOST_FRAMES = 50
 """innermost, of each exception"""
@@ -19,5 +18,5 @@ def describe_exception(error: BaseException) -> dict[str, str]:
         printed = ""
     return {
         "message": clean_line(shown(error), LONGEST_MESSAGE),
-        "traceback": clean_text(printed[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK),
+        "traceback": clean_traceback(printed),
     }

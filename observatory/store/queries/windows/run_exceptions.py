@@ -13,7 +13,7 @@ from observatory.wire.event_kinds import RUN_RAISED
 
 
 @dataclass(frozen=True, slots=True)
-class RaisedException:
+class RunException:
     time: datetime
     exception_type: str
     message: str
@@ -23,9 +23,9 @@ class RaisedException:
 
 def exception_of_run(
     connection: psycopg.Connection, cluster: int, code_id: UUID, start: datetime, stop: datetime
-) -> RaisedException | None:
+) -> RunException | None:
     """Return what ended the code of a run that a client opened; `code_id`: the id that the client gave it."""
-    with connection.cursor(row_factory=class_row(RaisedException)) as cursor:
+    with connection.cursor(row_factory=class_row(RunException)) as cursor:
         return cursor.execute(
             """SELECT time, coalesce(detail->>'exception_type', '') AS exception_type,
                       coalesce(detail->>'exception_message', '') AS message,
