@@ -1,13 +1,14 @@
-"""Writes the tables of modules in docs/architecture/ from the first lines of the modules' docstrings.
+"""Writes the tables of modules in docs/architecture/: a row a folder, with the names of its modules.
 
-A page has a table between `<!-- modules: FOLDER … -->` and `<!-- end -->`. A folder in which each module is
-one of many of a kind is one row.
+A page has a table between `<!-- modules: FOLDER … -->` and `<!-- end -->`. With folders as arguments, prints
+what each of their modules says that it is.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,9 +41,18 @@ def current(page: str) -> str:
 
 
 def table(folders: list[str]) -> str:
-    """The modules of the folders, with what each of them says that it is."""
-    rows = [f"| `{path.relative_to(ROOT)}` | {summary(path)} |" for path in modules(folders)]
-    return "\n".join(["| module | content |", "| --- | --- |", *rows]) + "\n"
+    """The folders and the names of their modules, with what a folder says that it is."""
+    names: dict[Path, list[str]] = {}
+    for path in modules(folders):
+        if path.is_dir():
+            names.setdefault(path, [])
+        else:
+            names.setdefault(path.parent, []).append(f"`{path.name}`")
+    rows = [
+        f"| `{folder.relative_to(ROOT)}` | {' '.join(filter(None, [summary(folder), ', '.join(listed)]))} |"
+        for folder, listed in names.items()
+    ]
+    return "\n".join(["| folder | modules |", "| --- | --- |", *rows]) + "\n"
 
 
 def modules(folders: list[str]) -> Iterator[Path]:
@@ -67,8 +77,11 @@ def summary(path: Path) -> str:
 
 
 def main() -> None:
-    for page in PAGES.glob("*.md"):
-        page.write_text(current(page.read_text()))
+    for path in modules(sys.argv[1:]):
+        print(f"{path.relative_to(ROOT)}: {summary(path)}")
+    if not sys.argv[1:]:
+        for page in PAGES.glob("*.md"):
+            page.write_text(current(page.read_text()))
 
 
 if __name__ == "__main__":
