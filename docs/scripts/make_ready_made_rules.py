@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/alerts.md"
-HEAD = "| rule | severity | what it means | for | what to do |\n| --- | --- | --- | --- | --- |\n"
+HEAD = "| rule | severity | what it means | for |\n| --- | --- | --- | --- |\n"
 TABLE = re.compile(re.escape(HEAD) + r"(?:\|.*\n)*")
 
 
@@ -17,9 +17,7 @@ def table() -> str:
     """The ready-made rules, one per line."""
     from observatory.alerts.rules.ready_made import RULES
 
-    rows = [
-        (rule.name, rule.severity.label, rule.description, duration(rule.hold), rule.advice) for rule in RULES
-    ]
+    rows = [(rule.name, rule.severity.label, rule.description, duration(rule.hold)) for rule in RULES]
     return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
