@@ -19,6 +19,7 @@ most one block of each kind. `observatory/wire/blocks.py` describes the bytes of
 
 An agent numbers its batches and sends them in order. The answer `{"sequence": n, …}` is sent after the
 batch's transaction is committed. A batch that was stored before is acknowledged and not stored again.
+*Dropped first*, *after samples* or *last* says what an agent gives up when memory and disk are full.
 
 ## The head
 | field | type | meaning |
@@ -86,8 +87,7 @@ def page() -> str:
     )
     for kind in KINDS.values():
         dropped = ("first", "after samples", "last")[kind.importance]
-        parts.append(f"\n## {kind.name}\n{kind.meaning}\n")
-        parts.append(f"When memory and disk are full, these records are dropped {dropped}.\n\n")
+        parts.append(f"\n## {kind.name}\n{kind.meaning} *Dropped {dropped}.*\n\n")
         parts.append("| field | type | unit | meaning | source |\n| --- | --- | --- | --- | --- |\n")
         for field in kind.fields:
             source = f"`{field.source}`" if field.source else ""
