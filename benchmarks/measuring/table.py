@@ -22,7 +22,8 @@ HEAD = """# Benchmarks
 
 Written by `make bench`, which runs every script in `benchmarks/` except `soak.py` and `attacks.py`, which
 take hours, and [`gpu.py`](gpu.md), which needs a GPU. Each script measures a claim against a peer
-or a limit in the same run, can be run by itself, and prints one JSON line with more details than this page.
+or a limit in the same run, can be run by itself, and prints one JSON line. What has no limit is in that line
+alone; [scaling.md](scaling.md) and [sizing.md](sizing.md) have what concerns load and disk space.
 
 | script | measurement | compared with | limit | measured | reached |
 | --- | --- | --- | --- | --- | --- |
@@ -61,7 +62,8 @@ def page(lines: Iterable[Line], before: str = "") -> str:
     rows, machine_rows = [], []
     for script in scripts():
         if script in by_script:
-            rows += [f"| `{script}.py` | {_cells(result)} |\n" for result in by_script[script]["results"]]
+            limited = [one for one in by_script[script]["results"] if one["limit"] is not None]
+            rows += [f"| `{script}.py` | {_cells(result)} |\n" for result in limited]
             machine_rows.append(_machine_row(by_script[script]))
         else:
             rows += _rows_of(script, results) or [f"| `{script}.py` | not run yet | | | | |\n"]
@@ -74,13 +76,9 @@ def _rows_of(script: str, table: str) -> list[str]:
 
 
 def _cells(result: dict[str, Any]) -> str:
-    limit = result["limit"]
-    side = "at least" if result["at_least"] else "at most"
-    limit_cell = "–" if limit is None else f"{side} {_number(limit)}"
-    reached = "–" if limit is None else "yes" if result["reached"] else "**no**"
-    return (
-        f"{result['what']} | {result['against']} | {limit_cell} | {_number(result['measured'])} | {reached}"
-    )
+    limit = f"{'at least' if result['at_least'] else 'at most'} {_number(result['limit'])}"
+    reached = "yes" if result["reached"] else "**no**"
+    return f"{result['what']} | {result['against']} | {limit} | {_number(result['measured'])} | {reached}"
 
 
 def _number(value: float) -> str:
