@@ -21,21 +21,14 @@ def current(page: str) -> str:
 
 def records() -> str:
     """The files of records, one kind a line."""
-    from observatory.store.archive.columns import file_columns
     from observatory.store.archive.writing import order_of
-    from observatory.wire.kinds import stored_kinds
+    from observatory.store.sql.tables import record_tables
 
-    head = "| file | a row is | columns | sorted by |\n| --- | --- | --- | --- |\n"
-    rows = [
-        (
-            f"`{kind.name}`",
-            sentence(kind.meaning),
-            ", ".join(f"{column.name} {type_name(column.type)}".strip() for column in file_columns(kind)),
-            ", ".join(order_of(kind)),
-        )
-        for kind in stored_kinds()
-    ]
-    return head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    head = "| file | columns: those of the table | sorted by |\n| --- | --- | --- |\n"
+    return head + "".join(
+        f"| `{table.kind.name}` | [`{table.name}`](sql.md#tables) | {', '.join(order_of(table.kind))} |\n"
+        for table in record_tables()
+    )
 
 
 def others() -> str:

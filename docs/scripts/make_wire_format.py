@@ -10,7 +10,7 @@ PAGE = ROOT / "docs/wire-format.md"
 HEAD = """# The wire format
 
 The batches that agents send to the server. `docs/scripts/make_wire_format.py` writes this page from the
-declarations in `observatory/wire/kinds/`, one module for each kind of record; a test compares the two.
+declarations in `observatory/wire/kinds/`, one module for each kind of record, which also name Dask's sources.
 
 `POST /api/v1/ingest` with `Authorization: Bearer TOKEN` takes one *batch*: concatenated blocks, compressed as
 the header `Content-Encoding` says (`gzip`, `deflate` or none). The first block is of kind `batch`. It has no
@@ -88,11 +88,10 @@ def page() -> str:
     for kind in KINDS.values():
         dropped = ("first", "after samples", "last")[kind.importance]
         parts.append(f"\n## {kind.name}\n{kind.meaning} *Dropped {dropped}.*\n\n")
-        parts.append("| field | type | unit | meaning | source |\n| --- | --- | --- | --- | --- |\n")
+        parts.append("| field | type | unit | meaning |\n| --- | --- | --- | --- |\n")
         for field in kind.fields:
-            source = f"`{field.source}`" if field.source else ""
             optional = ", optional" if field.is_optional else ""
-            row = (field.name, field.type.label + optional, field.unit, field.meaning, source)
+            row = (field.name, field.type.label + optional, field.unit, field.meaning)
             parts.append(f"| {' | '.join(row)} |\n")
     return "".join(parts)
 

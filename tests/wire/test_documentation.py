@@ -13,7 +13,7 @@ from tests.docs.scripts import load_script
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_tells_every_kind_and_field_with_its_unit_and_source() -> None:
+def test_the_page_tells_every_kind_and_field_with_its_unit() -> None:
     page = (ROOT / "docs/wire-format.md").read_text()
     assert page == load_script("make_wire_format").page(), "run docs/scripts/make_wire_format.py"
     for kind in KINDS.values():
