@@ -22,8 +22,8 @@ HEAD = """# Benchmarks
 
 Written by `make bench`, which runs every script in `benchmarks/` except `soak.py` and `attacks.py`, which
 take hours, and [`gpu.py`](gpu.md), which needs a GPU. Each script measures a claim against a peer
-or a limit in the same run, can be run by itself, and prints one JSON line. What has no limit is in that line
-alone; [scaling.md](scaling.md) and [sizing.md](sizing.md) have what concerns load and disk space.
+or a limit in the same run, can be run by itself, and prints one JSON line. What has no limit, and versions, are in
+that line alone; [scaling.md](scaling.md) and [sizing.md](sizing.md) have what concerns load and disk space.
 
 | script | measurement | compared with | limit | measured | reached |
 | --- | --- | --- | --- | --- | --- |
@@ -35,8 +35,8 @@ NEEDS_GPU = "gpu"
 MACHINES = """
 ## Date and machine
 
-| script | date | machine | load at the end | versions |
-| --- | --- | --- | --- | --- |
+| script | date | cores | load at the end |
+| --- | --- | --- | --- |
 """
 
 
@@ -87,11 +87,7 @@ def _number(value: float) -> str:
 
 def _machine_row(line: Line) -> str:
     machine = line["machine"]
-    versions = ", ".join(f"{name} {number}" for name, number in line["versions"].items())
-    where = f"{machine['cpus']} cores, {machine['platform']}"
-    return (
-        f"| `{line['benchmark']}.py` | {line['date']} | {where} | {machine['load'][0]:.1f} | {versions} |\n"
-    )
+    return f"| `{line['benchmark']}.py` | {line['date']} | {machine['cpus']} | {machine['load'][0]:.1f} |\n"
 
 
 def main() -> int:
