@@ -34,8 +34,7 @@ def part(runs: Sequence[dict[str, Any]]) -> str:
             again if len(runs) > 1 else "",
             "\n\n| measurement | of | limit | measured | reached |\n| --- | --- | --- | --- | --- |\n",
             *map(_result, _results(runs)),
-            "\n| scenario | cause | judged | place | cost (s) | saved without the cause (s) | off by |\n",
-            "| --- | --- | --- | --- | --- | --- | --- |\n",
+            "\n| scenario | cause | judged | place | cost off by |\n| --- | --- | --- | --- | --- |\n",
             *(_scenario(one) for one in _verdicts(runs)),
             END,
         ]
@@ -65,10 +64,8 @@ def _result(result: Result) -> str:
 
 def _scenario(one: Verdict) -> str:
     judged, place = "yes" if one.is_judged else "no", one.place or "not found"
-    names = f"`{one.name}` | `{one.cause}` | {judged} | {place}"
-    if one.error is None:
-        return f"| {names} | – | – | – |\n"
-    return f"| {names} | {one.cost:.1f} | {one.saved:.1f} | {one.error:.0%} |\n"
+    error = "–" if one.error is None else f"{one.error:.0%}"
+    return f"| `{one.name}` | `{one.cause}` | {judged} | {place} | {error} |\n"
 
 
 if __name__ == "__main__":

@@ -25,8 +25,7 @@ def part(judged: dict[str, Any]) -> str:
             f"cores at load {load:.0f}:\n\n",
             "| measurement | of | limit | measured | reached |\n| --- | --- | --- | --- | --- |\n",
             *map(_result, judged["results"]),
-            "\n| workload | causes | places | cost (s) | saved by the twins (s) | off by | beside |\n",
-            "| --- | --- | --- | --- | --- | --- | --- |\n",
+            "\n| workload | causes | places | cost off by | beside |\n| --- | --- | --- | --- | --- |\n",
             *map(_workload, judged["workloads"]),
         ]
     )
@@ -41,11 +40,9 @@ def _result(one: dict[str, Any]) -> str:
 def _workload(one: dict[str, Any]) -> str:
     causes = ", ".join(one["causes"]) or "none"
     places = ", ".join(str(place or "not found") for place in one["places"]) or "–"
-    cost = f"{one['cost']:.1f}" if one["causes"] else "–"
-    known = one["error"] is not None and one["causes"]
-    saved, error = (f"{one['saved']:.1f}", f"{one['error']:.0%}") if known else ("–", "–")
+    error = f"{one['error']:.0%}" if one["error"] is not None and one["causes"] else "–"
     beside = ", ".join(f"`{kind}`" for kind in one["wrong"]) or "–"
-    return f"| `{one['name']}` | {causes} | {places} | {cost} | {saved} | {error} | {beside} |\n"
+    return f"| `{one['name']}` | {causes} | {places} | {error} | {beside} |\n"
 
 
 if __name__ == "__main__":
