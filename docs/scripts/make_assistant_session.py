@@ -31,6 +31,12 @@ SESSION: dict[str, list[Step]] = {
     "Has that error come up before?": [
         ("errors", {}, ("kinds.*.headline", "first_errors.0.key", "first_errors.0.message")),
     ],
+    "Which worker died, and why?": [
+        ("alerts_and_events", {"match": "killed"}, ("events.*.message", "alerts.0.advice")),
+    ],
+    "What was in memory after four seconds?": [
+        ("memory", {"at": 4}, ("results.0", "results.1", "bytes_by_prefix")),
+    ],
 }
 
 
