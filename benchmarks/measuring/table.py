@@ -23,7 +23,7 @@ HEAD = """# Benchmarks
 Written by `make bench`, which runs every script in `benchmarks/` except `soak.py` and `attacks.py`, which
 take hours, and [`gpu.py`](gpu.md), which needs a GPU. Each script measures a claim against a peer
 or a limit in the same run, can be run by itself, and prints one JSON line, which alone has
-versions and what has no limit; [scaling.md](scaling.md) and [sizing.md](sizing.md) are about load and disk space.
+versions and what has no limit; [scaling.md](scaling.md) and [sizing.md](sizing.md) are about load and disk.
 
 | script | measurement | compared with | limit | measured | reached |
 | --- | --- | --- | --- | --- | --- |
