@@ -6,6 +6,8 @@ from typing import Literal
 
 from ninja import Schema
 
+from observatory.comparison.card.schemas import RaisedByCode
+
 
 class ComparedRun(Schema):
     id: int
@@ -250,6 +252,8 @@ class RunCheck(Schema):
     left_out: int
     """selected runs before that change"""
     criteria: list[CheckCriterion]
+    raised: RaisedByCode | None
+    """the exception that ended its code, if its client told"""
     slower: list[SlowerPrefix]
     """prefixes whose tasks are slower by more than the limit, the most costly first"""
     findings: CheckedFindings

@@ -125,6 +125,9 @@ class RunDelivery(models.Model):
     last_error = models.CharField(max_length=500, blank=True)
     sent = models.DateTimeField(null=True)
     report = models.CharField(max_length=500, blank=True, help_text="What was sent.")
+    accepted = models.JSONField(
+        default=dict, editable=False, help_text="What the receiver has of it, until all was sent."
+    )
 
     class Meta:
         ordering = ["-created", "-pk"]

@@ -19,6 +19,7 @@ from observatory.store.maintenance.retention import delete_cluster
 from tests.comparison.made_runs import make_run
 from tests.support.projects import HOSTILE, World
 from tests.support.response_schemas import assert_documented
+from tests.support.run_exceptions import raise_in
 from tests.support.stored_findings import finding, keep
 
 USUAL = {"load": 0.2, "clean": 0.3}
@@ -124,6 +125,27 @@ def test_failed_tasks_are_worse_than_none_unless_some_may_fail(
     run.tags = {"exception": "KeyError"}
     assert criteria(check(connection, run, earlier, Limits(errors=2)))["outcome"] == "worse"
     assert check(connection, run, earlier, Limits(errors=None))["verdict"] == "fine"
+
+
+def test_what_the_runs_own_code_raised_is_told_with_message_place_and_traceback(
+    world: World, connection: psycopg.Connection
+) -> None:
+    earlier = history(world)
+    run = made(world, 1000)
+    traceback = f'  File "/srv/etl.py", line 12, in report\n    orders["total"]\nKeyError: {HOSTILE}\n'
+    raise_in(run, "KeyError", HOSTILE, traceback)
+    found = check(connection, run, earlier, Limits())
+    outcome = found["criteria"][0]
+    assert (outcome["verdict"], outcome["sentence"]) == (
+        "worse",
+        f"Its code raised KeyError: {HOSTILE} in report (etl.py:12).",
+    )
+    assert (found["raised"]["file"], found["raised"]["traceback"]) == ("etl.py", traceback)
+    assert check(connection, run, earlier, Limits(errors=None))["verdict"] == "fine"
+    ended_by_signal = made(world, 1200)
+    ended_by_signal.tags["exception"] = "SIGTERM"
+    said = check(connection, ended_by_signal, earlier, Limits())
+    assert (said["criteria"][0]["sentence"], said["raised"]) == ("Its process got SIGTERM.", None)
 
 
 def test_a_lost_cluster_is_worse_and_an_end_that_nobody_saw_is_unclear(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -15,17 +14,14 @@ from observatory.runs.errors.counting import count_errors_of_run
 from observatory.runs.errors.headline import headline
 from observatory.runs.errors.places import Place, place_of
 from observatory.runs.models import Run, RunError
-from observatory.runs.refresh import end_of, refresh_figures
+from observatory.runs.refresh import refresh_figures
 from observatory.runs.usage.counting import count_runs
 from observatory.store.connection import connect
-from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
-from observatory.wire.event_kinds import RUN_RAISED
-from observatory.wire.records import Event
 from tests.support.projects import HOSTILE, World
 from tests.support.recorded_cluster import GIB, START, Recorded
+from tests.support.run_exceptions import raise_in
 from tests.support.stored_findings import finding, keep
 
 LIBRARY = '  File "/usr/lib/python3.11/site-packages/pandas/io.py", line 9, in read\n    raise error\n'
@@ -173,12 +169,7 @@ def test_errors_of_a_run_are_kept_by_exception_and_place(runs: list[Run]) -> Non
 
 def raised_in(run: Run, exception_type: str, message: str, text: str = "") -> None:
     """Store that the run's code raised it, and count its errors."""
-    run.code_id, run.outcome = uuid4(), Run.Outcome.ERRED
-    run.save()
-    told = {"run": run.code_id.hex, "exception_type": exception_type, "exception_message": message}
-    event = Event(end_of(run).timestamp(), RUN_RAISED, "", {"message": "", "traceback": text, **told})
-    with Writer() as writer:
-        writer.write(Batch.of(run.cluster_id, events=[event]))
+    raise_in(run, exception_type, message, text)
     count_errors_of_run(run)
 
 

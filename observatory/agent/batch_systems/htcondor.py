@@ -19,6 +19,7 @@ LONGEST_AD = 1_000_000
 OF_JOB = (
     *("clusterid", "procid", "jobbatchname", "acctgroup", "requestcpus", "requestmemory", "qdate"),
     *("jobcurrentstartdate", "jobstartdate", "numjobstarts", "allowedjobduration", "globaljobid"),
+    *("daskworkercores", "daskworkermemory"),
 )
 """the attributes that are read: others have the variables of the user"""
 OF_MACHINE = ("machine",)
@@ -34,8 +35,8 @@ class HTCondor(BatchSystem):
             return None
         started = seconds_of(ad.get("jobcurrentstartdate", "")) or seconds_of(ad.get("jobstartdate", ""))
         submitted = seconds_of(ad.get("qdate", ""))
-        # an expression, which these attributes can be, is no amount
-        memory = bytes_of(ad.get("requestmemory", ""), MIB)
+        # an expression, which these attributes can be, is no amount; those of dask-jobqueue are of its own
+        memory = bytes_of(ad.get("requestmemory", ""), MIB) or bytes_of(ad.get("daskworkermemory", ""))
         return BatchJob(
             system=self.name,
             id=f"{cluster}.{process}",
@@ -46,7 +47,7 @@ class HTCondor(BatchSystem):
             account=ad.get("acctgroup", ""),
             node=_ad(environ.get("_CONDOR_MACHINE_AD", ""), OF_MACHINE).get("machine", ""),
             nodes=1,
-            cores=count_of(ad.get("requestcpus", "")),
+            cores=count_of(ad.get("requestcpus", "")) or count_of(ad.get("daskworkercores", "")),
             memory=memory,
             option="request_memory" if memory else "",
             time_limit=seconds_of(ad.get("allowedjobduration", "")),

@@ -53,16 +53,20 @@ class Lsf(BatchSystem):
     def command(self, environ: Mapping[str, str]) -> Sequence[str]:
         number, index = text_of(environ, "LSB_JOBID"), text_of(environ, "LSB_JOBINDEX")
         shown = f"{number}[{index}]" if NUMBER.fullmatch(index) and int(index) else number
-        return "bjobs", "-noheader", "-o", "pend_time runtimelimit delimiter='|'", shown
+        return "bjobs", "-noheader", "-o", "pend_time runtimelimit memlimit delimiter='|'", shown
 
     def with_answer(self, job: BatchJob, answer: str) -> BatchJob:
-        pending, limit = [*answer.strip().split("\n")[0].split("|"), "", ""][:2]
+        pending, limit, memory_limit = [*answer.strip().split("\n")[0].split("|"), "", "", ""][:3]
         minutes = seconds_of(limit.partition("/")[0])  # 60.0/host
-        return replace(
+        asked = replace(
             job,
             waited=seconds_of(pending),
             time_limit=minutes * MINUTE if minutes else job.time_limit,
         )
+        # dask-jobqueue asks with -M alone, which the environment has only where control groups enforce it
+        memory = bytes_of(memory_limit.removesuffix("ytes"))  # 6 Gbytes
+        is_known = job.memory is not None or memory is None or job.nodes != 1
+        return asked if is_known else replace(asked, memory=memory, option="-M")
 
 
 def _slots(environ: Mapping[str, str]) -> dict[str, int]:

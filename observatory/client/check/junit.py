@@ -7,7 +7,7 @@ from pathlib import Path
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from observatory.client.check.texts import TITLES, Item, line
+from observatory.client.check.texts import TITLES, Item, line, lines
 
 
 def write_junit(checks: Sequence[Item], path: Path) -> None:
@@ -27,7 +27,10 @@ def _suite(check: Item) -> TestSuite:
         if criterion["name"] == "duration":
             case.time = float(check["run"]["seconds"])
         if criterion["verdict"] == "worse":
-            case.result = [Failure(sentence, criterion["name"])]
+            failure = Failure(sentence, criterion["name"])
+            if criterion["name"] == "outcome" and check.get("raised"):
+                failure.text = lines(check["raised"]["traceback"])
+            case.result = [failure]
         elif criterion["verdict"] != "fine":
             case.result = [Skipped(sentence)]
         else:

@@ -32,6 +32,11 @@ def line(text: object) -> str:
     return clean if len(clean) <= LONGEST else f"{clean[: LONGEST - 1]}…"
 
 
+def lines(text: str) -> str:
+    """The lines, without what can't be printed."""
+    return "\n".join("".join(filter(str.isprintable, each)) for each in text.splitlines())
+
+
 def markdown(text: object) -> str:
     """The text as Markdown that shows it as it is."""
     return "".join(_escaped(each) for each in LINKS.sub(ZERO_WIDTH, line(text)))

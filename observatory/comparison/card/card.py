@@ -17,8 +17,7 @@ from observatory.comparison.recent_runs import ENDED
 from observatory.comparison.run_selection import last_runs_before
 from observatory.comparison.verdict import verdict_of
 from observatory.replay.scope import Scope
-from observatory.runs.errors.places import place_of
-from observatory.runs.errors.run_exceptions import exception_of
+from observatory.runs.errors.run_exceptions import exception_of, fields_of
 from observatory.runs.main_finding import main_finding_of
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
@@ -151,15 +150,8 @@ def _raised(run: Run, scope: Scope) -> Item | None:
         raised = exception_of(connection, run)
     if raised is None:
         return None
-    place = place_of(raised.traceback)
-    return {
-        "type": scope.text(raised.exception_type),
-        "message": scope.text(raised.message),
-        "function": scope.text(place.function),
-        "file": scope.text(place.file),
-        "line": place.line,
-        "traceback": scope.text(raised.traceback),
-    }
+    fields = fields_of(raised).items()
+    return {name: scope.text(value) if isinstance(value, str) else value for name, value in fields}
 
 
 def _history(run: Run) -> Item | None:

@@ -16,7 +16,8 @@ from observatory.comparison.card.schemas import RunCard
 from observatory.comparison.card.sparkline import sparkline
 from observatory.replay.answers.shared_fields import shown
 from observatory.replay.scope import Scope
-from observatory.runs.errors.run_exceptions import is_same
+from observatory.runs.discovery.client_runs import EXCEPTION
+from observatory.runs.errors.run_exceptions import is_same, sentence_of
 from observatory.runs.models import Run, RunFindings
 from observatory.wire.runs import TRACE, TRACE_SPAN
 from observatory.wire.submitted_code import Frame, around_calls, frames_of_code
@@ -93,7 +94,7 @@ def _headline_error(card: Item) -> str:
     """The first error in short, or what ended the code of the run; "" where the main finding says it."""
     error, finding, raised = card["first_error"], card["main_finding"], card["raised"]
     if error is None or (raised and not is_same(*_exception(error), *_exception(raised))):
-        return _end_of_code(card["tags"].get("exception", ""), raised)
+        return sentence_of(card["tags"].get(EXCEPTION, ""), raised)
     if finding and error["message"] and error["message"] in finding["sentence"]:
         return ""
     return f"{error['type'] or 'Error'} {error['message']}"
@@ -101,16 +102,6 @@ def _headline_error(card: Item) -> str:
 
 def _exception(found: Item) -> tuple[str, str]:
     return found["type"], found["message"]
-
-
-def _end_of_code(exception: str, raised: Item | None) -> str:
-    """`exception`: its type, or the name of a signal, as the agent tags a run with it."""
-    if raised is not None:
-        place = f" in {raised['function']} ({raised['file']}:{raised['line']})" if raised["file"] else ""
-        return f"Its code raised {': '.join(filter(None, (raised['type'], raised['message'])))}{place}."
-    if not exception:
-        return ""
-    return f"Its process got {exception}." if exception.startswith("SIG") else f"Its code raised {exception}."
 
 
 def _bar(times: list[Item]) -> list[Item]:

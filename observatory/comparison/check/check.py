@@ -18,6 +18,7 @@ from observatory.comparison.prefixes import compared_prefixes
 from observatory.comparison.run_summary import RunWindow, TooLarge, summarize
 from observatory.comparison.verdict import verdict_of
 from observatory.runs.discovery.client_runs import EXCEPTION
+from observatory.runs.errors.run_exceptions import exception_of, fields_of, sentence_of
 from observatory.runs.finding_marks import LOOKED_AT
 from observatory.runs.models import Run, RunFindings
 from observatory.runs.tasks import COUNTED_AGAIN, LATE
@@ -49,8 +50,10 @@ def check(connection: psycopg.Connection, run: Run, earlier: Sequence[Run], limi
     """
     used = _since_last_change(earlier)
     slower, pace, prefixes = _tasks(connection, run, used, limits.slower)
+    found = exception_of(connection, run)
+    raised = None if found is None else fields_of(found)
     criteria = [
-        _outcome(run, limits),
+        _outcome(run, raised, limits),
         _figure("duration", run, used, limits.slower),
         pace,
         prefixes,
@@ -65,6 +68,7 @@ def check(connection: psycopg.Connection, run: Run, earlier: Sequence[Run], limi
         "earlier": [described(each, RunWindow.of(each)) for each in used],
         "left_out": len(earlier) - len(used),
         "criteria": criteria,
+        "raised": raised,
         "slower": slower,
         "findings": _new_findings(run, used),
     }
@@ -105,15 +109,15 @@ def _criterion(name: str, verdict: Verdict, sentence: str, judgement: Judgement 
     }
 
 
-def _outcome(run: Run, limits: Limits) -> Item:
+def _outcome(run: Run, raised: Item | None, limits: Limits) -> Item:
     if run.outcome == Run.Outcome.LOST:
         return _criterion("outcome", "worse", "The cluster was lost.")
     if run.outcome == Run.Outcome.UNSEEN:
         return _criterion("outcome", "unclear", "The end of the run was not seen.")
     if limits.errors is None:
         return _criterion("outcome", "skipped", "Errors aren't checked.")
-    if raised := run.tags.get(EXCEPTION):
-        return _criterion("outcome", "worse", f"The code of the run raised {raised}.")
+    if said := sentence_of(run.tags.get(EXCEPTION, ""), raised):
+        return _criterion("outcome", "worse", said)
     return _criterion("outcome", "fine", "The run ended.")
 
 

@@ -52,5 +52,5 @@ class RunDeliveryAdmin(DeliveryLogAdmin):
     @admin.action(description="Send again", permissions=["again"])
     def send_again(self, request: HttpRequest, queryset: QuerySet[RunDelivery]) -> None:
         """Sends runs that failed, that wait for their pause, or that were sent before."""
-        count = queryset.update(due=now(), state=State.DUE, attempts=0)
+        count = queryset.update(due=now(), state=State.DUE, attempts=0, accepted={})
         self.message_user(request, f"Sending again: {count}.", messages.SUCCESS)

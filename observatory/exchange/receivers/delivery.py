@@ -1,7 +1,8 @@
 """Sends runs to receivers when they have ended, and tries again later what fails.
 
-One process at a time sends to a receiver: it holds the receiver's lock. A run that is sent again has the same
-ids as before, so that a receiver can overwrite what it got of it.
+One process at a time sends to a receiver: it holds the receiver's lock. A later attempt goes on behind what
+the receiver accepted. A run that is sent again has the same ids as before, so that a receiver can overwrite
+what it got of it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from observatory.alerts.notifying.http_post import RefusedError
 from observatory.alerts.secrets import SecretLost
 from observatory.exchange.models import Receiver, RunDelivery
 from observatory.exchange.receivers.kinds import receiver_kind
+from observatory.exchange.receivers.progress import Progress
 from observatory.exchange.receivers.receiver_kind import Address, NotYet, Options
 from observatory.exchange.receivers.secrets import decrypt
 from observatory.runs.models import Run
@@ -100,9 +102,10 @@ def _due(receiver: Receiver, at: datetime) -> QuerySet[RunDelivery]:
 def _attempt(receiver: Receiver, delivery: RunDelivery, at: datetime) -> bool:
     """False: the receiver can't take runs now."""
     ours = RunDelivery.objects.filter(pk=delivery.pk)
+    progress = Progress(delivery.accepted)
     attempts = delivery.attempts + 1
     try:
-        report = _send(receiver, delivery.run)
+        report = _send(receiver, delivery.run, progress)
     except NotYet:
         ours.update(due=at + POSTPONED)
         return True
@@ -112,27 +115,31 @@ def _attempt(receiver: Receiver, delivery: RunDelivery, at: datetime) -> bool:
         if not isinstance(error, SendError):
             log.exception("sending run %d to receiver %d failed", delivery.run_id, receiver.pk)
         text = str(error) if isinstance(error, SendError) else UNEXPECTED
+        if progress.has_grown:
+            attempts = 1  # of getting any further
         is_final = attempts >= MAX_ATTEMPTS or _is_final(error)
         state = State.FAILED if is_final else State.DUE
         due = at + max(pause(attempts), _asked(error))
-        ours.update(state=state, due=due, attempts=attempts, last_error=text[:500])
+        ours.update(
+            state=state, due=due, attempts=attempts, last_error=text[:500], accepted=progress.accepted
+        )
         log.warning(
             "sending run %d to receiver %d failed (attempt %d): %s",
             *(delivery.run_id, receiver.pk, attempts, text),
         )
         return is_final
-    ours.update(state=State.SENT, sent=at, attempts=attempts, last_error="", report=report[:500])
+    ours.update(state=State.SENT, sent=at, attempts=attempts, last_error="", report=report[:500], accepted={})
     return True
 
 
-def _send(receiver: Receiver, run: Run) -> str:
+def _send(receiver: Receiver, run: Run, progress: Progress) -> str:
     """Returns what was sent. Raises as ReceiverKind.send."""
     address = _address(receiver)
     options = Options(
         receiver.most_tasks, receiver.sends_logs, receiver.sends_metrics, receiver.sends_arguments
     )
     with connect_reader() as connection:  # none of a pool: the receiver may be slow
-        return receiver_kind(receiver.kind).send(connection, run, address, options)
+        return receiver_kind(receiver.kind).send(connection, run, address, options, progress)
 
 
 def send_test(receiver: Receiver) -> None:

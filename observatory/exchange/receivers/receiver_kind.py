@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import psycopg
 
+from observatory.exchange.receivers.progress import Progress
 from observatory.runs.models import Run
 
 
@@ -48,9 +49,12 @@ class ReceiverKind(ABC):
         """The host that is sent to."""
 
     @abstractmethod
-    def send(self, connection: psycopg.Connection, run: Run, address: Address, options: Options) -> str:
+    def send(
+        self, connection: psycopg.Connection, run: Run, address: Address, options: Options, progress: Progress
+    ) -> str:
         """Sends a run that has ended; returns what was sent, in a sentence.
 
+        `progress`: what the receiver has of it, which grows with each request that it accepts.
         `run` has its cluster and project. Raises SendError, NotYet, and psycopg.Error without a database.
         """
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from observatory.runs.errors.places import Place, place_of
-from observatory.runs.errors.run_exceptions import exception_of, is_same
+from observatory.runs.errors.run_exceptions import exception_of, is_of_task
 from observatory.runs.models import Run, RunError
 from observatory.runs.other_work import other_work_of
 from observatory.runs.refresh import end_of
@@ -45,10 +45,8 @@ def count_errors_of_run(run: Run) -> None:
             for kind, workers in merged[:MOST_KINDS]
         ]
         raised = exception_of(connection, run)
-    if raised is not None:
-        place = place_of(raised.traceback)
-        if not any(_is_of_task(raised, place, kind) for kind, _ in merged):
-            made.append(RunError(run=run, **_kind_of_code(run, raised, place)))
+    if raised is not None and not any(is_of_task(raised, kind) for kind, _ in merged):
+        made.append(RunError(run=run, **kind_of_code(run, raised)))
     with transaction.atomic():
         run.error_kinds.all().delete()
         RunError.objects.bulk_create(made)
@@ -86,15 +84,9 @@ def _kind(exception_type: str, key: str, parts: list[tuple[TracedErrors, Place]]
     }
 
 
-def _is_of_task(raised: RunException, place: Place, kind: dict[str, Any]) -> bool:
-    """Whether a task had failed with it. The traceback of what `gather` raises again ends with the task's."""
-    if kind["exception_type"] == raised.exception_type and kind["place"] == place.key:
-        return True
-    return is_same(kind["exception_type"], kind["message"], raised.exception_type, raised.message)
-
-
-def _kind_of_code(run: Run, raised: RunException, place: Place) -> dict[str, Any]:
-    """It is of no prefix, and its id is that of the run."""
+def kind_of_code(run: Run, raised: RunException) -> dict[str, Any]:
+    """The fields of RunError of what ended the code of a run. It is of no prefix, and its id is the run's."""
+    place = place_of(raised.traceback)
     return {
         "exception_type": raised.exception_type[:LONGEST_TYPE],
         "place": place.key or OF_CODE,
@@ -103,6 +95,8 @@ def _kind_of_code(run: Run, raised: RunException, place: Place) -> dict[str, Any
         "line": place.line,
         "prefix": "",
         "count": 1,
+        "retried": 0,
+        "killed": 0,
         "first": raised.time,
         "last": raised.time,
         "last_id": run.code_id,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 
+from observatory.runs.discovery.client_runs import EXCEPTION
+from observatory.runs.errors.places import Place, place_of
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
 from observatory.store.queries.windows.run_exceptions import RunException, exception_of_run
@@ -14,9 +18,48 @@ COMPARED = 200
 
 def exception_of(connection: psycopg.Connection, run: Run) -> RunException | None:
     """Return the exception that ended the run's code; None where it ended well, or the client told none."""
-    if run.code_id is None or run.outcome != Run.Outcome.ERRED:
+    is_imported = run.origin == Run.Origin.IMPORTED and EXCEPTION in run.tags
+    if run.outcome != Run.Outcome.ERRED or not (run.code_id or is_imported):
         return None
-    return exception_of_run(connection, run.cluster_id, run.code_id, run.start, end_of(run))
+    window = (run.start, end_of(run))
+    return exception_of_run(connection, run.cluster_id, run.code_id, run.tags.get(EXCEPTION, ""), *window)
+
+
+def fields_of(raised: RunException) -> dict[str, Any]:
+    """What the API says of it (RaisedByCode)."""
+    place = place_of(raised.traceback)
+    return {
+        "type": raised.exception_type,
+        "message": raised.message,
+        "function": place.function,
+        "file": place.file,
+        "line": place.line,
+        "traceback": raised.traceback,
+    }
+
+
+def sentence_of(exception: str, raised: dict[str, Any] | None) -> str:
+    """What ended the code of a run, in a sentence; "" for nothing.
+
+    `exception`: its type, or the name of a signal, as the agent tags a run; `raised`: as of fields_of.
+    """
+    if raised is not None:
+        place = f" in {raised['function']} ({raised['file']}:{raised['line']})" if raised["file"] else ""
+        return f"Its code raised {': '.join(filter(None, (raised['type'], raised['message'])))}{place}."
+    if not exception:
+        return ""
+    return f"Its process got {exception}." if exception.startswith("SIG") else f"Its code raised {exception}."
+
+
+def is_of_task(raised: RunException, kind: dict[str, Any]) -> bool:
+    """Whether tasks had failed with it. `kind`: fields of RunError.
+
+    The traceback of what `gather` raises again ends with the task's.
+    """
+    place: Place = place_of(raised.traceback)
+    if kind["exception_type"] == raised.exception_type and kind["place"] == place.key:
+        return True
+    return is_same(kind["exception_type"], kind["message"], raised.exception_type, raised.message)
 
 
 def is_same(exception_type: str, message: str, raised_type: str, raised_message: str) -> bool:

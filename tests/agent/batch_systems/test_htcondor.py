@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dask_jobqueue.htcondor import HTCondorJob
 
 from observatory.agent.batch_systems.htcondor import HTCONDOR
 from observatory.agent.batch_systems.systems import job_of_process
@@ -67,6 +68,22 @@ def test_a_request_that_is_an_expression_is_no_amount(in_job: dict[str, str]) ->
     job = HTCONDOR.job(in_job)
     assert job is not None
     assert (job.memory, job.option, job.cores) == (None, "", 4)
+
+
+def test_a_job_as_dask_jobqueue_submits_it_asks_with_attributes_of_its_own(in_job: dict[str, str]) -> None:
+    """Its requests are expressions, which the ClassAd of the job has as they were submitted."""
+    submitted = HTCondorJob(name="dask", cores=4, memory="6GiB", disk="1GB").job_header_dict
+    assert not str(submitted["RequestMemory"]).isdecimal()
+    known = [line for line in JOB.splitlines() if not line.startswith("Request")]
+    asked = [
+        f"{name.removeprefix('MY.')} = {value}"
+        for name, value in submitted.items()
+        if name.startswith(("MY.Dask", "Request"))
+    ]
+    Path(in_job["_CONDOR_JOB_AD"]).write_text("\n".join(sorted([*known, *asked])) + "\n")
+    job = HTCONDOR.job(in_job)
+    assert job is not None
+    assert (job.id, job.cores, job.memory, job.option) == ("88.2", 4, 6 * GIB, "request_memory")
 
 
 @pytest.mark.parametrize("text", ["", "ClusterId = 88\n", "ClusterId = x\nProcId = 1\n", "\0" * 5_000])

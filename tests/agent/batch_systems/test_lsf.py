@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dask_jobqueue.lsf import LSFJob
 
 from observatory.agent.batch_systems.lsf import LSF
 from observatory.agent.batch_systems.systems import job_of_process
@@ -77,8 +78,9 @@ def test_the_limit_of_the_control_group_is_exact() -> None:
 @pytest.mark.parametrize(
     ("answer", "waited", "limit"),
     [
+        ("42|60.0/hosta|6 Gbytes\n", 42, 3_600),
         ("42|60.0/hosta\n", 42, 3_600),
-        ("0|-\n", 0, None),
+        ("0|-|-\n", 0, None),
         ("Job <5150> is not found", None, None),
         ("", None, None),
     ],
@@ -86,6 +88,25 @@ def test_the_limit_of_the_control_group_is_exact() -> None:
 def test_bjobs_tells_how_long_it_waited(answer: str, waited: float | None, limit: float | None) -> None:
     job = LSF.with_answer(told(), answer)
     assert (job.waited, job.time_limit) == (waited, limit)
+
+
+@pytest.mark.parametrize(
+    ("shown", "memory"),
+    [("6 Gbytes", 6 * GIB), ("6.00G", 6 * GIB), ("6144 MB", 6 * GIB), ("-", None), ("lots", None)],
+)
+def test_a_job_as_dask_jobqueue_submits_it_asks_with_its_memory_limit(shown: str, memory: int | None) -> None:
+    """Its script has `-M` and no `rusage`."""
+    script = LSFJob(name="dask", cores=2, memory="6GB", lsf_units="mb", queue="normal").job_script()
+    assert "#BSUB -M 6000" in script
+    assert "rusage" not in script
+    job = told(LSB_EFFECTIVE_RSRCREQ="select[type == local] span[hosts=1]", LSB_MCPU_HOSTS="hostb 2")
+    assert (job.memory, job.cores) == (None, 2)
+    found = LSF.with_answer(job, f"42|60.0/hosta|{shown}\n")
+    assert (found.memory, found.option) == (memory, "-M" if memory else "")
+    reserved = told(LSB_MCPU_HOSTS="hostb 2")
+    assert LSF.with_answer(reserved, f"42|-|{shown}\n").option == "rusage[mem]", "known before"
+    several = told(LSB_EFFECTIVE_RSRCREQ="")
+    assert LSF.with_answer(several, f"42|-|{shown}\n").memory is None, "the limit isn't that of one host"
 
 
 def test_what_is_no_id_is_no_job() -> None:

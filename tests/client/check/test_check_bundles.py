@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml
 
 from observatory.runs.models import Run
 from observatory.runs.refresh import refresh_figures
@@ -18,6 +19,7 @@ from tests.comparison.made_runs import make_run
 from tests.exchange.files import export
 from tests.runtime.machine import manage
 from tests.support.projects import World
+from tests.support.run_exceptions import raise_in
 
 USUAL = {"load": 0.2, "clean": 0.3}
 
@@ -62,6 +64,24 @@ def test_a_run_is_checked_against_a_bundle_and_against_several(world: World, tmp
     assert "etl, against 4 earlier runs: worse" in several.stdout
     assert "### ❌ etl: worse than before" in markdown.read_text()
     assert installations() <= left
+
+
+def test_a_bundle_says_what_the_code_of_its_run_raised_and_where(world: World, tmp_path: Path) -> None:
+    usual = bundle(world, tmp_path, "usual", 0)
+    run = make_run(world.ended, 1000, USUAL, tasks=30, name="etl")
+    traceback = '  File "/srv/etl.py", line 12, in report\n    orders["total"]\nKeyError: \'total\'\n'
+    raise_in(run, "KeyError", "'total'", traceback)
+    refresh_figures(run)
+    failed = str(export(Run.objects.get(pk=run.pk), tmp_path / "failed.observatory.zip"))
+    junit = tmp_path / "check.xml"
+    checked = check(failed, "--against", usual, "--junit", str(junit))
+    assert checked.returncode == 1
+    assert "Its code raised KeyError: 'total' in report (etl.py:12)." in checked.stdout
+    [suite] = JUnitXml.fromfile(str(junit))
+    [case] = [case for case in suite if case.name == "Outcome"]
+    [failure] = case.result
+    assert failure.message == "Its code raised KeyError: 'total' in report (etl.py:12)."
+    assert failure.text.strip() == traceback.strip()
 
 
 def test_runs_of_a_folder_are_checked_against_those_of_their_name_in_another(

@@ -25,9 +25,12 @@ from observatory.exchange.tasks import send_runs, send_runs_to
 from observatory.runs.models import Run
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import RECEIVERS, try_lock
+from observatory.store.queries.windows import sampled_tasks
 from tests.exchange.receivers.conftest import Deliver, end_now
-from tests.exchange.receivers.http_receiver import Answer, HttpReceiver
+from tests.exchange.receivers.http_receiver import Answer, HttpReceiver, values
+from tests.exchange.receivers.test_traces import run_of
 from tests.support.projects import World
+from tests.why.findings.simulated import Simulated, map_reduce
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MINUTE = timedelta(minutes=1)
@@ -206,6 +209,67 @@ def test_patience_with_a_receiver_that_stays_behind_is_bounded(
     endpoint.answers = [Answer(), *(Answer(503) for _ in range(50))]
     assert deliver(run).state == "due"
     assert paused == list(PAUSES)
+
+
+@pytest.mark.parametrize("failures", [3, 2 * MAX_ATTEMPTS])
+def test_a_later_attempt_goes_on_where_the_last_one_ended(
+    failures: int,
+    receiver: Receiver,
+    endpoint: HttpReceiver,
+    paused: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As long as each gets further, however many there are."""
+    monkeypatch.setattr(sampled_tasks, "ROWS_AT_ONCE", 1)
+    ended = run_of(Simulated(map_reduce(50, 1.0)))
+    assert ended.stop is not None
+    end_now(ended, ended.stop)
+    at = ended.stop + MINUTE
+    due_receivers(at)
+    for _ in range(failures):
+        endpoint.answers = [Answer(), Answer(500)]
+        deliver_to(receiver.pk, at)
+        waiting = RunDelivery.objects.get()
+        assert (waiting.state, waiting.attempts) == ("due", 1)
+        at = waiting.due
+    sent_before = len(endpoint.spans)
+    endpoint.answers = []
+    deliver_to(receiver.pk, at)
+    delivery = RunDelivery.objects.get()
+    assert (delivery.state, delivery.accepted) == ("sent", {})
+    ids = [span.span_id for _, span in endpoint.spans]
+    assert (sent_before, len(ids)) == (failures, len(set(ids))), "nothing was sent twice"
+    assert f"with {len(ids) - 1:,} spans" in delivery.report
+
+
+def test_a_run_that_changed_between_two_attempts_is_sent_whole(
+    receiver: Receiver, endpoint: HttpReceiver, ended: Run, paused: list[float]
+) -> None:
+    assert ended.stop is not None
+    at = ended.stop + MINUTE
+    due_receivers(at)
+    endpoint.answers = [Answer(), Answer(), Answer(500)]
+    deliver_to(receiver.pk, at)
+    waiting = RunDelivery.objects.get()
+    endpoint.messages.clear()
+    Run.objects.update(tags={"team": "blue"})
+    deliver_to(receiver.pk, waiting.due)
+    assert RunDelivery.objects.get().state == "sent"
+    (root,) = [span for _, span in endpoint.spans if not span.parent_span_id]
+    assert values(root.attributes)["dask.run.tag.team"] == "blue"
+    assert f"with {len(endpoint.spans) - 1:,} spans" in RunDelivery.objects.get().report
+
+
+def test_a_run_of_which_less_is_left_is_sent_whole(
+    receiver: Receiver, endpoint: HttpReceiver, ended: Run, paused: list[float]
+) -> None:
+    assert ended.stop is not None
+    at = ended.stop + MINUTE
+    due_receivers(at)
+    RunDelivery.objects.update(accepted={"traces": [10_000, "of more requests"]})
+    deliver_to(receiver.pk, at)
+    assert RunDelivery.objects.get().state == "sent"
+    assert f"with {len(endpoint.spans) - 1:,} spans" in RunDelivery.objects.get().report
 
 
 def test_a_refusal_says_what_was_refused(

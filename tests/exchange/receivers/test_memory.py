@@ -9,6 +9,7 @@ from django.utils.timezone import now
 
 from observatory.exchange.models import Receiver
 from observatory.exchange.receivers.kinds import receiver_kind
+from observatory.exchange.receivers.progress import Progress
 from observatory.exchange.receivers.receiver_kind import Options
 from observatory.exchange.receivers.secrets import decrypt
 from observatory.runs.models import Run, RunFindings
@@ -86,10 +87,10 @@ def test_memory_is_bounded_by_the_tasks_that_are_sent(
     endpoint.keeps = False
     kind, address = receiver_kind(receiver.kind), decrypt(receiver.secret)
     with connect_reader() as connection:
-        kind.send(connection, run, address, Options(most_tasks=100))  # imports and caches
+        kind.send(connection, run, address, Options(most_tasks=100), Progress())  # imports and caches
         endpoint.received = endpoint.largest = 0
         tracemalloc.start()
-        report = kind.send(connection, run, address, Options(most_tasks=sent))
+        report = kind.send(connection, run, address, Options(most_tasks=sent), Progress())
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert report.startswith(f"{sent:,} of {tasks:,} tasks with {sent:,} spans.")

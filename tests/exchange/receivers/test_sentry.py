@@ -21,6 +21,7 @@ from tests.pages.conftest import recorded
 from tests.support.observed_cluster import Observed
 from tests.support.projects import HOSTILE, World
 from tests.support.recorded_cluster import Recorded, at
+from tests.support.run_exceptions import raise_in
 
 __all__ = ["recorded"]
 
@@ -93,6 +94,45 @@ def test_a_run_that_is_sent_again_has_the_same_events_and_those_of_others_the_sa
     assert [event["fingerprint"] for event in endpoint.events] == [event["fingerprint"] for event in first]
     assert not {event["event_id"] for event in endpoint.events} & {event["event_id"] for event in first}
     assert not {"release", "environment"} & endpoint.events[0].keys()
+
+
+REPORT = """Traceback (most recent call last):
+  File "/srv/etl/nightly.py", line 40, in <module>
+    report(orders)
+  File "/srv/etl/nightly.py", line 31, in report
+    return orders["total"]
+KeyError: 'total'
+"""
+
+
+def test_what_the_runs_own_code_raised_is_an_event_by_exception_and_place(
+    sentry: Receiver, endpoint: HttpReceiver, deliver: Deliver, failed: Run
+) -> None:
+    raise_in(failed, "KeyError", f"'total' {HOSTILE}", REPORT)
+    assert deliver(failed).report == "3 of 3 kinds of errors."
+    event = endpoint.events[-1]
+    assert event["fingerprint"] == ["dask-observatory", "KeyError", "nightly.py:report"]
+    assert (event["level"], event["release"], event["tags"]["run"]) == ("error", "3f2a1c", "nightly etl")
+    [exception] = event["exception"]["values"]
+    assert (exception["type"], exception["value"]) == ("KeyError", f"'total' {HOSTILE}")
+    assert exception["mechanism"]["handled"] is False
+    assert [frame["lineno"] for frame in exception["stacktrace"]["frames"]] == [40, 31]
+    assert "prefix" not in event["tags"]
+    RunDelivery.objects.all().delete()
+    deliver(failed)
+    assert endpoint.events[-1]["event_id"] == event["event_id"], "Sentry drops it"
+
+
+def test_what_tasks_had_failed_with_is_no_event_of_the_runs_code(
+    sentry: Receiver, endpoint: HttpReceiver, deliver: Deliver, failed: Run
+) -> None:
+    gathered = REPORT.replace("KeyError: 'total'", "ValueError: no 2")
+    raise_in(failed, "ValueError", "no 2", gathered)
+    assert deliver(failed).report == "2 of 2 kinds of errors."
+    RunDelivery.objects.all().delete()
+    raise_in(failed, "ValueError", "another", gathered)
+    assert deliver(failed).report == "3 of 3 kinds of errors."
+    assert endpoint.events[-1]["fingerprint"] == ["dask-observatory", "ValueError", "nightly.py:report"]
 
 
 def test_arguments_are_sent_only_where_they_are_asked_for_and_are_bounded(
@@ -183,7 +223,7 @@ def test_the_exceptions_that_led_to_an_error_are_told_with_it_and_how_they_hang_
     except RuntimeError as error:
         printed = "".join(format_exception(error))
         told = event_from_exception(error)[0]["exception"]["values"]
-    found = exceptions_of(failed_with(printed))
+    found = exceptions_of(failed_with(printed), is_handled=False)
     assert [(one["type"], one["value"]) for one in found] == [(one["type"], one["value"]) for one in told]
     links = [(one["mechanism"].get("source"), one["mechanism"].get("parent_id")) for one in found]
     assert links == [("__context__", 1), ("__cause__", 0), (None, None)]
@@ -202,4 +242,4 @@ def test_the_exceptions_that_led_to_an_error_are_told_with_it_and_how_they_hang_
     ids=["many", "nothing between", "of a package"],
 )
 def test_odd_tracebacks_have_bounded_exceptions(traceback: str, types: list[str]) -> None:
-    assert [one["type"] for one in exceptions_of(failed_with(traceback))] == types
+    assert [one["type"] for one in exceptions_of(failed_with(traceback), is_handled=False)] == types

@@ -13,7 +13,9 @@ from observatory.store.connection import connect
 from observatory.store.times import to_microseconds
 from tests.exchange.receivers.conftest import Deliver
 from tests.exchange.receivers.http_receiver import HttpReceiver, values
+from tests.support.projects import HOSTILE
 from tests.support.recorded_cluster import at
+from tests.support.run_exceptions import raise_in
 from tests.why.findings.simulated import Simulated, Task, map_reduce
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,6 +93,24 @@ def test_resources_are_described_by_the_conventions(
     assert {resource["host.name"] for resource in resources if "host.name" in resource} == {"10.0.0.1"}
     thread = {values(span.attributes).get("thread.id") for _, span in endpoint.spans}
     assert thread == {None, 0, 1}
+
+
+def test_what_the_runs_own_code_raised_is_the_state_of_its_span_and_a_log_record(
+    receiver: Receiver, endpoint: HttpReceiver, deliver: Deliver
+) -> None:
+    run = run_of(Simulated(map_reduce(8, 1.0)))
+    traceback = f'  File "/srv/etl.py", line 12, in report\n    orders["total"]\nKeyError: {HOSTILE}\n'
+    raise_in(run, "KeyError", HOSTILE, traceback)
+    assert "1 errors and 0 log lines." in deliver(run).report
+    (root,) = [span for _, span in endpoint.spans if not span.parent_span_id]
+    assert (root.status.code, root.status.message) == (Status.STATUS_CODE_ERROR, f"KeyError: {HOSTILE}")
+    assert values(root.attributes)["error.type"] == "KeyError"
+    [(resource, record)] = endpoint.logs
+    assert (record.event_name, record.span_id, record.trace_id) == ("exception", root.span_id, root.trace_id)
+    said = values(record.attributes)
+    assert (said["exception.type"], said["exception.message"]) == ("KeyError", HOSTILE)
+    assert (said["exception.stacktrace"], said["code.function.name"]) == (traceback, "report")
+    assert resource["service.instance.id"] == run.cluster.scheduler_id
 
 
 def test_the_trace_in_which_the_run_was_opened_goes_on(

@@ -23,8 +23,10 @@ from observatory.exchange.receivers.otlp.metrics import MetricsOfRun
 from observatory.exchange.receivers.otlp.posting import Posting, Signal
 from observatory.exchange.receivers.otlp.selection import Selection, select
 from observatory.exchange.receivers.otlp.traces import TraceOfRun
+from observatory.exchange.receivers.progress import Changed, Progress
 from observatory.exchange.receivers.receiver_kind import Address, Options, ReceiverKind
 from observatory.exchange.records.exported_records import Reader
+from observatory.runs.errors.run_exceptions import exception_of
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_in
 from observatory.runs.sharing.scopes import scope_of_run
@@ -57,8 +59,16 @@ class Otlp(ReceiverKind):
     def host_of(self, url: str) -> str | None:
         return urlsplit(url).hostname
 
-    def send(self, connection: psycopg.Connection, run: Run, address: Address, options: Options) -> str:
-        return _Sending(connection, run, Posting(address), options).send()
+    def send(
+        self, connection: psycopg.Connection, run: Run, address: Address, options: Options, progress: Progress
+    ) -> str:
+        try:
+            report = _Sending(connection, run, Posting(address, progress), options).send()
+            progress.check_end()
+            return report
+        except Changed:  # by records that came late, or by tags
+            progress.forget()
+            return _Sending(connection, run, Posting(address, progress), options).send()
 
     def send_test(self, address: Address) -> None:
         at = time.time_ns()
@@ -72,7 +82,7 @@ class Otlp(ReceiverKind):
         resource = Resource(attributes=attributes({"service.name": "dask-observatory"}))
         scope_spans = [ScopeSpans(scope=SCOPE, spans=[span])]
         spans = ResourceSpans(resource=resource, scope_spans=scope_spans)
-        Posting(address).post("traces", ExportTraceServiceRequest(resource_spans=[spans]))
+        Posting(address, Progress()).post("traces", ExportTraceServiceRequest(resource_spans=[spans]))
 
 
 RECEIVER = Otlp()
@@ -109,6 +119,7 @@ class _Sending:
         self._window = (connection, run.cluster_id, *self._scope.window)
         self._identity = Identity(run)
         self._resources = Resources(run, processes(connection, run.cluster_id))
+        self._raised = exception_of(connection, run)
 
     def send(self) -> str:
         others = other_work_in(self._connection, self._scope, self._scope.stop)
@@ -122,7 +133,7 @@ class _Sending:
         return " ".join(each for each in (*sentences, self._posting.remark) if each)
 
     def _send_trace(self, selection: Selection) -> str:
-        trace = TraceOfRun(self._run, self._identity, self._resources, selection)
+        trace = TraceOfRun(self._run, self._identity, self._resources, selection, self._raised)
         self._posting.post("traces", trace.root())
         with snapshot(self._connection):
             messages = messages_of_tasks(*self._window, selection.tasks, MOST_ERRORS)
@@ -137,13 +148,14 @@ class _Sending:
 
     def _send_logs(self, selection: Selection, others: OtherWork) -> str:
         logs = LogsOfRun(self._identity, self._resources)
+        of_code = [logs.of_code(self._raised)] if self._raised else []
         attempts = failed_attempts(*self._window, selection.tasks, MOST_ERRORS)
         start, stop = map(from_microseconds, self._scope.window)
         filters = ErrorFilter(start=start, stop=stop, others=others)
         errors = logs.of_errors(
             self._connection, self._run.cluster_id, filters, attempts, self._options.arguments
         )
-        for request in chain(errors, logs.of_lines(self._connection, self._scope)):
+        for request in chain(of_code, errors, logs.of_lines(self._connection, self._scope)):
             self._posting.post("logs", request)
         return f"{logs.errors:,} errors and {logs.lines:,} log lines."
 

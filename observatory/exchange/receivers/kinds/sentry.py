@@ -1,4 +1,4 @@
-"""Sentry and GlitchTip: an event for each exception and place in the code that tasks of a run failed with."""
+"""Sentry and GlitchTip: an event for each exception and place in the code that a run failed with."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import psycopg
 from django.core.exceptions import ValidationError
 
 from observatory.alerts.notifying.addresses import check_http_address
+from observatory.exchange.receivers.progress import Progress
 from observatory.exchange.receivers.receiver_kind import Address, Options, ReceiverKind
-from observatory.exchange.receivers.sentry.events import event_of
-from observatory.runs.errors.counting import merge
+from observatory.exchange.receivers.sentry.events import event_of_code, event_of_tasks
+from observatory.runs.errors.counting import kind_of_code, merge
+from observatory.runs.errors.run_exceptions import exception_of, is_of_task
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
 from observatory.store.archive.scans.conditions import Condition
@@ -41,7 +43,9 @@ class Sentry(ReceiverKind):
     def host_of(self, url: str) -> str | None:
         return urlsplit(url).hostname
 
-    def send(self, connection: psycopg.Connection, run: Run, address: Address, options: Options) -> str:
+    def send(
+        self, connection: psycopg.Connection, run: Run, address: Address, options: Options, progress: Progress
+    ) -> str:
         from observatory.exchange.receivers.sentry.envelopes import Posting
 
         assert run.stop is not None
@@ -52,12 +56,17 @@ class Sentry(ReceiverKind):
             last = [
                 (kind, task_error(connection, cluster, kind["last_id"])) for kind, _ in kinds[:MOST_EVENTS]
             ]
-        posting, sent = Posting(address.url), 0
-        for kind, error in last:
-            if error is not None:
-                posting.post(event_of(run, kind, error, options.arguments))
-                sent += 1
-        return f"{sent:,} of {len(kinds):,} kinds of errors."
+        events = [
+            event_of_tasks(run, kind, error, options.arguments) for kind, error in last if error is not None
+        ]
+        raised = exception_of(connection, run)
+        is_of_code = raised is not None and not any(is_of_task(raised, kind) for kind, _ in kinds)
+        if raised is not None and is_of_code:
+            events.append(event_of_code(run, kind_of_code(run, raised), raised))
+        posting = Posting(address.url)
+        for event in events:
+            posting.post(event)
+        return f"{len(events):,} of {len(kinds) + is_of_code:,} kinds of errors."
 
     def send_test(self, address: Address) -> None:
         from observatory.exchange.receivers.sentry.envelopes import Posting

@@ -19,13 +19,16 @@ from observatory.exchange.receivers.otlp.attributes import (
     Value,
     attributes,
     long_text,
+    said_of,
     text,
 )
 from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.replay.scope import Scope
+from observatory.runs.errors.places import place_of
 from observatory.store.queries.named_records import page, record_kinds
 from observatory.store.queries.tasks.errors import ErrorFilter, TaskError, task_errors
 from observatory.store.queries.timeline import snapshot
+from observatory.store.queries.windows.run_exceptions import RunException
 from observatory.store.queries.windows.sampled_tasks import FailedAttempt
 from observatory.store.times import to_microseconds
 
@@ -108,8 +111,18 @@ class LogsOfRun:
                 if mark is None:
                     return
 
+    def of_code(self, raised: RunException) -> ExportLogsServiceRequest:
+        """Of what ended the run's own code."""
+        self.errors += 1
+        values: dict[str, Value] = {
+            "exception.type": raised.exception_type,
+            "exception.message": raised.message,
+            "code.function.name": place_of(raised.traceback).function,
+        }
+        record = self._exception(raised.time, said_of(raised), values, raised.traceback)
+        return _request([(self.resources.scheduler, [record])])
+
     def _of_error(self, error: TaskError, spans: _Attempts, with_arguments: bool) -> LogRecord:
-        time = to_microseconds(error.time) * 1000
         values: dict[str, Value] = {
             "exception.type": error.exception_type,
             "exception.message": error.message,
@@ -123,16 +136,24 @@ class LogsOfRun:
         }
         if with_arguments:
             values["dask.arguments"] = error.arguments
+        said = f"{error.exception_type or 'Error'}: {error.message}"
+        return self._exception(error.time, said, values, error.traceback, spans.of(error))
+
+    def _exception(
+        self, time: datetime, said: str, values: dict[str, Value], traceback: str, span: bytes | None = None
+    ) -> LogRecord:
+        """`span`: that failed; without one, the run's."""
+        nanoseconds = to_microseconds(time) * 1000
         return LogRecord(
-            time_unix_nano=time,
-            observed_time_unix_nano=time,
+            time_unix_nano=nanoseconds,
+            observed_time_unix_nano=nanoseconds,
             severity_number=SeverityNumber.SEVERITY_NUMBER_ERROR,
             severity_text="ERROR",
             event_name="exception",
-            body=text(f"{error.exception_type or 'Error'}: {error.message}"),
-            attributes=[*attributes(values), *long_text("exception.stacktrace", error.traceback)],
+            body=text(said),
+            attributes=[*attributes(values), *long_text("exception.stacktrace", traceback)],
             trace_id=self.identity.trace,
-            span_id=spans.of(error) or self.identity.root,
+            span_id=span or self.identity.root,
             flags=1,
         )
 

@@ -27,6 +27,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from observatory.alerts.notifying.errors import MAX_LENGTH, scrub
 from observatory.alerts.notifying.http_post import RefusedError, post_bytes
+from observatory.exchange.receivers.progress import Progress
 from observatory.exchange.receivers.receiver_kind import Address
 
 Request = ExportTraceServiceRequest | ExportLogsServiceRequest | ExportMetricsServiceRequest
@@ -43,10 +44,11 @@ SHOWN = 200
 
 
 class Posting:
-    """Posts to a receiver, and counts what it rejected of what it accepted."""
+    """Posts to a receiver what it doesn't have yet, and counts what it rejected of what it accepted."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, progress: Progress) -> None:
         self._address = address
+        self._progress = progress
         self.rejected: Counter[Signal] = Counter()
         self.message = ""
         """the receiver's last, of a partial success"""
@@ -54,13 +56,17 @@ class Posting:
         self._patience = PATIENCE
 
     def post(self, signal: Signal, request: Request) -> None:
-        """Raises SendError."""
+        """Raises SendError, and Changed for what isn't as it was in the last attempt."""
         url = f"{self._address.url}/v1/{signal}"
-        body = gzip.compress(request.SerializeToString(), 5, mtime=0)
+        plain = request.SerializeToString(deterministic=True)
+        if self._progress.has(signal, plain):
+            self._has_accepted = True
+            return
         try:
-            answer = self._post(url, body)
+            answer = self._post(url, gzip.compress(plain, 5, mtime=0))
         except RefusedError as error:
             raise RefusedError(error.status, error.retry_after, signal) from None
+        self._progress.add(signal, plain)
         rejected, message = _partial_success(signal, answer)
         if rejected > 0:
             self.rejected[signal] += rejected

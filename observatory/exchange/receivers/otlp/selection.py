@@ -78,6 +78,5 @@ def _by_task(tasks: Sequence[int], needs: Sequence[int]) -> dict[int, list[int]]
     found: dict[int, list[int]] = {}
     for task, needed in zip(tasks, needs, strict=True):
         known = found.setdefault(task, [])
-        if len(known) < MOST_LINKS:
-            known.append(needed)
-    return found
+        known.append(needed)
+    return {task: sorted(known)[:MOST_LINKS] for task, known in found.items()}

@@ -10,10 +10,11 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from observatory.clusters.public_urls import url_in_message
-from observatory.exchange.receivers.otlp.attributes import SCOPE, Resources, Value, attributes
+from observatory.exchange.receivers.otlp.attributes import SCOPE, Resources, Value, attributes, said_of
 from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.exchange.receivers.otlp.selection import Selection
 from observatory.runs.models import Run
+from observatory.store.queries.windows.run_exceptions import RunException
 from observatory.store.queries.windows.sampled_tasks import SampledSpan
 from observatory.store.times import to_microseconds
 from observatory.wire.records import Action
@@ -28,8 +29,16 @@ COMPUTING = {Action.COMPUTE, Action.LONG_RUNNING}
 class TraceOfRun:
     """Makes requests of spans. Holds an id for each task, but no spans."""
 
-    def __init__(self, run: Run, identity: Identity, resources: Resources, selection: Selection) -> None:
+    def __init__(
+        self,
+        run: Run,
+        identity: Identity,
+        resources: Resources,
+        selection: Selection,
+        raised: RunException | None = None,
+    ) -> None:
         self._run = run
+        self._raised = raised
         self._identity = identity
         self._resources = resources
         self._selection = selection
@@ -50,8 +59,8 @@ class TraceOfRun:
             kind=Span.SPAN_KIND_INTERNAL,
             start_time_unix_nano=to_microseconds(run.start) * 1000,
             end_time_unix_nano=to_microseconds(run.stop) * 1000,
-            attributes=attributes(_of_run(run, len(self._selection.tasks))),
-            status=_status(run.outcome in FAILED, run.get_outcome_display()),
+            attributes=attributes(_of_run(run, len(self._selection.tasks), self._raised)),
+            status=_status(run.outcome in FAILED, said_of(self._raised) or run.get_outcome_display()),
         )
         return _request([(self._resources.scheduler, [span])])
 
@@ -112,7 +121,7 @@ class TraceOfRun:
         return values
 
 
-def _of_run(run: Run, sent: int) -> dict[str, Value]:
+def _of_run(run: Run, sent: int, raised: RunException | None) -> dict[str, Value]:
     tags = {f"dask.run.tag.{name}": str(value) for name, value in run.tags.items()}
     return {
         "observatory.run.url": url_in_message(reverse("run", args=[run.pk])),
@@ -121,6 +130,7 @@ def _of_run(run: Run, sent: int) -> dict[str, Value]:
         "dask.run.tasks": run.tasks,
         "dask.run.errors": run.errors,
         "dask.run.sent_tasks": sent,
+        "error.type": raised.exception_type if raised else "",
         **tags,
     }
 

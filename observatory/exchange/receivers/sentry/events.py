@@ -1,4 +1,5 @@
-"""Events of Sentry: one for each exception and place in the code that tasks of a run failed with.
+"""Events of Sentry: one for each exception and place in the code that tasks of a run, or its own code, failed
+with.
 
 Source: https://develop.sentry.dev/sdk/data-model/event-payloads/.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -17,6 +19,7 @@ from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.runs.errors.places import FRAME, LIBRARY, LONGEST_TRACEBACK
 from observatory.runs.models import Run
 from observatory.store.queries.tasks.errors import TaskError
+from observatory.store.queries.windows.run_exceptions import RunException
 from observatory.wire.ci import COMMIT
 
 Item = dict[str, Any]
@@ -32,30 +35,44 @@ OF_EVENT = {"release": "release", COMMIT: "release", "environment": "environment
 """tags of a run that events have a field for; the first of one field counts"""
 
 
-def event_of(run: Run, kind: Mapping[str, Any], error: TaskError, with_arguments: bool) -> Item:
+def event_of_tasks(run: Run, kind: Mapping[str, Any], error: TaskError, with_arguments: bool) -> Item:
     """The event of a kind of errors (as RunError has it) and its last error."""
+    level = "warning" if kind["retried"] == kind["count"] else "error"
+    tags = {"prefix": error.prefix, "function": error.function}
+    event = _event(run, kind, error.time, level, tags, _context(kind, error))
+    event["server_name"] = error.worker[:LONGEST_TAG]
+    event["exception"] = {"values": exceptions_of(error, is_handled=error.outcome == "retried")}
+    if with_arguments and error.arguments:
+        event["extra"] = {"arguments": error.arguments[:LONGEST_ARGUMENTS]}
+    return event
+
+
+def event_of_code(run: Run, kind: Mapping[str, Any], raised: RunException) -> Item:
+    """The event of what ended the run's own code; `kind` as RunError has it."""
+    event = _event(run, kind, raised.time, "error", {"function": kind["function"]}, {})
+    event["exception"] = {"values": exceptions_of(raised, is_handled=False)}
+    return event
+
+
+def _event(run: Run, kind: Mapping[str, Any], time: datetime, level: str, tags: Item, context: Item) -> Item:
     identity = Identity(run)
     event: Item = {
         "event_id": _event_id(identity, kind),
-        "timestamp": error.time.timestamp(),
+        "timestamp": time.timestamp(),
         "platform": "python",
         "logger": "dask",
-        "level": "warning" if kind["retried"] == kind["count"] else "error",
+        "level": level,
         "transaction": run.name[:LONGEST_TAG],
-        "server_name": error.worker[:LONGEST_TAG],
         "fingerprint": ["dask-observatory", kind["exception_type"], kind["place"]],
-        "exception": {"values": exceptions_of(error)},
-        "tags": _tags(run, error),
+        "tags": _tags(run, tags),
         "contexts": {
             "trace": {"trace_id": identity.trace.hex(), "span_id": identity.root.hex(), "op": "dask.run"},
-            "dask": _context(run, kind, error),
+            "dask": {"run": run.name, "user": run.user, "url": _url(run), **context},
         },
     }
     for tag, field in OF_EVENT.items():
         if text := str(run.tags.get(tag, "")):
             event.setdefault(field, text[:LONGEST_TAG])
-    if with_arguments and error.arguments:
-        event["extra"] = {"arguments": error.arguments[:LONGEST_ARGUMENTS]}
     return event
 
 
@@ -65,7 +82,7 @@ def _event_id(identity: Identity, kind: Mapping[str, Any]) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def exceptions_of(error: TaskError) -> list[Item]:
+def exceptions_of(error: TaskError | RunException, is_handled: bool) -> list[Item]:
     """The exceptions that led to it, the first one first, and then the error itself."""
     parts = CHAINED.split(error.traceback[-LONGEST_TRACEBACK:])
     earlier, links, last = parts[:-1:2], parts[1::2], parts[-1]
@@ -74,7 +91,7 @@ def exceptions_of(error: TaskError) -> list[Item]:
             {
                 "type": error.exception_type or "Error",
                 "value": error.message[:LONGEST_MESSAGE],
-                "mechanism": {"type": "dask", "handled": error.outcome == "retried", "exception_id": 0},
+                "mechanism": {"type": "dask", "handled": is_handled, "exception_id": 0},
             },
             last,
         )
@@ -128,23 +145,19 @@ def _frame(traceback: str, found: Any) -> Item:
     return frame
 
 
-def _tags(run: Run, error: TaskError) -> Item:
+def _tags(run: Run, more: Item) -> Item:
     tags = {
         "project": run.cluster.project.slug,
         "cluster": run.cluster.name,
         "run": run.name,
-        "prefix": error.prefix,
-        "function": error.function,
         "url": _url(run),
+        **more,
     }
     return {name: text[:LONGEST_TAG] for name, text in tags.items() if text}
 
 
-def _context(run: Run, kind: Mapping[str, Any], error: TaskError) -> Item:
+def _context(kind: Mapping[str, Any], error: TaskError) -> Item:
     return {
-        "run": run.name,
-        "user": run.user,
-        "url": _url(run),
         "key": error.key,
         "outcome": error.outcome,
         "failed attempts": kind["count"],

@@ -22,9 +22,17 @@ class RunException:
 
 
 def exception_of_run(
-    connection: psycopg.Connection, cluster: int, code_id: UUID, start: datetime, stop: datetime
+    connection: psycopg.Connection,
+    cluster: int,
+    code_id: UUID | None,
+    exception_type: str,
+    start: datetime,
+    stop: datetime,
 ) -> RunException | None:
-    """Return what ended the code of a run that a client opened; `code_id`: the id that the client gave it."""
+    """Return what ended the code of a run that a client opened.
+
+    `code_id`: the id that the client gave it; without one, the last exception of the type counts.
+    """
     with connection.cursor(row_factory=class_row(RunException)) as cursor:
         return cursor.execute(
             """SELECT time, coalesce(detail->>'exception_type', '') AS exception_type,
@@ -32,7 +40,15 @@ def exception_of_run(
                       coalesce(detail->>'traceback', '') AS traceback
                FROM event
                WHERE cluster_id = %(cluster)s AND kind = %(kind)s AND time BETWEEN %(start)s AND %(stop)s
-                   AND detail->>'run' = %(run)s
+                   AND CASE WHEN %(run)s::text IS NULL THEN detail->>'exception_type' = %(type)s
+                       ELSE detail->>'run' = %(run)s END
                ORDER BY time DESC LIMIT 1""",
-            {"cluster": cluster, "kind": RUN_RAISED, "start": start, "stop": stop, "run": code_id.hex},
+            {
+                "cluster": cluster,
+                "kind": RUN_RAISED,
+                "start": start,
+                "stop": stop,
+                "run": code_id and code_id.hex,
+                "type": exception_type,
+            },
         ).fetchone()

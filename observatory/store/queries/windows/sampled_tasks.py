@@ -38,7 +38,7 @@ SPANS: LiteralString = f"""
     FROM span JOIN task_group ON task_group.id = group_id JOIN prefix ON prefix.id = span.prefix_id
     JOIN lane ON lane.id = lane_id JOIN typename ON typename.id = typename_id
     WHERE span.{OVERLAPS} AND {TASK.format("span")} IN (SELECT unnest(%(tasks)s::bigint[]))
-    ORDER BY start, stop LIMIT %(most)s"""
+    ORDER BY start, stop, lane_id, action, task LIMIT %(most)s"""
 EDGE_TYPES = {"task": "int64", "needs": "int64"}
 EDGES: LiteralString = """
     WITH sampled AS MATERIALIZED (SELECT unnest(%(tasks)s::bigint[]) AS task)
@@ -124,7 +124,7 @@ def sampled_tasks(
 def spans_of_tasks(
     connection: psycopg.Connection, cluster: int, start: int, stop: int, tasks: Sequence[int], most: int
 ) -> Iterator[list[SampledSpan]]:
-    """Yield up to `most` spans of tasks in the window in order of time, ROWS_AT_ONCE at once.
+    """Yield up to `most` spans of tasks in the window in order of time, ROWS_AT_ONCE at once, always alike.
 
     Needs a transaction.
     """
