@@ -955,6 +955,24 @@ export interface components {
             new: components["schemas"]["CheckedFinding"][];
         };
         /**
+         * RaisedByCode
+         * @description The exception that ended the code of a run, and the last place in its own code; "" and 0: not known.
+         */
+        RaisedByCode: {
+            /** Type */
+            type: string;
+            /** Message */
+            message: string;
+            /** Function */
+            function: string;
+            /** File */
+            file: string;
+            /** Line */
+            line: number;
+            /** Traceback */
+            traceback: string;
+        };
+        /**
          * RunCheck
          * @description `unclear`: too few earlier runs, or runs that vary too much; `skipped` criteria don't count.
          */
@@ -973,6 +991,7 @@ export interface components {
             left_out: number;
             /** Criteria */
             criteria: components["schemas"]["CheckCriterion"][];
+            raised: components["schemas"]["RaisedByCode"] | null;
             /** Slower */
             slower: components["schemas"]["SlowerPrefix"][];
             findings: components["schemas"]["CheckedFindings"];
@@ -1224,24 +1243,6 @@ export interface components {
             thread_seconds: number;
             /** Wall Seconds */
             wall_seconds: number;
-        };
-        /**
-         * RaisedByCode
-         * @description The exception that ended the code of a run, and the last place in its own code; "" and 0: not known.
-         */
-        RaisedByCode: {
-            /** Type */
-            type: string;
-            /** Message */
-            message: string;
-            /** Function */
-            function: string;
-            /** File */
-            file: string;
-            /** Line */
-            line: number;
-            /** Traceback */
-            traceback: string;
         };
         /**
          * RunCard
