@@ -1,4 +1,5 @@
-"""Debian's Prometheus, as server and as agent, writes what it scrapes; it reads back the same."""
+"""Debian's Prometheus, as server and as agent, writes what it scrapes; it reads back the same, and answers
+queries of public dashboards alike."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ import psycopg
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.clusters.tokens import ingest_tokens
+from observatory.clusters.tokens import access_tokens, ingest_tokens
 from observatory.exchange.prometheus.reading import STALE
 from tests.agent.eventually import eventually
 from tests.browser.observatory import free_port
 from tests.collect.prometheus.test_remote_write import bits, connection
 from tests.support.projects import World, world
-from tests.support.prometheus import WRITE, ask, post, prometheus, query, results_of
+from tests.support.prometheus import READ, WRITE, ask, post, prometheus, query, results_of
 from tests.support.web_process import web_process
 
 __all__ = ["connection", "world"]
@@ -65,6 +66,13 @@ dask_scheduler_tasks{state="memory"} 0.1
 dask_scheduler_tasks{state="erred"} NaN
 # TYPE dask_scheduler_clients gauge
 dask_scheduler_clients 3
+# TYPE dask_scheduler_desired_workers gauge
+dask_scheduler_desired_workers 4
+# TYPE dask_scheduler_workers gauge
+dask_scheduler_workers{state="idle"} 1
+dask_scheduler_workers{state="partially_saturated"} 1
+dask_scheduler_workers{state="saturated"} 0
+dask_scheduler_workers{state="paused"} 0
 """
 WORKER_PAGE = """# TYPE dask_worker_threads gauge
 dask_worker_threads 2
@@ -174,6 +182,62 @@ def labels_of(labels: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...
     """Without those that name the cluster: they are Observatory's, or external labels."""
     others = ("cluster", "cluster_name", "exported_cluster", "project", "worker_name")
     return tuple((name, value) for name, value in labels if name not in others)
+
+
+POD = {"namespace": "cms", "pod": "dask-scheduler-1f2e", "user": "ada"}
+QUERIES = {
+    "Purdue Analysis Facility, dashboard of Dask": [
+        "count(dask_scheduler_workers)/4 or vector(0)",
+        "sum(dask_scheduler_workers) or vector(0)",
+    ],
+    "Purdue Analysis Facility, dashboard of people": [
+        'sum by (pod) (dask_scheduler_workers{job="dask",namespace=~"cms|other",pod=~"dask-scheduler-.*"})'
+    ],
+    "Purdue Analysis Facility, tools of its assistant": [
+        'sum(dask_scheduler_workers{user="ada",pod="dask-scheduler-1f2e"})',
+        'sum by (state) (dask_scheduler_workers{user="ada",pod="dask-scheduler-1f2e"})',
+        'sum(dask_scheduler_desired_workers{user="ada",pod="dask-scheduler-1f2e"})',
+    ],
+    "RAPIDS, article on monitoring": ['dask_scheduler_workers{job="dask"}'],
+    "alert rules of a GPU cluster": ['up{job="dask"} == 0', 'absent(up{job="dask-worker"})'],
+}
+"""by who published them; only the names of jobs and pods are ours"""
+
+
+def test_queries_of_public_dashboards_are_answered_as_by_the_server_that_scraped(
+    written: dict[str, Any], world: World, endpoints: list[Endpoint], tmp_path: Path
+) -> None:
+    """By another Prometheus, which has nothing but what it reads here."""
+    written["scrape_configs"][0]["static_configs"][0]["labels"] = POD
+    observatory = written["remote_write"][0]["url"].partition(WRITE)[0]
+    secret = access_tokens.make(world.people["superuser"], "prometheus", None)[1]
+    remote = {
+        "url": f"{observatory}{READ}",
+        "authorization": {"credentials": secret},
+        "read_recent": True,
+    }
+    with (
+        prometheus(tmp_path / "server", written) as server,
+        prometheus(tmp_path / "reader", {"remote_read": [remote]}) as reader,
+    ):
+        eventually(lambda: has_enough(world, endpoints), 120)
+        endpoints[2].close()
+        eventually(lambda: is_down(ask(server, "up", time.time()), endpoints[2]))
+        at = time.time()
+        eventually(lambda: newest(world) > at + 2, 180)
+        for source, queries in QUERIES.items():
+            for promql in queries:
+                there, here = (comparable(ask(url, promql, at)) for url in (server, reader))
+                assert there, (source, promql)
+                assert here == there, (source, promql)
+
+
+def is_down(up: dict[tuple[tuple[str, str], ...], Any], endpoint: Endpoint) -> bool:
+    return any(("instance", endpoint.address) in labels and value[1] == "0" for labels, value in up.items())
+
+
+def comparable(found: dict[tuple[tuple[str, str], ...], Any]) -> dict[tuple[tuple[str, str], ...], str]:
+    return {labels_of(labels): value for labels, (_, value) in found.items()}
 
 
 def test_an_agent_writes_what_it_scrapes(
