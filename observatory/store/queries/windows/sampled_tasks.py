@@ -37,29 +37,29 @@ SPANS: LiteralString = f"""
         typename.name AS typename
     FROM span JOIN task_group ON task_group.id = group_id JOIN prefix ON prefix.id = span.prefix_id
     JOIN lane ON lane.id = lane_id JOIN typename ON typename.id = typename_id
-    WHERE span.{OVERLAPS} AND {TASK.format("span")} IN (SELECT unnest(%(tasks)s::bigint[]))
+    WHERE span.{OVERLAPS} AND {TASK.format("span")} = ANY(%(tasks)s::bigint[])
     ORDER BY start, stop, lane_id, action, task LIMIT %(most)s"""
+# = ANY hashes the tasks whatever is known of the tables: a join took minutes for rows that were just stored
 EDGE_TYPES = {"task": "int64", "needs": "int64"}
 EDGES: LiteralString = """
-    WITH sampled AS MATERIALIZED (SELECT unnest(%(tasks)s::bigint[]) AS task)
     SELECT task, needs FROM (
         SELECT hash_record_extended(ROW(group_id, key_rest), 0) AS task,
             hash_record_extended(ROW(depends_on_group_id, depends_on_rest), 0) AS needs
         FROM dependency
         WHERE cluster_id = %(cluster)s AND group_id IN (SELECT unnest(%(groups)s::int[]))
             AND time < %(stop)s) AS edge
-    WHERE task IN (SELECT sampled.task FROM sampled) AND needs IN (SELECT sampled.task FROM sampled)
+    WHERE task = ANY(%(tasks)s::bigint[]) AND needs = ANY(%(tasks)s::bigint[])
     LIMIT %(most)s"""
 FAILED_ATTEMPTS: LiteralString = f"""
     SELECT {TASK.format("span")} AS task, {KEY} AS key, lane.worker_id AS worker, action, start, stop
     FROM span JOIN task_group ON task_group.id = group_id JOIN lane ON lane.id = lane_id
     WHERE span.{OVERLAPS} AND status = {int(Status.ERROR)}
         AND action IN ({int(Action.COMPUTE)}, {int(Action.LONG_RUNNING)})
-        AND {TASK.format("span")} IN (SELECT unnest(%(tasks)s::bigint[]))
+        AND {TASK.format("span")} = ANY(%(tasks)s::bigint[])
     ORDER BY start, stop LIMIT %(most)s"""
 MESSAGES: LiteralString = f"""
     SELECT {TASK.format("error")}, exception_type || ': ' || left(message, {LONGEST_MESSAGE}) FROM error
-    WHERE error.{WITHIN} AND {TASK.format("error")} IN (SELECT unnest(%(tasks)s::bigint[]))
+    WHERE error.{WITHIN} AND {TASK.format("error")} = ANY(%(tasks)s::bigint[])
     ORDER BY time LIMIT %(most)s"""
 
 
