@@ -143,6 +143,7 @@ class Arguments:
             "id": self._row("SELECT id FROM error WHERE cluster_id = %s", self.cluster)[0],
             "run": UUID(int=1),
             "code_id": UUID(int=1),
+            "exception_type": "ValueError",
             "by": "prefix",
             "quantiles": [0.5],
             "bins": 20,
