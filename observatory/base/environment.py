@@ -31,6 +31,7 @@ ORIGIN = re.compile(
 HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
 ARCHIVE_SCHEMES = ("file:///", "s3://", "gs://", "abfs://", "abfss://")
 """of object stores that pyarrow reaches, and of folders"""
+SCHEDULER_ADDRESS = re.compile(r"(tcp|tls|ws|wss)://([\w.-]+|\[[0-9a-f:.]+\]):\d{1,5}", re.I | re.ASCII)
 SHORTEST_KEY = 32
 FEWEST_CHARACTERS_OF_KEY = 8
 SYSTEM_DATA_DIR = Path("/var/lib/dask-observatory")
@@ -175,6 +176,17 @@ def archive_removes_rows_after() -> timedelta | None:
     if not text("OBSERVATORY_ARCHIVE_REMOVES_ROWS_AFTER_DAYS", ""):
         return None
     return timedelta(days=number("OBSERVATORY_ARCHIVE_REMOVES_ROWS_AFTER_DAYS", 1))
+
+
+def scan_scheduler() -> str:
+    """OBSERVATORY_SCAN_SCHEDULER: the address of a Dask scheduler; "" without one."""
+    address = text("OBSERVATORY_SCAN_SCHEDULER", "")
+    if not address or SCHEDULER_ADDRESS.fullmatch(address):
+        return address
+    raise ImproperlyConfigured(
+        f"OBSERVATORY_SCAN_SCHEDULER is {address!r}: it must be the address of a Dask scheduler, as in "
+        "tcp://scans.example.org:8786 or tls://scans.example.org:8786"
+    )
 
 
 def project_quota_gib() -> float | None:

@@ -52,6 +52,7 @@ KNOWN = frozenset(
         "SAML_NAME",
         "SAML_TRUST_EMAIL",
         "SAML_USER_NAME_ATTRIBUTE",
+        "SCAN_SCHEDULER",
         "SCIM_TOKEN",
         "SECRET_KEY",
         "SENTRY_DSN",

@@ -27,6 +27,7 @@ from observatory.base.environment import (
     project_quota_gib,
     public_url,
     run_dir,
+    scan_scheduler,
     scim_token,
     secret_key,
     session_database,
@@ -326,6 +327,7 @@ ADMIN_POLICY = {
 
 ARCHIVE = archive()
 ARCHIVE_REMOVES_ROWS_AFTER = archive_removes_rows_after()
+SCAN_SCHEDULER = scan_scheduler()
 PROJECT_QUOTA_GIB = project_quota_gib()
 PROJECT_INGEST_RATE = project_ingest_rate()
 PROJECT_LINK_RATE = project_link_rate()

@@ -15,8 +15,7 @@ import psycopg
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.scans.conditions import Condition, OneOf, Test
 from observatory.store.queries.sums.sum_layer import UNKNOWN, Bins, Columns
-from observatory.store.scan_places import scan_place
-from observatory.store.scanning import LONGEST, one_snapshot, removed_kinds, while_stored
+from observatory.store.scanning import LONGEST, of_files, one_snapshot, removed_kinds
 from observatory.store.times import from_microseconds
 from observatory.wire.records import ROLES
 
@@ -44,13 +43,12 @@ def archived_line_counts(connection: psycopg.Connection, cluster: int, bins: Bin
     pieces = _pieces(connection, cluster, "log")
     if pieces is None:
         return None
-    from observatory.store.archive.place import required_place
     from observatory.store.archive.scans.counting import count_by
 
     until, condition = monotonic() + LONGEST, _within(bins.start, bins.stop)
-    found = None
-    with scan_place(), while_stored(place := required_place(), pieces):
-        found = count_by(place, pieces, condition, COUNTED, bins.first, bins.width, until)
+    found = of_files(
+        pieces, lambda place: count_by(place, pieces, condition, COUNTED, bins.first, bins.width, until)
+    )
     if found is None:
         return None
     workers = connection.execute("SELECT position, id FROM worker WHERE cluster_id = %s", [cluster])
@@ -68,12 +66,9 @@ def _count(connection: psycopg.Connection, cluster: int, kind: str, condition: C
     pieces = _pieces(connection, cluster, kind)
     if pieces is None:
         return None
-    from observatory.store.archive.place import required_place
     from observatory.store.archive.scans.counting import count
 
-    with scan_place(), while_stored(place := required_place(), pieces):
-        return count(place, pieces, condition, monotonic() + LONGEST)
-    return None
+    return of_files(pieces, lambda place: count(place, pieces, condition, monotonic() + LONGEST))
 
 
 def _pieces(connection: psycopg.Connection, cluster: int, kind: str) -> list[Piece] | None:

@@ -57,6 +57,11 @@ async def wait_for_place(key: Hashable) -> None:
         raise NoPlace from None
 
 
+def waiting_requests() -> int:
+    """How many requests of this process wait for a place."""
+    return _shares.number_waiting
+
+
 def leave_place(key: Hashable) -> None:
     _shares.leave(key)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
 from itertools import chain
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
 
@@ -21,13 +21,12 @@ from observatory.store.scan_places import scan_place
 from observatory.store.times import EPOCH
 
 if TYPE_CHECKING:  # imports pyarrow, which not each process needs
-    import pyarrow as pa
-
     from observatory.store.archive.place import Place
 
 MOST_ROWS, LONGEST = 200_000, 5.0
 """rows and seconds of a scan that has an end"""
 
+Found = TypeVar("Found")
 Cover = Callable[[datetime, datetime], datetime]
 
 
@@ -50,17 +49,15 @@ def scanned(
         if reader is None or not removed:
             yield
             return
-        from observatory.store.archive.place import required_place
         from observatory.store.archive.scans.scan import all_rows
         from observatory.store.archive.scans.shadows import Shadow
 
         wanted = {kind: (pieces, conditions[kind]) for kind, pieces in removed.items()}
-        found: Mapping[str, pa.Table] = {}  # of others queries bring the rows back
-        with scan_place(), while_stored(place := required_place(), chain(*removed.values())):
-            found = all_rows(place, wanted, most, monotonic() + longest) or {}
+        pieces, until = list(chain(*removed.values())), monotonic() + longest
+        found = of_files(pieces, lambda place: all_rows(place, wanted, most, until))
         shadows: list[Shadow] = []
         try:
-            for kind, rows in found.items():
+            for kind, rows in (found or {}).items():  # of others queries bring the rows back
                 shadows.append(shadow := Shadow(reader, cluster, kind))
                 shadow.fill(rows)
             yield
@@ -107,42 +104,46 @@ def scan(
         if reader is None or not removed:
             yield lambda start, stop: start if goes_back else stop
             return
-        from observatory.store.archive.place import required_place
         from observatory.store.archive.scans.scan import Scan
         from observatory.store.archive.scans.shadows import Shadow
 
-        place, shadow = required_place(), Shadow(reader, cluster, kind)
+        shadow = Shadow(reader, cluster, kind)
+        made = Scan(removed[kind], condition, shadow, goes_back, is_export)
 
         def cover(start: datetime, stop: datetime) -> datetime:
             if shadow.is_there:
-                with while_stored(place, removed[kind]):
-                    return found.cover(start, stop)
+                edge = of_files(removed[kind], lambda place: made.cover(place, start, stop))
+                if edge is not None:
+                    return edge
                 shadow.drop()
             return start if goes_back else stop  # queries bring the kind back
 
         try:
-            made = Scan(place, removed[kind], condition, shadow, goes_back, is_export)
-            with scan_place(), closing(made) as found:
+            with scan_place(), closing(made):
                 yield cover
         finally:
             shadow.drop()
 
 
-@contextmanager
-def while_stored(place: Place, pieces: Iterable[Piece]) -> Iterator[None]:
-    """Lets the block go on without an ArchiveError if files were given up since the catalogue was read.
+def of_files(pieces: Sequence[Piece], read: Callable[[Place], Found]) -> Found | None:
+    """What `read` finds in files, in a place for scans; None if they do not count any more.
 
-    That is so where late records came, retention was due, or the cluster was deleted.
+    That is so where late records came since the catalogue was read, retention was due, or the cluster was
+    deleted. Raises NoPlace, ArchiveError and psycopg.Error.
     """
-    try:
-        yield
-    except ArchiveError:
-        # not the reader's connection: it sees the catalogue as it was
-        with connect() as connection:
-            if not catalogue.are_stored(connection, [piece.id for piece in pieces]):
-                return
-        place.check(is_used=True)  # says so if the archive is away
-        raise
+    from observatory.store.archive.place import required_place
+
+    place = required_place()
+    with scan_place():
+        try:
+            return read(place)
+        except ArchiveError:
+            # not the reader's connection: it sees the catalogue as it was
+            with connect() as connection:
+                if not catalogue.are_stored(connection, [piece.id for piece in pieces]):
+                    return None
+            place.check(is_used=True)  # says so if the archive is away
+            raise
 
 
 @contextmanager

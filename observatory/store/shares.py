@@ -68,6 +68,10 @@ class Places:
             del self._taken[key]
         self._give()
 
+    @property
+    def number_waiting(self) -> int:
+        return sum(map(len, self._queues.values()))
+
     def may_take(self, key: Hashable) -> bool:
         """Whether a request would not have to wait."""
         taken = self._taken[key]
@@ -130,6 +134,11 @@ class Shares:
         """Whether a request would not have to wait."""
         with self._lock:
             return self.places.may_take(key)
+
+    @property
+    def number_waiting(self) -> int:
+        with self._lock:
+            return self.places.number_waiting
 
     def take(self, key: Hashable) -> None:
         """Waits for a place, which `leave` gives back. Raises Busy."""

@@ -97,6 +97,19 @@ def test_rows_leave_the_tables_only_where_a_setting_says_when(monkeypatch: pytes
         environment.archive_removes_rows_after()
 
 
+def test_scans_have_the_address_of_a_scheduler_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "OBSERVATORY_SCAN_SCHEDULER"
+    monkeypatch.delenv(name, raising=False)
+    assert environment.scan_scheduler() == ""
+    for address in ("tcp://scans:8786", "tls://10.0.0.7:8786", "tcp://[::1]:8786"):
+        monkeypatch.setenv(name, address)
+        assert environment.scan_scheduler() == address
+    for address in ("scans:8786", "http://scans:8787", "tcp://scans", "tcp://scans:8786/x"):
+        monkeypatch.setenv(name, address)
+        with pytest.raises(ImproperlyConfigured, match=f"{name} is '{address}'"):
+            environment.scan_scheduler()
+
+
 def test_the_address_of_traces_has_a_place_for_the_id(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment.trace_url() == ""
     url = "https://jaeger.example.org/trace/{trace}"

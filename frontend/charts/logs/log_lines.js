@@ -131,7 +131,8 @@ class LogLines {
   }
 
   #render() {
-    const { lines, more, stopped, message } = this.#pages;
+    const { lines, more, stopped, message, files } = this.#pages;
+    const read = files && `, ${files.replace("/", " of ")} archived files`;
     const isAtEnd = this.#scroller.scrollTop + this.#scroller.clientHeight >= this.#scroller.scrollHeight - 4;
     const known = this.#rows;
     this.#rows = new Map(lines.map((line) => [line.id, known.get(line.id) ?? this.#row(line)]));
@@ -147,7 +148,7 @@ class LogLines {
       button.textContent =
         until === null
           ? `${side === "older" ? "Older" : "Newer"} lines`
-          : `Searched to ${formatTime(until, 0)}: search on`;
+          : `Searched to ${formatTime(until, 0)}${read}: search on`;
     }
     if (!this.#rows.has(this.#current ?? "")) this.#setCurrent(lines[0]?.id ?? null);
     this.#shownAt = isAtEnd && this.#view?.live ? null : this.#shownAt;

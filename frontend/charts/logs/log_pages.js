@@ -22,6 +22,8 @@ export class LogPages extends EventTarget {
   more = { older: null, newer: null };
   /** @type {Record<Side, number|null>} where a search stopped for lack of time */
   stopped = { older: null, newer: null };
+  /** how many files of the archive the last search has read, as in "4/31"; empty: it needed none */
+  files = "";
   /** why there are no current lines; empty: there are */
   message = "loading …";
   isLoading = false;
@@ -168,6 +170,7 @@ export class LogPages extends EventTarget {
       const { source } = this.#context;
       const response = await source.fetch(source.url + path);
       if (!response.ok && response.status !== 404) throw new Error(await reasonOf(response));
+      this.files = response.headers.get("Searched-Files") ?? "";
       this.message = response.ok ? "" : "The log lines are not in this file.";
       return response.ok ? await response.json() : null;
     } catch (error) {

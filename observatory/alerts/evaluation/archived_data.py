@@ -23,7 +23,7 @@ from observatory.store.times import from_microseconds
 def scanned_conditions(data: WindowData, spec: RuleSpec) -> dict[str, Condition]:
     """The records, by kind, that an evaluation of a rule over a window reads.
 
-    Rules on runs read the records of other windows as well: theirs are brought back.
+    Rules on runs read the errors of other windows, by scans of their own (window/runs.py).
     """
     if any(isinstance(each, RunCondition) for each in spec.conditions):
         return {}

@@ -20,6 +20,7 @@ from django.template.loader import render_to_string
 from observatory.config.http.request_shares import Turns, is_free
 from observatory.store.askers import ASKER, PATIENCE, Asker
 from observatory.store.scan_places import BEGINS_AGAIN, HAS_PLACE, NoPlace, leave_place, wait_for_place
+from observatory.store.scanned_files import SCANNED_FILES, ScannedFiles
 from observatory.store.shares import Busy
 
 IDLE_THREADS = 8
@@ -82,10 +83,16 @@ class OneThreadHandler(ASGIHandler):
                 started = True
                 ASKER.set(asker)
                 waiting = PATIENCE.set(patience(request))
+                files = ScannedFiles()
+                scanned = SCANNED_FILES.set(files)
                 beginning, held = BEGINS_AGAIN.set(begins_again), HAS_PLACE.set(scan is not None)
                 try:
-                    return self.get_response(request)
+                    response = self.get_response(request)
+                    if files.of:
+                        response.headers["Searched-Files"] = f"{files.read}/{files.of}"
+                    return response
                 finally:
+                    SCANNED_FILES.reset(scanned)
                     # an answer that is sent bit by bit can't be another any more
                     PATIENCE.reset(waiting)
                     BEGINS_AGAIN.reset(beginning)
@@ -97,6 +104,9 @@ class OneThreadHandler(ASGIHandler):
 
             try:
                 return await _in_thread(respond), asker
+            except asyncio.CancelledError:  # by a client that has gone: its searches stop
+                asker.is_gone = True
+                raise
             finally:
                 if not started:
                     self._turns.leave(asker, key)

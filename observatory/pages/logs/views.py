@@ -16,6 +16,7 @@ from observatory.pages.site.query import format_position, parse_position, parse_
 from observatory.replay.logs.search import listed_lines
 from observatory.store.connection import read_connection
 from observatory.store.queries.logs import LogCursor, LogFilter, LogLine
+from observatory.store.scanned_files import SCANNED_FILES
 from observatory.wire.records import ROLES
 
 LINES = 200
@@ -91,6 +92,7 @@ def _lines(request: HttpRequest, cluster: int, wanted: LogFilter) -> dict[str, A
         "lines": lines,
         **paging,
         "searched_to": stopped and stopped[0],
+        "files": SCANNED_FILES.get(),
         "is_newest": older is None and goes_back,
     }
 

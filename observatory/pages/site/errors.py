@@ -12,9 +12,11 @@ from django.utils.log import log_response
 
 from observatory.clusters.formatting import format_count
 from observatory.store.archive.errors import ArchiveError, BeingFetched, DamagedFile
+from observatory.store.askers import AskerGone
 from observatory.store.connection import database_error, is_unavailable
-from observatory.store.scan_places import NoPlace
+from observatory.store.scan_places import NoPlace, waiting_requests
 
+CLIENT_CLOSED_REQUEST = 499
 RETRY_AFTER, FETCHING_RETRY_AFTER = 5, 1
 """seconds"""
 
@@ -51,6 +53,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if isinstance(error, BeingFetched):
         return _being_fetched(request, error)
+    if isinstance(error, AskerGone):
+        return _nobody_waits()
     if isinstance(error, NoPlace):
         return _searches_are_waiting(request)
     if isinstance(error, ArchiveError):
@@ -104,13 +108,23 @@ def _being_fetched(request: HttpRequest, progress: BeingFetched) -> HttpResponse
     return response
 
 
+def _nobody_waits() -> HttpResponse:
+    """The answer to a search that stopped since its client has gone: for traces and metrics alone."""
+    response = HttpResponse(status=CLIENT_CLOSED_REQUEST)
+    do_not_log(response)
+    return response
+
+
 def _searches_are_waiting(request: HttpRequest) -> HttpResponse:
     """The answer to a search that got no place for its scans: it waits for one, and then says so.
 
     Pages and charts look again by themselves.
     """
+    waiting = waiting_requests()
+    others = f" Others that wait: {format_count(waiting)}." if waiting else ""
     text = (
-        "Many searches of archived records are going on: yours comes after them. Look again in some seconds."
+        "Many searches of archived records are going on: yours comes after them. Look again in some "
+        f"seconds.{others}"
     )
     response = _answer(request, 503, "Your search is waiting", text)
     response.waits_for_scan = True  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from observatory.replay.task_history import task_history
 from observatory.replay.task_search import Position, Wanted, search_tasks
 from observatory.store.connection import read_connection
 from observatory.store.queries.timeline import snapshot
+from observatory.store.scanned_files import SCANNED_FILES
 from observatory.store.times import MAXIMUM_TIME, to_microseconds
 from observatory.wire.records import clean_key
 
@@ -57,4 +58,5 @@ def _search(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         position = Position.parse(request.GET.get("older", ""))
         with read_connection() as connection:
             context["found"] = search_tasks(connection, cluster.pk, wanted, TASKS, position)
+        context["files"] = SCANNED_FILES.get()
     return render(request, "pages/tasks/search.html", context)

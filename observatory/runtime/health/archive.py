@@ -44,3 +44,16 @@ def fault(found: Progress) -> tuple[str, str]:
         waits = "what waits is archived, and what is archived can be read, once it is back"
         return str(error), f"recording goes on, and nothing is lost; {waits}"
     return "", ""
+
+
+def scan_cluster() -> tuple[bool, str]:
+    """Whether the Dask cluster that scans archived files can be used, and what it has or lacks."""
+    # imports distributed
+    from observatory.store.archive.place import required_place
+    from observatory.store.archive.scans.on_dask import Unusable, check
+
+    try:
+        workers = check(required_place())
+    except (Unusable, ArchiveError) as error:
+        return False, f"{settings.SCAN_SCHEDULER}: {error}"
+    return True, f"{settings.SCAN_SCHEDULER}: workers: {format_count(workers)}"

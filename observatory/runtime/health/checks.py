@@ -271,6 +271,12 @@ def archived() -> CheckResult:
     return CheckResult("archive", True, archive.sentence(found) if settings.ARCHIVE else "none")
 
 
+def scan_cluster() -> CheckResult:
+    """The Dask cluster for long searches of the archive."""
+    ok, text = archive.scan_cluster()
+    return CheckResult("scans", ok, text, "" if ok else "until then searches of the archive are made here")
+
+
 def quotas() -> CheckResult:
     """Projects that have nearly used up what they may store."""
     texts = [
@@ -328,4 +334,6 @@ def run_checks() -> Iterator[CheckResult]:
     yield from alerts()
     yield from receivers()
     yield archived()
+    if settings.SCAN_SCHEDULER:
+        yield scan_cluster()
     yield quotas()

@@ -16,7 +16,7 @@ from django.urls import path
 from observatory.config.http.handler import OneThreadHandler
 from observatory.pages.site.errors import server_error
 from observatory.store import scan_places
-from observatory.store.askers import ASKER, asks_about
+from observatory.store.askers import ASKER, AskerGone, asks_about, require_asker
 from observatory.store.scan_places import PLACES, scan_place
 from observatory.store.shares import Shares
 
@@ -24,7 +24,7 @@ LONG_WAIT = 120.0
 MANY = 20
 entered: list[int] = []
 """the projects whose searches have begun to scan"""
-ended = threading.Event()
+ended, stopped = threading.Event(), threading.Event()
 lock = threading.Lock()
 scanning = most = 0
 
@@ -47,6 +47,19 @@ def search(request: HttpRequest, project: int) -> HttpResponse:
         return HttpResponse("found")
 
 
+def endless(request: HttpRequest) -> HttpResponse:
+    """A page whose scan ends with its client alone."""
+    with scan_place():
+        entered.append(0)
+        try:
+            while not ended.wait(0.01):
+                require_asker()
+        except AskerGone:
+            stopped.set()
+            raise
+    return HttpResponse("found")
+
+
 def live(request: HttpRequest, project: int) -> HttpResponse:
     asks_about(project)
     return HttpResponse("live")
@@ -54,6 +67,7 @@ def live(request: HttpRequest, project: int) -> HttpResponse:
 
 urlpatterns = [
     path("api/v1/search/<int:project>", search),
+    path("api/v1/endless", endless),
     path("live/<int:project>", live),
     path("", live, {"project": 1}, name="home"),  # error pages lead there
 ]
@@ -153,13 +167,30 @@ def test_a_search_that_has_waited_for_long_says_so(
         await until(lambda: len(entered) == PLACES - 1)
         status, headers, body = await answer(await begin(handler, "/api/v1/search/1"))
         assert (status, headers[b"Retry-After"]) == (503, b"5")
-        assert "Many searches of archived records are going on" in json.loads(body)["detail"]
+        detail = json.loads(body)["detail"]
+        assert "Many searches of archived records are going on" in detail
+        assert "Others that wait" not in detail, "none does"
         ended.set()
         assert {(await answer(each))[0] for each in first} == {200}
 
     run(requests)
     assert waiting() == 0
     assert scan_places._shares.places._free == PLACES
+
+
+def test_a_search_that_has_waited_for_long_tells_how_many_others_wait(
+    handler: OneThreadHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def requests() -> None:
+        searches = [await begin(handler, "/api/v1/search/1") for _ in range(PLACES + 1)]
+        await until(lambda: len(entered) + waiting() == PLACES + 1)
+        monkeypatch.setattr(scan_places._shares, "timeout", 0.2)
+        body = (await answer(await begin(handler, "/api/v1/search/1")))[2]
+        assert json.loads(body)["detail"].endswith("Others that wait: 2.")
+        ended.set()
+        assert {(await answer(each))[0] for each in searches} == {200}
+
+    run(requests)
 
 
 def test_a_request_that_changes_something_waits_within_itself(handler: OneThreadHandler) -> None:
@@ -182,6 +213,17 @@ def test_searches_whose_clients_go_away_leave_their_places(handler: OneThreadHan
             await request.send_input({"type": "http.disconnect"})
         ended.set()
         await until(lambda: scan_places._shares.places._free == PLACES and not waiting())
+
+    run(requests)
+
+
+def test_a_search_stops_when_its_client_has_gone(handler: OneThreadHandler) -> None:
+    async def requests() -> None:
+        request = await begin(handler, "/api/v1/endless")
+        await until(lambda: bool(entered))
+        await request.send_input({"type": "http.disconnect"})
+        await until(stopped.is_set)
+        await until(lambda: scan_places._shares.places._free == PLACES)
 
     run(requests)
 

@@ -15,7 +15,7 @@ from observatory.store.archive.place import Place
 
 PAGE = Path(__file__).parents[3] / "docs/archive.md"
 EXAMPLES = dict(re.findall(r"```python\n# (\w+)\n(.*?)```", PAGE.read_text(), re.DOTALL))
-SHOWN = {"pandas": "load", "Dask": "dask_scheduler_tasks_total"}
+SHOWN = {"pandas": "load", "Polars": "distributed.core", "Dask": "dask_scheduler_tasks_total"}
 
 
 [QUERY] = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from contextvars import copy_context
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -26,6 +28,7 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.clusters.models import Cluster
+from observatory.pages.logs import views
 from observatory.replay.lineage import lineage_of
 from observatory.replay.logs.counts import log_counts
 from observatory.replay.logs.search import (
@@ -46,6 +49,7 @@ from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.round import archive_round
 from observatory.store.archive.scans.bloom_filters import may_have_any, xxh64
 from observatory.store.archive.scans.conditions import AtLeast, Condition
+from observatory.store.askers import ASKER, Asker, AskerGone
 from observatory.store.connection import connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -53,6 +57,7 @@ from observatory.store.queries.logs import LogFilter
 from observatory.store.queries.named_records import Wanted as WantedRecords
 from observatory.store.queries.named_records import page, record_kinds, scanned_conditions
 from observatory.store.queries.timeline import snapshot
+from observatory.store.scanned_files import SCANNED_FILES, ScannedFiles
 from observatory.store.scanning import scanned
 from observatory.store.times import from_seconds
 from observatory.wire.records import Event
@@ -358,6 +363,49 @@ def test_prepared_queries_find_what_a_scan_found_and_then_what_is_in_the_table(
                 query = "SELECT count(*) FROM log WHERE cluster_id = %(cluster)s"
                 found.append(reader.execute(query, {"cluster": cluster}).fetchone())
     assert found == [(1,), (0,), (1,), (0,), (1,)]
+
+
+def test_a_search_tells_how_many_files_it_has_read_and_stops_when_nobody_waits(
+    connection: psycopg.Connection, recorded: Cluster, archive: Archive, folder: Path
+) -> None:
+    archive_round(seconds=3_600)
+    remove_unused(connection, recorded.pk)
+    number = len(archive.paths(recorded.pk)["log"])
+    assert number > 3
+    asker, files = Asker("somebody"), ScannedFiles()
+    context = copy_context()
+    context.run(ASKER.set, asker)
+    context.run(SCANNED_FILES.set, files)
+    with connect_reader() as reader:
+        found, cursor = context.run(listed_lines, reader, recorded.pk, LogFilter(), 30, deadline=0.0)
+        assert found
+        assert cursor is not None
+        assert (files.read, files.of) == (1, number)
+        context.run(listed_lines, reader, recorded.pk, LogFilter(text="nowhere"), 30)
+        assert (files.read, files.of) == (1 + number, 2 * number)
+        asker.is_gone = True
+        with pytest.raises(AskerGone):
+            context.run(listed_lines, reader, recorded.pk, LogFilter(), 30)
+        assert reader.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+
+
+def test_a_page_tells_how_many_files_were_read(
+    connection: psycopg.Connection,
+    recorded: Cluster,
+    archive: Archive,
+    folder: object,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    archive_round(seconds=3_600)
+    remove_unused(connection, recorded.pk)
+    monkeypatch.setattr(views, "BUDGET", -1.0)
+    files = copy_context()
+    files.run(SCANNED_FILES.set, ScannedFiles())
+    path = f"/clusters/{recorded.pk}/logs/?text=paused"
+    page = files.run(world.client("owner").get, path).content.decode()
+    number = len(archive.paths(recorded.pk)["log"])
+    assert re.search(rf"and has read \d of {number} files of the archive", page), page
 
 
 def test_a_file_that_is_gone_is_named(

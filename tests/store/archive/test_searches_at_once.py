@@ -43,7 +43,7 @@ def test_twenty_searches_at_once_are_all_answered_and_a_live_cluster_is_shown_me
             f"{address}{path}", headers={"Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"}
         )
         with urllib.request.urlopen(request, timeout=300) as found:
-            return path, found.status, found.read()
+            return found.headers["Searched-Files"] or "", found.status, found.read()
 
     variables = {"OBSERVATORY_ARCHIVE": str(folder), "OBSERVATORY_ARCHIVE_REMOVES_ROWS_AFTER_DAYS": "1"}
     with (
@@ -55,6 +55,9 @@ def test_twenty_searches_at_once_are_all_answered_and_a_live_cluster_is_shown_me
         found = [each.result() for each in as_completed(searches)]
     assert shown == [200] * 5
     assert {status for _, status, _ in found} == {200}
+    for files, *_ in found:
+        read, of = map(int, files.split("/"))
+        assert 0 < read <= of
     for page in (json.loads(body) for *_, body in found):
         assert page["lines"] or page["searched_from"], "it has the line, or says how far it came in its time"
     assert "log" in presence.removed_kinds(connection, archived.pk), "nothing was brought back"

@@ -19,6 +19,7 @@ from fnmatch import fnmatchcase
 from statistics import median
 
 import numpy as np
+import psycopg
 from django.db.models import Max
 
 from observatory.alerts.evaluation.window.data import WindowData
@@ -31,7 +32,13 @@ from observatory.comparison.recent_runs import ENDED
 from observatory.comparison.run_selection import earlier_by_run
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
-from observatory.store.queries.tasks.errors import error_kinds
+from observatory.runs.refresh import end_of
+from observatory.store.archive.needed import is_anything_listed
+from observatory.store.archive.scans.conditions import Condition
+from observatory.store.connection import connect_reader
+from observatory.store.queries.tasks.errors import ErrorKinds, error_kinds
+from observatory.store.queries.timeline import snapshot
+from observatory.store.scanning import scanned
 from observatory.store.times import from_microseconds, to_microseconds
 
 LABEL = "run"
@@ -162,11 +169,7 @@ def _with_new_errors(
     data: WindowData, condition: RunCondition, runs: Sequence[Run], earlier: dict[int, list[Run]]
 ) -> list[JudgedRun]:
     every = {run.pk: run for run in [*runs, *(each for found in earlier.values() for each in found)]}
-    with_errors = {
-        pk: (run.cluster_id, run.start, run.stop) for pk, run in every.items() if run.stop and run.errors
-    }
-    others = {pk: other_work_of(data.connection, every[pk], stop) for pk, (_, _, stop) in with_errors.items()}
-    kinds = error_kinds(data.connection, with_errors, others)
+    kinds = _kinds_of_errors(data.connection, [run for run in every.values() if run.stop and run.errors])
     judged = []
     for run in runs:
         known = [each for each in earlier[run.pk] if not each.errors or kinds[each.pk]]
@@ -178,6 +181,27 @@ def _with_new_errors(
         new = sorted(own.keys() - before, key=lambda kind: (own[kind], kind))
         judged.append(JudgedRun(run, _stop(run), float(len(new)), _new_errors(run, new, len(known))))
     return judged
+
+
+def _kinds_of_errors(connection: psycopg.Connection, runs: Sequence[Run]) -> dict[int, ErrorKinds]:
+    """By run. Archived errors are found in their files, those of one cluster after those of the other."""
+    if not is_anything_listed(connection):
+        return _kinds_within(connection, runs)
+    found: dict[int, ErrorKinds] = {}
+    # of its own: the rounds of rules have a transaction that is no snapshot
+    with connect_reader() as reader:
+        for cluster in {run.cluster_id for run in runs}:
+            own = [run for run in runs if run.cluster_id == cluster]
+            within = Condition((), min(run.start for run in own), max(end_of(run) for run in own))
+            with snapshot(reader), scanned(reader, cluster, {"error": within}):
+                found |= _kinds_within(reader, own)
+    return found
+
+
+def _kinds_within(connection: psycopg.Connection, runs: Sequence[Run]) -> dict[int, ErrorKinds]:
+    windows = {run.pk: (run.cluster_id, run.start, end_of(run)) for run in runs}
+    others = {run.pk: other_work_of(connection, run, end_of(run)) for run in runs}
+    return error_kinds(connection, windows, others)
 
 
 def _new_errors(run: Run, new: Sequence[tuple[str, str]], known: int) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from http import HTTPStatus
-from itertools import chain
 from urllib.parse import urlsplit
 
 import psycopg
@@ -155,8 +155,13 @@ class _Sending:
         errors = logs.of_errors(
             self._connection, self._run.cluster_id, filters, attempts, self._options.arguments
         )
-        for request in chain(of_code, errors, logs.of_lines(self._connection, self._scope)):
+        for request in of_code:
             self._posting.post("logs", request)
+        lines = logs.of_lines(self._connection, self._scope)
+        for requests in (errors, lines):
+            with closing(requests):
+                for request in requests:
+                    self._posting.post("logs", request)
         return f"{logs.errors:,} errors and {logs.lines:,} log lines."
 
     def _send_metrics(self) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from uuid import UUID
 
 import psycopg
@@ -25,12 +27,14 @@ from observatory.exchange.receivers.otlp.attributes import (
 from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.replay.scope import Scope
 from observatory.runs.errors.places import place_of
-from observatory.store.queries.named_records import page, record_kinds
+from observatory.store.archive.scans.conditions import Condition
+from observatory.store.queries.named_records import Mark, Row, page, record_kinds
 from observatory.store.queries.tasks.errors import ErrorFilter, TaskError, task_errors
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.run_exceptions import RunException
 from observatory.store.queries.windows.sampled_tasks import FailedAttempt
-from observatory.store.times import to_microseconds
+from observatory.store.scanning import parts, scanned
+from observatory.store.times import from_microseconds, to_microseconds
 
 RECORDS_AT_ONCE = 500
 MOST_ERRORS = 10_000
@@ -81,35 +85,36 @@ class LogsOfRun:
         filters: ErrorFilter,
         attempts: Sequence[FailedAttempt],
         with_arguments: bool,
-    ) -> Iterator[ExportLogsServiceRequest]:
+    ) -> Generator[ExportLogsServiceRequest]:
         """The newest MOST_ERRORS. `attempts`: those whose spans are sent."""
         spans = _Attempts(self.identity, attempts)
         before: tuple[datetime, UUID] | None = None
-        while self.errors < MOST_ERRORS:
-            found = task_errors(connection, cluster, filters, RECORDS_AT_ONCE, before, with_tracebacks=True)
-            if not found:
-                return
-            records = [self._of_error(error, spans, with_arguments) for error in found]
-            self.errors += len(records)
-            before = found[-1].time, found[-1].id
-            yield _request([(self.resources.scheduler, records)])
-
-    def of_lines(self, connection: psycopg.Connection, scope: Scope) -> Iterator[ExportLogsServiceRequest]:
-        """The first MOST_LINES."""
-        kind, mark = record_kinds()["log"], None
-        window = (scope.cluster.pk, *scope.window)
-        with snapshot(connection):
-            while self.lines < MOST_LINES:
-                rows, mark = page(connection, kind, *window, LINE_COLUMNS, RECORDS_AT_ONCE, mark)
-                by_worker: dict[str, list[LogRecord]] = {}
-                for time, role, address, *line in rows:
-                    by_worker.setdefault(address, []).append(self._of_line(time, role, *line))
-                self.lines += len(rows)
-                if rows:
-                    at, resources = rows[0][0], self.resources
-                    yield _request([(resources.at(address, at), of) for address, of in by_worker.items()])
-                if mark is None:
+        within = Condition((), filters.start, filters.stop)
+        with snapshot(connection), scanned(connection, cluster, {"error": within}):
+            while self.errors < MOST_ERRORS:
+                found = task_errors(
+                    connection, cluster, filters, RECORDS_AT_ONCE, before, with_tracebacks=True
+                )
+                if not found:
                     return
+                records = [self._of_error(error, spans, with_arguments) for error in found]
+                self.errors += len(records)
+                before = found[-1].time, found[-1].id
+                yield _request([(self.resources.scheduler, records)])
+
+    def of_lines(self, connection: psycopg.Connection, scope: Scope) -> Generator[ExportLogsServiceRequest]:
+        """The first MOST_LINES."""
+        with snapshot(connection), closing(_lines(connection, scope)) as found:
+            while rows := list(islice(found, min(RECORDS_AT_ONCE, MOST_LINES - self.lines))):
+                self.lines += len(rows)
+                yield self._of_some_lines(rows)
+
+    def _of_some_lines(self, rows: Sequence[Row]) -> ExportLogsServiceRequest:
+        by_worker: dict[str, list[LogRecord]] = {}
+        for time, role, address, *line in rows:
+            by_worker.setdefault(address, []).append(self._of_line(time, role, *line))
+        at = rows[0][0]
+        return _request([(self.resources.at(address, at), of) for address, of in by_worker.items()])
 
     def of_code(self, raised: RunException) -> ExportLogsServiceRequest:
         """Of what ended the run's own code."""
@@ -173,6 +178,21 @@ class LogsOfRun:
             span_id=self.identity.root,
             flags=1,
         )
+
+
+def _lines(connection: psycopg.Connection, scope: Scope) -> Generator[Row]:
+    """In the same order each time. Archived ones are read in their files, part after part."""
+    cluster, (start, stop) = scope.cluster.pk, map(from_microseconds, scope.window)
+    for since, until in parts(connection, cluster, "log", Condition((), start, stop), stop):
+        window = to_microseconds(since), to_microseconds(until)
+        mark: Mark | None = None
+        while True:
+            rows, mark = page(
+                connection, record_kinds()["log"], cluster, *window, LINE_COLUMNS, RECORDS_AT_ONCE, mark
+            )
+            yield from rows
+            if mark is None:
+                break
 
 
 def severity(level: int) -> SeverityNumber.ValueType:

@@ -40,6 +40,8 @@ def count_matching(group: RowGroup, condition: Condition) -> int:
     """The number of rows that meet the condition. Raises ArchiveError."""
     if not condition.tests and group.is_within(condition):
         return group.rows
+    if not group.may_meet(condition):
+        return 0
     mask = _mask(group.read([*condition.columns, group.kind.time]), group, condition)
     return group.rows if mask is None else int(pc.sum(mask).as_py() or 0)
 

@@ -39,7 +39,8 @@ _footers: dict[tuple[str, str, str], _Footer] = {}
 class RowGroup:
     """Methods raise ArchiveError."""
 
-    where: str
+    place: Place
+    piece: Piece
     stream: pa.NativeFile
     footer: _Footer
     number: int
@@ -47,6 +48,10 @@ class RowGroup:
     first: datetime
     last: datetime
     """least and greatest time"""
+
+    @property
+    def where(self) -> str:
+        return f"{self.place.name}/{self.piece.path}"
 
     @property
     def rows(self) -> int:
@@ -105,17 +110,32 @@ class RowGroup:
 def row_groups(place: Place, pieces: Sequence[Piece], condition: Condition) -> Iterator[RowGroup]:
     """The row groups that can have rows of the condition's time. Raises ArchiveError."""
     for piece in pieces:
-        if not _overlaps(condition, piece.first, piece.last) or _is_ruled_out(piece, condition):
-            continue
-        kind, where = KINDS[piece.kind], f"{place.name}/{piece.path}"
-        stream = place.open(piece.path)
-        footer = _footer(stream, place, piece)
-        if missing := missing_columns(kind, footer.places):
-            raise LacksColumns(f"{where} lacks the columns {', '.join(missing)}.")
-        for number in range(footer.metadata.num_row_groups):
-            times = footer.metadata.row_group(number).column(footer.places[kind.time]).statistics
-            if _overlaps(condition, times.min, times.max):
-                yield RowGroup(where, stream, footer, number, kind, times.min, times.max)
+        if may_have_rows(piece, condition):
+            stream = place.open(piece.path)
+            footer = _footer(stream, place, piece)
+            for number in range(footer.metadata.num_row_groups):
+                group = _row_group(place, piece, stream, footer, number)
+                if _overlaps(condition, group.first, group.last):
+                    yield group
+
+
+def row_group(place: Place, piece: Piece, number: int) -> RowGroup:
+    """One of a file, by its number. Raises ArchiveError."""
+    stream = place.open(piece.path)
+    return _row_group(place, piece, stream, _footer(stream, place, piece), number)
+
+
+def may_have_rows(piece: Piece, condition: Condition) -> bool:
+    """Whether the catalogue allows that a file has rows that meet a condition."""
+    return _overlaps(condition, piece.first, piece.last) and not _is_ruled_out(piece, condition)
+
+
+def _row_group(place: Place, piece: Piece, stream: pa.NativeFile, footer: _Footer, number: int) -> RowGroup:
+    kind = KINDS[piece.kind]
+    if missing := missing_columns(kind, footer.places):
+        raise LacksColumns(f"{place.name}/{piece.path} lacks the columns {', '.join(missing)}.")
+    times = footer.metadata.row_group(number).column(footer.places[kind.time]).statistics
+    return RowGroup(place, piece, stream, footer, number, kind, times.min, times.max)
 
 
 def _footer(stream: pa.NativeFile, place: Place, piece: Piece) -> _Footer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from time import monotonic
 
@@ -14,7 +15,9 @@ from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.columns import TIME
 from observatory.store.archive.place import Place
 from observatory.store.archive.scans.conditions import Condition
-from observatory.store.archive.scans.reading_ahead import AHEAD, ReadingAhead
+from observatory.store.archive.scans.matching import matching_rows
+from observatory.store.archive.scans.readers import Threads
+from observatory.store.archive.scans.reading_ahead import ReadingAhead
 from observatory.store.archive.scans.row_groups import RowGroup, row_groups
 from observatory.store.archive.scans.shadows import Shadow
 from observatory.store.times import to_microseconds
@@ -36,29 +39,30 @@ class Scan:
 
     def __init__(
         self,
-        place: Place,
         pieces: list[Piece],
         condition: Condition,
         shadow: Shadow,
         goes_back: bool,
         is_export: bool = False,
     ) -> None:
-        """An export wants nearly all rows: its parts are larger, and less is read ahead of it."""
-        self._place, self._condition = place, condition
-        self._rows, self._ahead = (EXPORTED_ROWS, 1) if is_export else (FEW_ROWS, AHEAD)
+        """An export wants nearly all rows: its parts are larger, and less is read ahead of it, here."""
+        self._condition = condition
+        self._rows = EXPORTED_ROWS if is_export else FEW_ROWS
+        self._is_export = is_export
         self._shadow, self._goes_back = shadow, goes_back
         # each file begins where the one before ends
         self._pieces = sorted(pieces, key=lambda piece: piece.start, reverse=goes_back)
         self._time = KINDS[pieces[0].kind].time if pieces else ""
-        self._reading = ReadingAhead(iter(()))
+        self._reading: ReadingAhead[pa.Table | None] | None = None
         self._waiting: list[pa.Table] = []
         """rows that were read, and are not in the table, of each row group in order of time"""
         self._covered: tuple[datetime, datetime] | None = None
 
     def close(self) -> None:
-        self._reading.close()
+        if self._reading:
+            self._reading.close()
 
-    def cover(self, start: datetime, stop: datetime) -> datetime:
+    def cover(self, place: Place, start: datetime, stop: datetime) -> datetime:
         """Have the rows of a part of [start, stop) in their table; returns where the part ends.
 
         It begins at `stop` where the scan goes back, else at `start`. Each call is for what comes after the
@@ -68,43 +72,51 @@ class Scan:
             low, high = self._covered
             if low < stop <= high if self._goes_back else low <= start < high:
                 return max(low, start) if self._goes_back else min(high, stop)
-        else:
-            self._reading = ReadingAhead(self._groups(start, stop), self._ahead)
-        low, high = self._next(start, stop)
+        if self._reading is None:
+            self._reading = self._begin(place, start, stop)
+        low, high = self._next(self._reading, start, stop)
         self._covered = low, high
         return low if self._goes_back else high
 
-    def _groups(self, start: datetime, stop: datetime) -> Iterator[tuple[RowGroup, Condition]]:
+    def _begin(self, place: Place, start: datetime, stop: datetime) -> ReadingAhead[pa.Table | None]:
+        """Of all that is beyond the edge from which the scan goes on."""
+        own = self._condition
+        whole = replace(own, stop=stop) if self._goes_back else replace(own, start=start)
+        reader = Threads(1) if self._is_export else None
+        return ReadingAhead(self._groups(place, start, stop), matching_rows, [(self._pieces, whole)], reader)
+
+    def _groups(self, place: Place, start: datetime, stop: datetime) -> Iterator[tuple[RowGroup, Condition]]:
         """Those with times in the stretch or beyond, in order. A file is opened when it is its turn."""
         for piece in self._pieces:
             if piece.start >= stop if self._goes_back else piece.stop <= start:
                 continue
-            groups = list(row_groups(self._place, [piece], self._condition))
+            groups = list(row_groups(place, [piece], self._condition))
             groups.sort(key=_last if self._goes_back else _first, reverse=self._goes_back)
             for group in groups:
                 if group.first < stop if self._goes_back else group.last >= start:
                     yield group, self._condition
 
-    def _next(self, start: datetime, stop: datetime) -> tuple[datetime, datetime]:
+    def _next(
+        self, reading: ReadingAhead[pa.Table | None], start: datetime, stop: datetime
+    ) -> tuple[datetime, datetime]:
         until = monotonic() + AT_ONCE
         while True:
-            edge = self._edge(start, stop)
+            edge = self._edge(reading.following(), start, stop)
             part = (edge, stop) if self._goes_back else (start, edge)
             found = self._found(*part)
             if edge == (start if self._goes_back else stop):
                 break
             if part[0] < part[1] and (found.num_rows >= self._rows or monotonic() > until):
                 break
-            if (rows := self._reading.read()) is not None:
+            if (rows := reading.read()) is not None:
                 self._waiting.append(rows.sort_by(self._time))
         if found.num_rows > self._rows:
             part, found = self._cut(*part, found)
         self._shadow.fill(found)
         return part
 
-    def _edge(self, start: datetime, stop: datetime) -> datetime:
-        """How far all rows are read: times of the row groups to come do not reach there."""
-        group = self._reading.following()
+    def _edge(self, group: RowGroup | None, start: datetime, stop: datetime) -> datetime:
+        """How far all rows are read before a group: times of those to come do not reach there."""
         if self._goes_back:
             return start if group is None else max(start, min(group.last + INSTANT, stop))
         return stop if group is None else min(stop, max(group.first, start))
@@ -149,11 +161,12 @@ def all_rows(
     """
     found: dict[str, list[pa.Table]] = {kind: [] for kind in wanted}
     number = size = 0
-    reading = ReadingAhead(
+    groups = (
         (group, condition)
         for pieces, condition in wanted.values()
         for group in row_groups(place, pieces, condition)
     )
+    reading = ReadingAhead(groups, matching_rows, wanted.values())
     with closing(reading):
         while (group := reading.following()) is not None:
             if (rows := reading.read()) is not None:

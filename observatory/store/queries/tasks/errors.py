@@ -16,6 +16,8 @@ from observatory.store.queries.windows.other_work import NONE, OtherWork
 
 OUTCOMES = ("erred", "retried", "killed")
 EMPTY: Mapping[int, OtherWork] = {}
+ErrorKinds = dict[tuple[str, str], datetime]
+"""exception types and prefixes, with the time of the first error of each"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,7 @@ def error_kinds(
     connection: psycopg.Connection,
     windows: Mapping[int, tuple[int, datetime, datetime]],
     others: Mapping[int, OtherWork] = EMPTY,
-) -> dict[int, dict[tuple[str, str], datetime]]:
+) -> dict[int, ErrorKinds]:
     """For each window (cluster, start, stop) the exception types and prefixes of tasks that failed for good
     in it, with the time of the first error of each. `others`: of some windows the tasks that don't count."""
     shared = {key: windows[key] for key, tasks in others.items() if tasks}
@@ -205,8 +207,8 @@ def error_kinds(
 
 def _error_kinds(
     connection: psycopg.Connection, windows: Mapping[int, tuple[int, datetime, datetime]], others: OtherWork
-) -> dict[int, dict[tuple[str, str], datetime]]:
-    found: dict[int, dict[tuple[str, str], datetime]] = {key: {} for key in windows}
+) -> dict[int, ErrorKinds]:
+    found: dict[int, ErrorKinds] = {key: {} for key in windows}
     places = zip(*windows.values(), strict=True) if windows else ([], [], [])
     clusters, starts, stops = (list(column) for column in places)
     rows = connection.execute(

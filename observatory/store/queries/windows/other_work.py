@@ -7,13 +7,16 @@ all tasks of the window count as the run's. So do tasks of unknown origin, those
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, LiteralString
 from uuid import UUID
 
 import psycopg
 
+from observatory.store.archive.scans.conditions import Condition, OneOf
+from observatory.store.scanning import scanned
 from observatory.wire.event_kinds import CLIENT_DESCRIBED, GRAPH_UPDATED, RUNS
 from observatory.wire.runs import OF_WORKER
 
@@ -123,14 +126,16 @@ def other_work(
 
     `run`: the client's id of it; None: no client opened it, and all tasks are its own.
     """
-    parameters = _parameters(connection, cluster, run, start, stop)
-    if run is None or not parameters:
+    if run is None:
         return NONE
-    found = connection.execute(GROUPS, parameters).fetchall()
-    shared = [group for group, is_shared in found if is_shared]
-    tasks = connection.execute(TASKS, {**parameters, "shared": shared}).fetchall() if shared else []
-    others = [group for group, is_shared in found if not is_shared]
-    hashes = [hash for (hash,) in tasks]
+    with scanned(connection, cluster, _conditions(start, stop)):
+        parameters = _parameters(connection, cluster, run, start, stop)
+        if not parameters:
+            return NONE
+        found = connection.execute(GROUPS, parameters).fetchall()
+        shared = [group for group, is_shared in found if is_shared]
+        others = [group for group, is_shared in found if not is_shared]
+        hashes = _tasks_of_others(connection, parameters, shared) if shared else []
     return OtherWork(run.hex, parameters["client"], parameters["other_graphs"], others, shared, hashes)
 
 
@@ -138,15 +143,38 @@ def other_prefixes(
     connection: psycopg.Connection, cluster: int, run: UUID | None, start: datetime, stop: datetime
 ) -> set[int]:
     """Return the prefixes of which only others submitted tasks; parameters as of `other_work`."""
-    parameters = _parameters(connection, cluster, run, start, stop)
-    return {prefix for (prefix,) in connection.execute(PREFIXES, parameters)} if parameters else set()
+    if run is None:
+        return set()
+    with scanned(connection, cluster, _conditions(start, stop)):
+        parameters = _parameters(connection, cluster, run, start, stop)
+        return {prefix for (prefix,) in connection.execute(PREFIXES, parameters)} if parameters else set()
+
+
+def _conditions(start: datetime, stop: datetime) -> dict[str, Condition]:
+    """What a scan of archived rows looks for: who submitted which graphs."""
+    kinds = OneOf(("kind",), frozenset((CLIENT_DESCRIBED, GRAPH_UPDATED)))
+    # a client can describe itself just after a short run
+    within = Condition((), start - SUBMITTED_BEFORE, stop + DESCRIBED_WITHIN)
+    return {"event": replace(within, tests=(kinds,)), "computation": within}
+
+
+def _tasks_of_others(
+    connection: psycopg.Connection, parameters: Mapping[str, Any], shared: list[int]
+) -> list[int]:
+    """The hashes of the tasks of shared groups that only others submitted."""
+    named = connection.execute("SELECT name FROM task_group WHERE id = ANY(%s)", [shared])
+    groups = OneOf(("group",), frozenset(name for (name,) in named))
+    condition = Condition((groups,), parameters["earliest"], parameters["stop"])
+    with scanned(connection, parameters["cluster"], {"task": condition}):
+        rows = connection.execute(TASKS, {**parameters, "shared": shared})
+        return [hash for (hash,) in rows]
 
 
 def _parameters(
-    connection: psycopg.Connection, cluster: int, run: UUID | None, start: datetime, stop: datetime
+    connection: psycopg.Connection, cluster: int, run: UUID, start: datetime, stop: datetime
 ) -> dict[str, Any]:
     """Return those of the queries above; none where it isn't known which tasks are the run's."""
-    if run is None or not (client := _client_of(connection, cluster, run, start)):
+    if not (client := _client_of(connection, cluster, run, start)):
         return {}
     parameters = {
         "cluster": cluster,
