@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope, Section
-from observatory.replay.windows.environment import environment_of
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_in
 from observatory.store.queries.windows import findings as store
@@ -26,6 +24,7 @@ from observatory.why.findings.first_uses import FirstUse, first_uses
 from observatory.why.findings.found_tasks import computed_tasks, unfinished_tasks
 from observatory.why.findings.growths import Growth, growths
 from observatory.why.findings.idle_gpus import IdleGpu, idle_gpus
+from observatory.why.findings.nested_tasks import nested_waits
 from observatory.why.findings.restarts import restarts
 from observatory.why.findings.samples import LabelledSamples, Samples, read_labelled, read_samples
 from observatory.why.findings.silences import Silence, silences, standing_still
@@ -185,7 +184,13 @@ class Evidence:
     @cached_property
     def waiting_tasks(self) -> WaitingTasks:
         waits = {wait: self.samples(TASK_WAITING, wait, label="in") for wait in TASK_WAITS}
-        return WaitingTasks(self.computations, self.samples(TASK_CPU), waits, self.in_line)
+        used = self.samples(TASK_CPU)
+        return WaitingTasks(self.computations, used, waits, self.in_line, self.nested)
+
+    @cached_property
+    def nested(self) -> Intervals:
+        """When each computation kept its thread and waited for tasks that it had submitted."""
+        return nested_waits(self.computations.spans, self.records.transitions, self.task_stacks)
 
     @cached_property
     def idle_gpus(self) -> list[IdleGpu]:
@@ -257,11 +262,6 @@ class Evidence:
         if ended is not None and ended.timestamp() * 1e6 <= self.stop + SOON:
             return True
         return Run.objects.filter(pk=self.scope.run or 0).exclude(outcome=Run.Outcome.RUNNING).exists()
-
-    @cached_property
-    def environment(self) -> dict[str, Any]:
-        """Machines and versions of the processes, as the API has them."""
-        return environment_of(self.connection, self.scope, self.start, self.stop)
 
     def loop_code(self, *workers: int) -> list[str]:
         """The functions in which the event loops of workers (0: the scheduler's) were seen most often.

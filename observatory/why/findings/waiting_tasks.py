@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -52,18 +52,26 @@ class WaitingTasks:
     """In a window, all workers together. `line`: tasks that could run and had no thread.
 
     `cpu`: that the threads of tasks of each worker used or wanted, in percent of a core. `waits`: the number
-    of threads that were seen to wait, by what they waited in, with bins of `cpu`.
+    of threads that were seen to wait, by what they waited in, with bins of `cpu`. `nested`: when each
+    computation waited for tasks that it had submitted, until its end, which is told of apart.
     """
 
     def __init__(
-        self, computations: Computations, cpu: Samples, waits: Mapping[str, Samples], line: Intervals
+        self,
+        computations: Computations,
+        cpu: Samples,
+        waits: Mapping[str, Samples],
+        line: Intervals,
+        nested: Intervals,
     ) -> None:
+        before = Intervals(computations.spans.times.start, nested.start)
+        computations = Computations(replace(computations.spans, times=before))
         self._computations, self._cpu, self._line = computations, cpu, line
         self._workers: dict[int, _OfWorker] = {}
         for worker in np.unique(cpu.worker[cpu.worker > 0]).tolist():
             rows = np.flatnonzero(computations.spans.worker == worker)
             if len(rows):
-                self._workers[worker] = _of_worker(computations, worker, rows, cpu, waits)
+                self._workers[worker] = _of_worker(computations, worker, rows, cpu, waits, nested.where(rows))
 
     def are_sampled(self, rows: Integers) -> bool:
         """Whether samples tell what each of some computations used: none is of much more time than usual."""
@@ -146,12 +154,17 @@ class WaitingTasks:
 
 
 def _of_worker(
-    computations: Computations, worker: int, rows: Integers, cpu: Samples, waits: Mapping[str, Samples]
+    computations: Computations,
+    worker: int,
+    rows: Integers,
+    cpu: Samples,
+    waits: Mapping[str, Samples],
+    nested: Intervals,
 ) -> _OfWorker:
     times = computations.spans.times.where(rows)
     own = cpu.worker == worker
     stops = cpu.times.stop[own]
-    edges = np.unique(np.concatenate([times.start, times.stop, stops]))
+    edges = np.unique(np.concatenate([times.start, times.stop, nested.stop, stops]))
     busy = times.counts(edges).astype(np.float64)
     # a sample is of the time before it; the last one is of the rest as well
     place = np.minimum(np.searchsorted(stops, edges[:-1], side="right"), len(stops) - 1)
@@ -169,9 +182,10 @@ def _of_worker(
     waiting = Steps(edges, np.where(is_low, busy * (1 - of_thread[place]) * wanted, 0.0))
     lengths = np.where(is_low, np.diff(edges), 0)
     weight = float((busy * lengths).sum())
-    seen = {
-        wait: Steps(edges, np.minimum(_at(waits[wait], worker, stops)[place], busy)) for wait in TASK_WAITS
-    }
+    at_place = {wait: _at(waits[wait], worker, stops)[place] for wait in TASK_WAITS}
+    # a task waits for a result in a condition
+    at_place[LOCK] = np.maximum(at_place[LOCK] - nested.counts(edges), 0.0)
+    seen = {wait: Steps(edges, np.minimum(at_place[wait], busy)) for wait in TASK_WAITS}
     used = float((of_thread[place] * busy * lengths).sum()) / weight if weight else 0.0
     return _OfWorker(rows, busy, waiting, seen, used)
 

@@ -121,7 +121,8 @@ class Predictor:
 
     def without(self, without: Without) -> Predicted:
         """What the window would have taken without a cause. It never takes longer."""
-        seconds = without.seconds(self.plan)
+        plan = self.plan if without.seceded is None else self.plan.with_seceded(without.seceded)
+        seconds = without.seconds(plan)
         rates = AT_ONCE if without.overhead else self._rates
         stalls = [one for one in self.stalls if one.worker not in without.stalls]
         conditions = Conditions(
@@ -134,7 +135,7 @@ class Predictor:
             spread=frozenset(self._held) if without.held else frozenset(),
             has_resources=not without.resources,
         )
-        end = Simulation(self.plan, without.workers(self.recorded_workers), rates, conditions).run()
+        end = Simulation(plan, without.workers(self.recorded_workers), rates, conditions).run()
         found = min(self.observed, end * self.last / self.simulated + self._rest(without))
         if without.is_shorter_tasks:
             saved = without.saved(self.plan)

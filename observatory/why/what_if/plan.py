@@ -41,6 +41,8 @@ class Plan:
     """of a group of many tasks that need little: the scheduler keeps them until a worker has room"""
     required: Mapping[int, Amounts]
     """of resources of their worker, by the places of those that require any"""
+    submitted: Integers
+    """when the task of each computation was submitted (microseconds)"""
     submissions: list[Submission]
     most_unfinished: int
     """tasks that were submitted and had not ended, once any were submitted; one for each thread at least"""
@@ -51,6 +53,20 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.computing)
+
+    def with_seceded(self, seceded: Integers) -> Plan:
+        """As if computations had left their threads at these times, by rows of the records, to wait for
+        tasks that they had submitted."""
+        earlier = np.minimum(self.computing.seceded, seceded[self.rows])
+        are_waiting = earlier < self.computing.seceded
+        computing = replace(self.computing, seceded=np.maximum(earlier, self.computing.times.start))
+        return replace(
+            self,
+            computing=computing,
+            seconds=computing.in_pool.lengths / 1e6,
+            seconds_outside=computing.outside.lengths / 1e6,
+            rests=rests(computing, self.submitted, are_waiting),
+        )
 
 
 def plan_of(records: Records, graph: Graph, known: Sequence[RequiredResource] = ()) -> Plan:
@@ -80,6 +96,7 @@ def plan_of(records: Records, graph: Graph, known: Sequence[RequiredResource] = 
         _disk_seconds(records.spans, computing),
         is_queued,
         required,
+        times,
         found,
         max(threads, most_unfinished(found, computing, times)),
         _by_computation(needed),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from observatory.why.critical_path.predecessors import NONE
-from observatory.why.intervals import Integers, Intervals
+from observatory.why.intervals import Flags, Integers, Intervals
 from observatory.why.records import Spans
 
 REACTION = 50_000
@@ -56,8 +56,11 @@ class Rest:
     """from the end of the last of them"""
 
 
-def rests(computing: Spans, submitted: Integers) -> dict[int, Rest]:
-    """Return the rests of the computations that waited for others after they had seceded, by place."""
+def rests(computing: Spans, submitted: Integers, are_waiting: Flags | None = None) -> dict[int, Rest]:
+    """Return the rests of the computations that waited for others after they had seceded, by place.
+
+    `are_waiting`: those that are known to; others end soon after the last one.
+    """
     times, outside = computing.times, computing.outside
     order = np.argsort(times.stop, kind="stable")
     stops = times.stop[order]
@@ -69,6 +72,6 @@ def rests(computing: Spans, submitted: Integers) -> dict[int, Rest]:
         if not len(children):
             continue
         seconds = int(times.stop[place] - times.stop[children[-1]])
-        if seconds <= REACTION:
+        if seconds <= REACTION or (are_waiting is not None and are_waiting[place]):
             found[place] = Rest(tuple(children.tolist()), seconds / 1e6)
     return found

@@ -50,6 +50,8 @@ class Without:
     """tasks that stay with their worker, although others have nothing to do"""
     resources: bool = False
     """what tasks require of their workers"""
+    seceded: Integers | None = None
+    """when each computation of the records would have left its thread (microseconds)"""
 
     @classmethod
     def of_all(cls, some: Sequence[Without]) -> Without:
@@ -68,12 +70,13 @@ class Without:
             frozenset().union(*(one.stalls for one in some)),
             any(one.held for one in some),
             any(one.resources for one in some),
+            next((one.seceded for one in some if one.seceded is not None), None),
         )
 
     @property
     def is_shorter_tasks(self) -> bool:
         """Whether nothing else is different."""
-        return self == Without(self.shorter)
+        return self.seceded is None and self == Without(self.shorter)
 
     def seconds(self, plan: Plan) -> Numbers:
         """Of each computation of the plan, with its disk."""

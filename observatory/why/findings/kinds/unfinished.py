@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.nested_tasks import ADVICE as ADVICE_FOR_NESTED
+from observatory.why.findings.nested_tasks import wait_for_results
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals, Numbers
 from observatory.why.records import Spans
@@ -17,8 +18,6 @@ from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.unfinished import Unfinished
 
 MOST_WORKERS, MOST_TASKS = 5, 10
-WAITS_FOR_RESULTS = re.compile(r"^(result|gather|compute)\t[^\n]*distributed/client\.py\t", re.MULTILINE)
-"""a frame of a stack"""
 LAST = 1_000_000
 """microseconds before the end of a run, in which it withdraws what it doesn't need"""
 
@@ -70,7 +69,7 @@ def _found(evidence: Evidence, found: Unfinished, *verbs: str) -> Iterator[Findi
         evidence.unfinished_tasks(left.where(np.arange(min(len(rows), MOST_TASKS)))),
         tuple(_workers(left)),
         tuple(prefixes),
-        advice=ADVICE_FOR_NESTED if _wait_for_tasks(stacks) else "",
+        advice=ADVICE_FOR_NESTED if wait_for_results(stacks) else "",
     )
 
 
@@ -107,12 +106,6 @@ def _lost(evidence: Evidence, found_tasks: Unfinished) -> Integers:
     return np.where(counts_whole, length, beyond).astype(np.int64)
 
 
-def _wait_for_tasks(stacks: Sequence[tuple[str, int]]) -> bool:
-    """Whether they were seen mostly in the client of their worker, as it waited for results."""
-    waiting = sum(count for frames, count in stacks if WAITS_FOR_RESULTS.search(frames))
-    return waiting > sum(count for _, count in stacks) / 2
-
-
 def _subject(count: int) -> str:
     return "It was" if count == 1 else "They were"
 
@@ -127,11 +120,6 @@ def _text(left: Spans, worker: int) -> str:
     return longest if len(lengths) == 1 else f"{len(lengths):,} tasks, the longest {longest}"
 
 
-ADVICE_FOR_NESTED = (
-    "They wait for results of tasks that they submitted, and keep the threads which those need. Submit them "
-    "in `with worker_client() as client:`, or call `secede()` before the wait and `rejoin()` after it: then "
-    "their thread is free meanwhile."
-)
 KIND = FindingKind(
     title="tasks that did not finish",
     advice="Look at what they did then: their profile, and the logs of their worker. Give what waits for "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from observatory.replay.windows.environment import environment_of
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import counted, facts, listed
@@ -26,9 +27,10 @@ IMPORTANT = (
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all packages. A public link doesn't show versions."""
+    environment = environment_of(evidence.connection, evidence.scope, evidence.start, evidence.stop)
     differing = [
         fact
-        for fact in evidence.environment["facts"]
+        for fact in environment["facts"]
         if fact["kind"] == "version" and fact["name"] in IMPORTANT and len(_values(fact)) > 1
     ]
     if not differing:

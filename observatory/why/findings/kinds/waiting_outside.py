@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.texts import facts, listed
-from observatory.why.findings.waiting_tasks import WaitingTasks
+from observatory.why.findings.nested_tasks import ADVICE as ADVICE_FOR_NESTED
+from observatory.why.findings.texts import counted, facts, listed
+from observatory.why.findings.waiting_tasks import LISTED, WaitingTasks
+from observatory.why.intervals import Steps
 from observatory.why.thread_times.kinds import FINISHED
 from observatory.why.what_if.without import Without
 from observatory.wire.task_waits import CONNECTION, FILE, FILE_LOCK, LOCK, OTHER, PROCESS, SLEEP
@@ -30,7 +34,44 @@ WAITED_FOR = {
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for all tasks that waited while further ones had no thread."""
+    """One finding for tasks that waited for others that they had submitted, one for all others that waited,
+    while further ones had no thread."""
+    yield from _nested(evidence)
+    yield from _outside(evidence)
+
+
+def _nested(evidence: Evidence) -> Iterator[Finding]:
+    found, nested = evidence.computations, evidence.nested
+    rows = np.flatnonzero(nested.lengths)
+    if not len(rows):
+        return
+    kept, line = nested.where(rows), evidence.in_line
+    edges = np.unique(np.concatenate([kept.start, kept.stop, line.start, line.stop]))
+    seconds = Steps(edges, np.minimum(kept.counts(edges), line.counts(edges))).seconds
+    cost = evidence.cost(seconds)
+    if seconds < LEAST_SHARE * evidence.waits.active or not evidence.is_worth(cost):
+        return
+    prefixes = np.unique(found.spans.prefix[rows]).tolist()
+    longest = rows[np.argsort(-nested.lengths[rows], kind="stable")][:LISTED]
+    yield Finding(
+        f"{counted(len(rows), 'task')} of {listed([evidence.prefix(id) for id in prefixes])} kept threads "
+        f"for {format_duration(kept.seconds)} and waited for results of tasks that they had submitted, "
+        f"while tasks waited for a thread.",
+        cost,
+        facts(
+            ("while other tasks waited for a thread", format_duration(seconds)),
+            ("threads that they kept, at most", f"{kept.counts(edges).max():,}"),
+            ("threads", f"{evidence.waits.most_threads:.0f}"),
+        ),
+        (evidence.moment("the longest wait begins", float(nested.start[longest[0]]) / 1e6),),
+        evidence.tasks(longest),
+        prefixes=tuple(prefixes),
+        advice=ADVICE_FOR_NESTED,
+        without=Without(seceded=nested.start),
+    )
+
+
+def _outside(evidence: Evidence) -> Iterator[Finding]:
     waiting = evidence.waiting_tasks
     seconds = waiting.needed
     cost = evidence.cost(seconds)
