@@ -28,6 +28,10 @@ class Cost:
     them says; else 0"""
 
 
+Part = tuple[tuple[ThreadKind, ...], float]
+"""Seconds of threads, and the kinds that they are of: first that of which most is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     label: str
@@ -70,6 +74,8 @@ class Finding:
     """empty: that of its kind"""
     without: Without | None = None
     """what a simulation leaves out to tell its cost; None: it can't be simulated"""
+    parts: tuple[Part, ...] = ()
+    """of its cost, where it is known how much is of which kinds; empty: all is of `counts` of its kind"""
 
     def overlaps(self, other: Finding) -> bool:
         """Whether both can be about the same workers and prefixes."""

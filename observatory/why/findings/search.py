@@ -9,6 +9,7 @@ from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Fact, FindingKind
 from observatory.why.findings.simulated_costs import Named, with_simulated_costs
+from observatory.why.thread_times.kinds import ThreadKind
 
 MOST = 50
 """findings of a window"""
@@ -72,11 +73,8 @@ def _counted_once(
     left = dict(evidence.waits.seconds)
     for name, finding in found:
         kind, cost = kinds[name], finding.cost.thread_seconds
-        rest = cost
-        for of in kind.counts:
-            taken = min(left[of], rest)
-            left[of] -= taken
-            rest -= taken
+        parts = finding.parts or ((kind.counts, cost),)
+        rest = sum(_left_over(left, of, seconds) for of, seconds in parts)
         if not kind.counts or rest <= LEAST_REST * cost:
             yield name, finding
             continue
@@ -84,3 +82,12 @@ def _counted_once(
         if kind.is_failure or evidence.is_worth(reduced):
             fact = Fact("time that other findings have as well", format_duration(rest))
             yield name, replace(finding, cost=reduced, facts=(*finding.facts, fact))
+
+
+def _left_over(left: dict[ThreadKind, float], kinds: Sequence[ThreadKind], seconds: float) -> float:
+    """Take seconds of the time that is left of some kinds; returns those of which nothing is left."""
+    for kind in kinds:
+        taken = min(left[kind], seconds)
+        left[kind] -= taken
+        seconds -= taken
+    return seconds

@@ -8,13 +8,15 @@ import pytest
 from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
+from observatory.why.findings.answer import findings
 from observatory.why.findings.evidence import Evidence
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.answer import thread_times
 from observatory.why.thread_times.cores import USED, WANTED, WORKER, WORKER_OWN, waited_without_core
 from observatory.why.thread_times.gil import CONTENTION
+from observatory.why.what_if import reading
 from observatory.why.window import readable_part
-from tests.why.findings.simulated import Simulated, found_in, futures
+from tests.why.findings.simulated import Simulated, Task, found_in, futures
 from tests.why.findings.test_kinds import first
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -89,3 +91,24 @@ def test_a_thread_that_has_no_core_holds_the_gil_for_the_machine(used: float, ho
             seeded.sample(metric, value, 0, seeded.makespan, worker=worker)
         seeded.sample(WORKER_OWN, 0.02, 0, seeded.makespan, worker=worker)
     assert ("gil" in [one["kind"] for one in seeded.findings()]) is holds_the_gil
+
+
+@pytest.mark.parametrize(("used", "has_core"), [(10.0, False), (190.0, True)])
+def test_what_tasks_lose_without_a_core_is_no_waiting_for_data(
+    used: float, has_core: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks compute for a second, and half a second passes until those that need four of them begin. Costs
+    are sums, as of a window with too many tasks to be simulated."""
+    monkeypatch.setattr(reading, "MOST_COMPUTATIONS", 10)
+    needed = [tuple(f"work-{(place + step) % 32}" for step in (0, 5, 10, 15)) for place in range(32)]
+    merges = [Task(f"merge-{place}", 0.05, some) for place, some in enumerate(needed)]
+    seeded = Simulated([*futures(32, 1.0), *merges], WORKERS, bandwidth=8_000)
+    for worker in range(WORKERS):
+        for metric, value in ((WANTED, 200.0), (USED, used), (WORKER, 0.02), (WORKER_OWN, 0.02)):
+            seeded.sample(metric, value, 0, seeded.makespan, worker=worker)
+    with read_connection() as connection:
+        answer = findings(connection, Scope(seeded.record()), 0, MAXIMUM_TIME)
+    found = {one["kind"]: one["thread_seconds"] for one in answer["findings"]}
+    assert ("no-free-core" not in found) is has_core
+    moved = sum(stop - start for start, stop, *_ in seeded.transfers)
+    assert found.get("transfers") == pytest.approx(moved, rel=0.1), found

@@ -12,6 +12,8 @@ from observatory.why.thread_times.kinds import OWN, ThreadKind
 
 LEAST_SHARE = 0.5
 """of the time of threads while there was something to do: below that, what was to do is the larger cause"""
+OF_LOOPS = (ThreadKind.READY, ThreadKind.SCHEDULER, ThreadKind.TRANSFER)
+"""what threads wait for event loops in"""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -31,6 +33,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             ("tasks were ready to run", format_duration(lost.computing)),
             ("threads waited for event loops that were ready to run", format_duration(lost.waiting)),
         ),
+        parts=((OF_LOOPS, lost.waiting), (OWN, lost.computing)),
     )
 
 
@@ -41,5 +44,5 @@ KIND = FindingKind(
     "cores, fewer threads take as long, with less memory.",
     documentation="https://docs.dask.org/en/stable/deployment-considerations.html",
     find=find,
-    counts=(ThreadKind.READY, ThreadKind.SCHEDULER, ThreadKind.TRANSFER, *OWN),
+    counts=(*OF_LOOPS, *OWN),
 )
