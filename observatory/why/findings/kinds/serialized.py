@@ -13,6 +13,8 @@ from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.lease_waits import lease_waits
 from observatory.why.findings.samples import LabelledSamples
 from observatory.why.findings.texts import counted, facts, listed
+from observatory.why.findings.turns import turns
+from observatory.why.findings.waiting_tasks import LISTED
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.assignments import PROCESSING, stays
 from observatory.why.thread_times.gil import CONTENTION
@@ -42,9 +44,9 @@ RESOURCE_ADVICE = (
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each lock or semaphore of Dask, else one for locks of processes and of files each."""
-    leases = list(_leases(evidence))
-    yield from leases or _locks(evidence)
+    """One finding for each lock or semaphore of Dask, else one for locks of processes and of files each, else
+    one for each prefix whose tasks take turns in something that isn't known."""
+    yield from list(_leases(evidence)) or list(_locks(evidence)) or _turns(evidence)
     yield from _resources(evidence)
 
 
@@ -139,6 +141,36 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
             tuple(prefixes),
             without=_without(waiting.of_rows(locked)),
         )
+
+
+def _turns(evidence: Evidence) -> Iterator[Finding]:
+    for one in turns(evidence.computations):
+        waited = float(one.waited.sum())
+        if not _is_much(evidence, waited):
+            continue
+        longest = one.rows[np.argsort(-one.waited, kind="stable")][:LISTED]
+        code = evidence.task_code(one.prefix)
+        where = f" They were seen most often in {code[0]}." if code else ""
+        yield Finding(
+            f"Tasks of {evidence.prefix(one.prefix)} took turns: one of them ended every "
+            f"{format_duration(one.every)}, although {one.at_once:.1f} had a thread on average. The shortest "
+            f"took {format_duration(one.alone)}: all of them waited {format_duration(waited)} longer, as for "
+            f"something that one of them can have at a time.{where}",
+            evidence.cost(waited),
+            facts(
+                ("tasks", f"{len(one.rows):,}"),
+                ("between two ends", format_duration(one.every)),
+                ("code in which they were seen", ", ".join(code)),
+            ),
+            (evidence.moment("they begin", _start(evidence, one.rows)),),
+            evidence.tasks(longest),
+            prefixes=(one.prefix,),
+            without=Without((Shorter(one.rows, one.waited),)),
+        )
+
+
+def _start(evidence: Evidence, rows: Integers) -> float:
+    return float(evidence.computations.spans.times.start[rows].min()) / 1e6
 
 
 def _resources(evidence: Evidence) -> Iterator[Finding]:

@@ -1,0 +1,52 @@
+"""Tasks that take turns in something that isn't known: their ends follow each other at equal times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.why.findings.simulated import Simulated, Task, futures
+from tests.why.findings.test_kinds import assert_saves, first
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+THREADS, COUNT = 8, 80
+OWN, HELD = 0.15, 0.15
+"""seconds of a task before it wants a lock, and for which it has that until its end"""
+
+
+def in_turn() -> list[Task]:
+    """The tasks of the threads as they come: all wait for the lock that one has."""
+    seconds = [OWN + HELD * min(place + 1, THREADS) for place in range(COUNT)]
+    return [
+        Task(f"write-{place}", one if place < THREADS else THREADS * HELD)
+        for place, one in enumerate(seconds)
+    ]
+
+
+def test_tasks_whose_ends_follow_each_other_at_equal_times_take_turns() -> None:
+    seeded = Simulated(in_turn())
+    finding = first(seeded.findings(), "serialized")
+    assert "Tasks of write took turns: one of them ended every 151 ms" in finding["sentence"]
+    assert_saves(finding, seeded, Simulated(futures(COUNT, OWN + HELD, "write")))
+
+
+def test_more_threads_are_no_advice_where_tasks_take_turns() -> None:
+    seeded = Simulated(in_turn())
+    for worker in range(seeded.workers):
+        seeded.sample("observatory_worker_task_cpu_percent", 2.0, 0, seeded.makespan, worker=worker)
+    assert [one["kind"] for one in seeded.findings()] == ["serialized"]
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_tasks_that_end_together_or_by_chance_take_no_turns(spread: float) -> None:
+    """Of equal tasks those of all threads end one after the other, and then none for as long as they take."""
+    lengths = 1.2 + spread * np.random.default_rng(1).uniform(-1, 1, COUNT)
+    tasks = [Task(f"write-{place}", float(one)) for place, one in enumerate(lengths)]
+    assert Simulated(tasks).findings() == []
+
+
+def test_tasks_that_come_one_by_one_wait_for_nothing() -> None:
+    """A scheduler that needs 0.15 s for each lets them begin, and end, at equal times."""
+    seeded = Simulated(futures(COUNT, 1.0), overhead=0.15)
+    assert "serialized" not in [one["kind"] for one in seeded.findings()]
