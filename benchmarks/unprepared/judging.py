@@ -37,7 +37,7 @@ class Judgement:
     places: tuple[int | None, ...]
     """of the finding of each cause, from 1; None: not found"""
     cost: float
-    """wall seconds of all findings of the causes"""
+    """wall seconds of the findings of the causes"""
     saved: float | None
     """by the median of the twins; None where that isn't what the causes cost"""
     wrong: tuple[str, ...]
@@ -115,12 +115,18 @@ def _judgement(
             next((place for place, kind in enumerate(kinds, 1) if kind in cause), None)
             for cause in workload.causes
         ),
-        sum(one["wall_seconds"] for one in findings if one["kind"] in wanted),
+        sum(_cost(cause, findings) for cause in workload.causes),
         took[workload.name] - statistics.median(without) if without else None,
         tuple(kind for kind in kinds if kind not in wanted),
         tuple(one["sentence"] for one in findings),
         tuple(kind in wanted for kind in windows) if kinds and kinds[0] in wanted else (),
     )
+
+
+def _cost(cause: frozenset[str], findings: Sequence[dict[str, Any]]) -> float:
+    """Wall seconds of a cause: of the findings of one kind, as the kinds of a cause are names of the same."""
+    kind = next((one["kind"] for one in findings if one["kind"] in cause), None)
+    return float(sum(one["wall_seconds"] for one in findings if one["kind"] == kind))
 
 
 def _results(judgements: Sequence[Judgement]) -> list[Result]:

@@ -42,6 +42,14 @@ def test_tasks_that_wait_for_the_network_need_more_threads() -> None:
     assert {"label": "CPU that such a task used", "value": "1.5 % of a core"} in finding["facts"]
 
 
+def test_requests_that_time_out_are_stragglers_and_not_a_waiting_of_all_as_well() -> None:
+    """One of five waits for three seconds more."""
+    tasks = [
+        replace(one, seconds=3.3) if place % 5 == 0 else one for place, one in enumerate(futures(80, 0.3))
+    ]
+    assert [one["kind"] for one in using(Simulated(tasks), 3.0, connection=2).findings()] == ["stragglers"]
+
+
 def test_as_many_threads_would_do_as_use_the_cores_that_there_are() -> None:
     finding = first(using(Simulated(futures(800, 0.5)), 20.0, sleep=2).findings(), "waiting-outside")
     assert "a time that they had set (sleep)" in finding["sentence"]

@@ -22,6 +22,8 @@ LEAST_SHARE = 0.1
 """of the time of threads while there was something to do"""
 NAMED_SHARE = 0.1
 """of the waiting, from which a prefix is named"""
+MOST_OF_STRAGGLERS = 0.5
+"""of the waiting: where more of it is of stragglers, as of requests that time out, these are the finding"""
 WAITED_FOR = {
     LOCK: "locks, conditions and queues of their process",
     SLEEP: "a time that they had set (sleep)",
@@ -76,6 +78,9 @@ def _outside(evidence: Evidence) -> Iterator[Finding]:
     seconds = waiting.needed
     cost = evidence.cost(seconds)
     if seconds < LEAST_SHARE * evidence.waits.active or not evidence.is_worth(cost):
+        return
+    waited = waiting.of_rows()
+    if waited[evidence.stragglers].sum() > MOST_OF_STRAGGLERS * waited.sum():
         return
     by_prefix, by_wait = waiting.by_prefix(), waiting.seconds_by_wait
     prefixes = [id for id in by_prefix if by_prefix[id] >= NAMED_SHARE * sum(by_prefix.values())]
