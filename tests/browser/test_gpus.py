@@ -83,7 +83,7 @@ def test_gpus_of_workers_are_shown_live_and_replayed(
     show(page, "gpu-temperature", legend=[f"{worker} GPU {gpu}" for worker in "01" for gpu in (0, 1, 2)])
     page.goto(f"{address}?charts=heat-map&heat=gpu")
     expect(page.locator("[data-chart=heat-map] canvas").first).to_have_attribute(
-        "aria-label", re.compile(r"GPU utilization \(%\) of 2 workers; most: 0, \d+ %")
+        "aria-label", re.compile(r"GPU utilization \(%\) of 2 workers; most: 0, [\d.]+ %")
     )
     expect(page.locator("[data-chart=heat-map] .chart-empty")).to_be_hidden()
 
