@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -56,9 +57,10 @@ def memory_by_program(up: psutil.Process) -> tuple[dict[str, float], float]:
     shares: dict[str, float] = {}
     resident = 0.0
     for process in (up, *up.children(recursive=True)):
-        name = program(process)
-        shares[name] = shares.get(name, 0.0) + _kilobytes(process, "Pss") / 1024
-        resident += _kilobytes(process, "Rss") / 1024
+        with suppress(psutil.NoSuchProcess, OSError):  # a session of PostgreSQL that has ended
+            name = program(process)
+            shares[name] = shares.get(name, 0.0) + _kilobytes(process, "Pss") / 1024
+            resident += _kilobytes(process, "Rss") / 1024
     return shares, resident
 
 
@@ -72,11 +74,13 @@ def cpu_by_program(up: psutil.Process) -> dict[str, float]:
     """Return the CPU seconds of each program so far, with those of its processes that ended."""
     spent: dict[str, float] = {}
     for process in (up, *up.children(recursive=True)):
-        times = process.cpu_times()
+        try:
+            name, times = program(process), process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
         own = times.user + times.system
         if process != up:  # of `up`, they are those of programs that are counted themselves
             own += times.children_user + times.children_system
-        name = program(process)
         spent[name] = spent.get(name, 0.0) + own
     return spent
 

@@ -7,6 +7,7 @@ import sys
 
 from celery.utils.nodenames import host_format
 
+from observatory.base.priority import lower_own
 from observatory.config.celery import app
 
 
@@ -16,7 +17,10 @@ def main() -> int:
     parser.add_argument("name", help="the worker's name for other workers; %%h is the host")
     parser.add_argument("threads", type=int)
     parser.add_argument("--queues", help="the queues, separated by commas; all by default")
+    parser.add_argument("--background", action="store_true", help="with a lower priority than other programs")
     options = parser.parse_args()
+    if options.background:
+        lower_own()
     worker = app.Worker(
         hostname=host_format(options.name),
         pool_cls="threads",

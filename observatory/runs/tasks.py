@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 
 import psycopg
 from celery import shared_task
 from django.conf import settings
 from django.db import DatabaseError, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster, Project
@@ -45,6 +47,8 @@ GOING_ON = 4
 """times as long a cluster waits for its turn, where there are several, while its open run goes on"""
 TURN = 15.0
 """seconds of a turn: the interval of the rounds (settings.CELERY_BEAT_SCHEDULE)"""
+ROUND = 15.0
+"""seconds in which runs are counted, after which those of others that ended meanwhile have their turn"""
 LATE = timedelta(seconds=COUNTING)
 """after the end of a run, in which records of its tasks still arrive"""
 COUNTED_AGAIN = (Run.Origin.FOUND, Run.Origin.CODE)
@@ -71,7 +75,7 @@ def find_runs() -> None:
         | Q(counted__lt=F("stop") + LATE)
         | Q(counted__lt=F("records_came") + LATE)
     )
-    for run in Run.objects.filter(stale, origin__in=COUNTED_AGAIN):
+    for run in _in_turn(Run.objects.filter(stale, origin__in=COUNTED_AGAIN)):
         try:
             extend_to_last_tasks(run)
             refresh_name(run)
@@ -91,6 +95,23 @@ def count_usage() -> None:
         count_runs()
     except (psycopg.Error, DatabaseError):
         log.exception("couldn't count the usage, will try again")
+
+
+def _in_turn(runs: QuerySet[Run]) -> Iterator[Run]:
+    """One run of each project, then the next of each, for a ROUND: the others follow in the next one."""
+    waiting: dict[int, deque[int]] = {}
+    for key, project in runs.values_list("pk", "cluster__project"):
+        waiting.setdefault(project, deque()).append(key)
+    until = monotonic() + ROUND
+    while waiting:
+        for project, keys in tuple(waiting.items()):
+            if monotonic() >= until:
+                return
+            run = Run.objects.select_related("cluster").filter(pk=keys.popleft()).first()
+            if not keys:
+                del waiting[project]
+            if run is not None:
+                yield run
 
 
 def _build_tiles(run: Run) -> None:

@@ -15,10 +15,11 @@ class StoreConfig(AppConfig):
     label = "store"
 
     def ready(self) -> None:
-        from observatory.store import read_only_sessions
+        from observatory.store import read_only_sessions, session_priority
         from observatory.store.audit import actor
 
         connection_created.connect(read_only_sessions.watch, dispatch_uid="read-only sessions")
+        connection_created.connect(session_priority.watch, dispatch_uid="priority of sessions")
         connection_created.connect(actor.watch, dispatch_uid="actor of the audit log")
         pre_migrate.connect(remove_definitions, sender=self, dispatch_uid="views and triggers")
         post_migrate.connect(migrate_new_kinds, sender=self, dispatch_uid="tables of kinds of records")

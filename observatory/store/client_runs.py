@@ -14,6 +14,8 @@ from observatory.store.texts import clean_json
 from observatory.store.times import from_seconds
 from observatory.wire.records import ClientRun
 
+MOST_TAKEN = 1_000
+"""reports of a cluster that are applied in one transaction, for which others wait"""
 COLUMNS = "run, time, start, outcome, name, tags, client_user, code, exception_type"
 
 
@@ -55,9 +57,14 @@ def clusters_with_client_run(run: UUID) -> list[int]:
 
 
 def take_client_runs(cluster: int) -> list[ClientRun]:
-    """The client runs of a cluster in order; they are deleted with Django's current transaction."""
+    """The first MOST_TAKEN of a cluster in order; they are deleted with Django's current transaction."""
     with django_connection.cursor() as cursor:
-        cursor.execute(f"DELETE FROM opened_run WHERE cluster_id = %s RETURNING id, {COLUMNS}", [cluster])
+        cursor.execute(
+            f"""DELETE FROM opened_run WHERE id IN (
+                    SELECT id FROM opened_run WHERE cluster_id = %s ORDER BY id LIMIT %s)
+                RETURNING id, {COLUMNS}""",
+            [cluster, MOST_TAKEN],
+        )
         return [_client_run(*row) for _, *row in sorted(cursor.fetchall(), key=lambda row: row[0])]
 
 

@@ -17,6 +17,7 @@ from observatory.base.environment import CONNECTION_IDLE, CONNECTION_LIFETIME
 from observatory.store.archive.errors import ArchiveError
 from observatory.store.askers import ASKER
 from observatory.store.reading import ReadingConnection
+from observatory.store.session_priority import adopt_priority
 from observatory.store.shares import Busy, Shares
 
 CONNECT_TIMEOUT = 10
@@ -94,6 +95,7 @@ def _connect(parameters: dict[str, Any]) -> psycopg.Connection:
 def _configure(connection: psycopg.Connection, session: dict[str, str]) -> None:
     calls = sql.SQL(", ").join([sql.SQL("set_config(%s, %s, false)")] * len(session))
     connection.execute(sql.SQL("SELECT {}").format(calls), list(chain(*session.items())))
+    adopt_priority(connection)
 
 
 def database_error(error: BaseException | None) -> psycopg.Error | None:

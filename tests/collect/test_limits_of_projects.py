@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ from django.core.cache.backends.locmem import LocMemCache
 
 from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_tokens
-from observatory.collect.agents import ingest
+from observatory.collect.agents import series_limits
 from observatory.collect.agents import writers as of_agents
 from observatory.collect.collector import registry
 from observatory.store.connection import connect
@@ -19,7 +20,9 @@ from observatory.store.ingest import agents as stored_agents
 from observatory.store.ingest import source_limits
 from observatory.store.ingest import writer as writers
 from observatory.store.ingest.interning import lifetimes, series, stacks
+from observatory.store.ingest.resumption import new_series
 from observatory.store.ingest.source_limits import Rows, SourceLimits
+from observatory.wire.records import Series
 from tests.collect.agents import WORKER, Agent, agent, count, project
 
 __all__ = ["agent", "count", "project"]
@@ -135,25 +138,63 @@ def test_a_cluster_has_a_limit_of_agents(agent: Agent, count: Any, monkeypatch: 
     assert (count("agent"), count("span")) == (2, 2)
 
 
+def samples(agent: Agent, *numbers: int) -> dict[str, Any]:
+    names = [json.dumps(["others_metric", {"n": str(number)}, WORKER, 1]) for number in numbers]
+    return {"sample": [(agent.since + 1, 1.0, name) for name in names]}
+
+
 def test_processes_together_admit_a_cluster_its_series(
     agent: Agent, count: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ingest, "SERIES", 4)
-
-    def samples(*numbers: int) -> dict[str, Any]:
-        names = [json.dumps(["others_metric", {"n": str(number)}, WORKER, 1]) for number in numbers]
-        return {"sample": [(agent.since + 1, 1.0, name) for name in names]}
-
+    monkeypatch.setattr(series_limits, "SERIES", 4)
     processes: list[dict[int, Any]] = [{}, {}]
     for turn, numbers in enumerate([(1, 2), (3, 4), (5, 6), (7, 8), (1, 4)]):
         # each process remembers what it admitted itself
-        ingest._limits.clear()
-        ingest._limits.update(processes[turn % 2])
-        assert agent.send(samples(*numbers)) == 200
-        processes[turn % 2] = dict(ingest._limits)
+        series_limits._known.clear()
+        series_limits._known.update(processes[turn % 2])
+        assert agent.send(samples(agent, *numbers)) == 200
+        processes[turn % 2] = dict(series_limits._known)
         assert agent.answer["refused"] == (2 if turn in (2, 3) else 0)
     assert count("series") == 4
     assert count("sample") == 6
+
+
+def test_an_agent_whose_batches_are_missing_here_does_not_make_all_series_be_read_each_time(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ingest token with 200,000 series would have each of its batches read as many."""
+    read: list[int] = []
+
+    def noted(cluster: int, after: int) -> tuple[list[Series], int]:
+        found, last = new_series(cluster, after)
+        read.append(len(found))
+        return found, last
+
+    monkeypatch.setattr(series_limits, "new_series", noted)
+    series_limits._known.clear()
+    assert agent.send(samples(agent, *range(100))) == 200
+    for number in range(100, 105):
+        agent.sequence += 1  # a batch that reached another process
+        assert agent.send(samples(agent, number)) == 200
+    assert read == [100, 1, 1, 1, 1]
+
+
+def test_series_of_workers_that_left_by_another_process_are_forgotten_in_time(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(series_limits, "SERIES", 2)
+    series_limits._known.clear()
+    assert agent.send(samples(agent, 1, 2)) == 200
+    before = deepcopy(dict(series_limits._known))
+    assert agent.send({"gone": [(agent.since + 2, WORKER, "left")]}) == 200
+    series_limits._known.update(before)  # this process hasn't heard of it
+    agent.sequence += 1
+    assert agent.send(samples(agent, 3)) == 200
+    assert agent.answer["refused"] == 1
+    monkeypatch.setattr(series_limits, "FORGETTING", 0.0)
+    agent.sequence += 1
+    assert agent.send(samples(agent, 4)) == 200
+    assert agent.answer["refused"] == 0
 
 
 def test_a_batch_that_hangs_on_a_lock_gives_its_writer_back_and_is_sent_again(

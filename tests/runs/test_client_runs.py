@@ -7,9 +7,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from observatory.clusters.models import Cluster
+from observatory.clusters.models import Cluster, Project
+from observatory.runs import tasks
 from observatory.runs.models import Run
+from observatory.runs.refresh import refresh_figures
 from observatory.runs.tasks import find_runs
+from observatory.store import client_runs
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
@@ -166,3 +169,41 @@ def test_a_run_of_a_time_that_cannot_be_is_refused_and_counted(
     assert committed.refused == 2
     find_runs()
     assert not cluster.runs.exists()
+
+
+def test_thousands_of_a_cluster_are_applied_in_parts(
+    cluster: Cluster, writer: Writer, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One transaction of all of them would keep the runs of others waiting."""
+    monkeypatch.setattr(client_runs, "MOST_TAKEN", 2)
+    ids = [uuid4() for _ in range(5)]
+    tell(writer, cluster, *(answer(each, now + number) for number, each in enumerate(ids)))
+    assert list(cluster.runs.order_by("start").values_list("code_id", flat=True)) == ids[:2]
+    find_runs()
+    find_runs()
+    assert list(cluster.runs.order_by("start").values_list("code_id", flat=True)) == ids
+
+
+def test_the_runs_of_projects_are_counted_in_turn_and_those_that_ended_meanwhile_soon(
+    cluster: Cluster, writer: Writer, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Project.objects.create(name="Other", slug="other")
+    times = {"started": from_seconds(now), "last_seen": from_seconds(now)}
+    theirs = Cluster.objects.create(project=other, scheduler_id="Scheduler-other", **times)
+    passed = 0.0
+
+    def counted(run: Run) -> None:
+        nonlocal passed
+        passed += tasks.ROUND / 2
+        refresh_figures(run)
+
+    monkeypatch.setattr(tasks, "monotonic", lambda: passed)
+    monkeypatch.setattr(tasks, "refresh_figures", counted)
+    writer.write(Batch.of(cluster.pk, runs=[answer(uuid4(), now, now + 1) for _ in range(5)]))
+    writer.write(Batch.of(theirs.pk, runs=[answer(uuid4(), now, now + 1)]))
+    find_runs()
+    uncounted = Run.objects.filter(counted=None)
+    assert list(uncounted.values_list("cluster", flat=True)) == [cluster.pk] * 4
+    find_runs()
+    find_runs()
+    assert not uncounted.exists()

@@ -17,6 +17,7 @@ import psutil
 import pytest
 import redis
 
+from observatory.base import priority
 from observatory.base.environment import run_dir
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.health.process_heartbeats import BEAT
@@ -92,6 +93,15 @@ def test_the_programs_have_no_rights_of_root_and_own_the_data_folder(machine: Ma
     owners = {path: path.lstat().st_uid for path in machine.data_dir.rglob("*")}
     assert {path for path, owner in owners.items() if owner != service_account().uid} == set()
     assert "of an earlier version" in (machine.data_dir / "logs/web.log").read_text()
+
+
+def test_exports_and_tiles_have_a_lower_priority_than_pages(machine: Machine) -> None:
+    programs = ("web", "worker", "alerts", "collector")
+    found = {name: machine.process(f"observatory {name}") for name in programs}
+    lower = {name for name, process in found.items() if process and process.nice() == priority.NICENESS}
+    assert lower == {"worker"}
+    group = Path(f"/proc/{found['worker'].pid}/autogroup") if found["worker"] else Path()
+    assert not group.exists() or group.read_text().split()[-1] == str(priority.NICENESS)
 
 
 def test_it_is_alive_and_ready_without_signing_in(machine: Machine) -> None:

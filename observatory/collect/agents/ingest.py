@@ -6,13 +6,10 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated
 
-import numpy as np
 import psycopg
-from cachetools import LRUCache
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
@@ -26,38 +23,30 @@ from observatory.clusters.tokens.models import IngestRefusal, IngestToken
 from observatory.collect.agents import metrics
 from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import Body, BodyError, length_of, read_body
+from observatory.collect.agents.series_limits import limit_series
 from observatory.collect.agents.writers import SHARES, writer
 from observatory.collect.collector import registry
-from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.quarantine.folder import put
 from observatory.collect.quarantine.patience import Patience
 from observatory.store.block_size import json_containers, stored_characters
 from observatory.store.connection import database_error
 from observatory.store.ingest.agents import AgentRefused
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.ingest.batches.record_columns import Records, joined, records_of_rows
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.refused_rows import is_caused_by_data, set_aside
-from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.source_limits import SourceLimit, TooManyInBatch, TooManyNew
 from observatory.store.sample_intervals import SampleIntervals
 from observatory.store.shares import Busy
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import DropReason
-from observatory.wire.event_kinds import SERIES_REFUSED
 from observatory.wire.head import Head
 from observatory.wire.kind import Type
 from observatory.wire.kinds import KINDS
-from observatory.wire.records import Series
 
 log = logging.getLogger(__name__)
 
-SERIES = 200_000
-"""of one cluster, of metrics of other programs"""
-MOST_BYTES_OF_LIMITS = 32 << 20
-"""of the series that are known of all clusters: some 300,000"""
 RETRY_AFTER = 2
 """seconds"""
 DAY = 86_400.0
@@ -78,11 +67,6 @@ byte is one of them); an agent's batch has at most some 5 MiB"""
 Reason = IngestRefusal.Reason
 
 router = Router(tags=["agents"])
-_limits: LRUCache[int, tuple[SeriesLimit, int]] = LRUCache(
-    MOST_BYTES_OF_LIMITS, getsizeof=lambda known: known[0].size
-)
-"""by cluster, with the number of the agent's last batch: others of it may have reached another process"""
-_limits_lock = threading.Lock()
 _failing: dict[str, tuple[int, Patience]] = {}
 """by agent: the number of its batch that could not be stored"""
 _decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
@@ -310,7 +294,7 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
     """Writes and publishes the batch; returns also how many samples were over the limit on series."""
     head = batch.head
     assert head is not None
-    batch, refused = _limit_series(batch, head.sequence)
+    batch, refused = limit_series(batch, head.sequence)
     with writer() as one:
         committed = one.write(batch)
     # also of a batch that was stored before: what follows its commit may have failed
@@ -325,36 +309,6 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
 def _publish(cluster: Cluster, committed: Committed) -> None:
     status = {**cluster.end, "stream": "agent"}
     publish_sync(committed, status, SampleIntervals(cluster.identity_interval, cluster.metrics_interval))
-
-
-def _limit_series(batch: Batch, sequence: int) -> tuple[Batch, int]:
-    """The batch without samples of series over the limit, and their number. Adds an event the first time."""
-    with _limits_lock:
-        limit, last = _limits.pop(batch.cluster, (None, 0))
-    records = dict(batch.records)
-    if limit is None or (sequence != last + 1 and not limit.knows_all(_series(records))):
-        limit = SeriesLimit(SERIES, known_series(batch.cluster))
-    before = len(limit.messages)
-    refused = 0
-    if "sample" in records:
-        samples = records["sample"]
-        records["sample"] = samples.where(samples.coded("series").numbers(limit.admits, np.bool_))
-        refused = len(samples) - len(records["sample"])
-        new = list(limit.messages.values())[before:]
-        if new:
-            rows = [(float(samples.times[-1]), SERIES_REFUSED, "", {"message": message}) for message in new]
-            events = records_of_rows(KINDS["event"], rows)
-            records["event"] = joined([records["event"], events]) if "event" in records else events
-    for gone in batch.gone:
-        limit.forget(gone.address)
-    with _limits_lock:
-        if limit.size <= MOST_BYTES_OF_LIMITS:
-            _limits[batch.cluster] = limit, sequence
-    return replace(batch, records=records), refused
-
-
-def _series(records: Mapping[str, Records]) -> Iterable[Series]:
-    return records["sample"].coded("series").values if "sample" in records else ()
 
 
 def _refusal(status: int, detail: str) -> HttpResponse:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from observatory.store.ingest.writer import Writer
-from observatory.store.shares import Shares
+from observatory.store.shares import LOAD, Shares
 
 WRITERS = 4
 MAXIMUM_WAITING = 32
 """requests of a project, each of which has a thread and up to 16 MiB on disk"""
 LONGEST_WAIT = 10.0
 """seconds that a request waits for its project's share"""
-SHARES = Shares(WRITERS, MAXIMUM_WAITING, LONGEST_WAIT)
+SHARES = Shares(WRITERS, MAXIMUM_WAITING, LONGEST_WAIT, LOAD)
 
 _writers: queue.LifoQueue[Writer] = queue.LifoQueue()
 for _ in range(WRITERS):

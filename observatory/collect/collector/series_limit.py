@@ -53,7 +53,11 @@ class SeriesLimit:
         """Hashes of the refused series."""
         self.messages: dict[SeriesKind, str] = {}
         """What is refused, for people."""
-        for series in known:
+        self.add(known)
+
+    def add(self, stored: Iterable[Series]) -> None:
+        """Admits series that are stored, whatever the limit."""
+        for series in stored:
             self._add(kind_of(series), series)
 
     @property

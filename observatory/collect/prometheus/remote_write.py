@@ -231,7 +231,7 @@ def _add_worker(
 def _limit_of(cluster: int) -> SeriesLimit:
     with _limits_lock:
         limit = _limits.get(cluster)
-    return limit if limit is not None else SeriesLimit(SERIES, known_series(cluster))
+    return limit if limit is not None else SeriesLimit(SERIES, known_series(cluster)[0])
 
 
 def _begin(key: str) -> str:

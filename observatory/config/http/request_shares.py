@@ -15,7 +15,7 @@ from django.conf import settings
 
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.store.askers import Asker
-from observatory.store.shares import RequestShares
+from observatory.store.shares import LOAD, RequestShares
 
 PLACES = 4
 """requests of a process that are worked on at a time"""
@@ -35,7 +35,7 @@ class Turns:
     """Who may be worked on. For one event loop."""
 
     def __init__(self) -> None:
-        self.shares = RequestShares(PLACES, MOST_WAITING, LONGEST_WAIT, ALONE)
+        self.shares = RequestShares(PLACES, MOST_WAITING, LONGEST_WAIT, ALONE, LOAD)
         self._projects: LRUCache[str, int] = LRUCache(REMEMBERED)
 
     async def take(self, path: str, scope: dict[str, Any]) -> tuple[Asker, Hashable]:

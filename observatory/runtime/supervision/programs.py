@@ -48,7 +48,7 @@ def collector() -> Program:
 
 def worker(options: Options) -> Program:
     # threads, because the database does the work, and a single process is stopped reliably
-    return _worker_program("worker", _celery_worker("celery@%h", 4), options)
+    return _worker_program("worker", _celery_worker("celery@%h", 4, "--background"), options)
 
 
 def alerts(folder: DataFolder, options: Options) -> Program:

@@ -33,27 +33,36 @@ def recorded(cluster: int) -> Recorded:
         if extent is None:
             return Recorded()
         return Recorded(
-            _series(connection, cluster), _workers(connection, cluster), extent.errors, extent.committed
+            _series(connection, cluster)[0], _workers(connection, cluster), extent.errors, extent.committed
         )
 
 
-def known_series(cluster: int) -> list[Series]:
-    """The series of the scheduler and of workers that are still there. Raises psycopg.OperationalError."""
+def known_series(cluster: int) -> tuple[list[Series], int]:
+    """The series of the scheduler and of workers that are still there, and the id of the newest.
+
+    Raises psycopg.OperationalError.
+    """
+    return new_series(cluster, 0)
+
+
+def new_series(cluster: int, after: int) -> tuple[list[Series], int]:
+    """As `known_series`, those with an id above `after`; `after` if there are none."""
     with connect() as connection:
-        return _series(connection, cluster)
+        return _series(connection, cluster, after)
 
 
-def _series(connection: psycopg.Connection, cluster: int) -> list[Series]:
+def _series(connection: psycopg.Connection, cluster: int, after: int = 0) -> tuple[list[Series], int]:
     rows = connection.execute(
-        """SELECT series.metric, series.labels, coalesce(worker.address, ''), series.type
+        """SELECT series.id, series.metric, series.labels, coalesce(worker.address, ''), series.type
            FROM series LEFT JOIN worker ON worker.id = series.worker_id
-           WHERE series.cluster_id = %s AND worker.ended IS NULL""",
-        [cluster],
-    )
-    return [
+           WHERE series.cluster_id = %s AND worker.ended IS NULL AND series.id > %s""",
+        [cluster, after],
+    ).fetchall()
+    found = [
         Series(metric, tuple(sorted(labels.items())), address, MetricType(type))
-        for metric, labels, address, type in rows
+        for _, metric, labels, address, type in rows
     ]
+    return found, max((key for key, *_ in rows), default=after)
 
 
 def _workers(connection: psycopg.Connection, cluster: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Hashable, Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from observatory.config.http import request_shares
 from observatory.config.http.handler import OneThreadHandler
 from observatory.config.http.request_shares import is_free, who_asks
 from observatory.store.askers import ASKER, asks_about
-from observatory.store.shares import Busy, Places, RequestShares
+from observatory.store.shares import LONGEST_REST, REST, Busy, Places, RequestShares, Shares, Use
 
 LONG_WAIT = 120.0
 ATTACKERS = ("Bearer access-token", "Bearer another-token")
@@ -185,6 +185,77 @@ def test_who_had_more_than_one_place_for_a_while_has_one_at_a_time_beside_others
     places.leave(1)
     ask(1)
     assert granted[5:] == [1, 1]
+
+
+class Clock:
+    """A clock that stands still, and who was given a place."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.granted: list[str] = []
+        monkeypatch.setattr("observatory.store.shares.time.monotonic", lambda: self.now)
+
+    def ask(self, places: Places, key: str) -> None:
+        places.ask(key, lambda: self.granted.append(key))
+
+
+def test_who_had_much_rests_while_one_is_served_that_had_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    places = Places(4, 100, load=Use())
+    clock.ask(places, "much")
+    clock.now = 40.0
+    places.leave("much")
+    clock.ask(places, "little")
+    for served in (LONGEST_REST / REST, 0.5):
+        clock.ask(places, "much")
+        clock.now += REST * served - 0.1
+        places.give()
+        assert clock.granted[-1] == "little"
+        clock.now += 0.2
+        places.give()
+        assert clock.granted.pop() == "much", "it has rested"
+        clock.now += 0.5
+        places.leave("much")
+    clock.ask(places, "much")
+    assert clock.granted == ["much", "little"]
+    places.leave("little")
+    assert clock.granted == ["much", "little", "much"], "nobody else is served"
+
+
+def test_batches_rest_for_requests_of_one_that_had_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, load = Clock(monkeypatch), Use()
+    requests, batches = Places(4, 100, load=load), Shares(4, 10, LONG_WAIT, load)
+    batches.take("much")
+    clock.now = 40.0
+    batches.leave("much")
+    assert batches.is_free("much")
+    clock.ask(requests, "little")
+    assert not batches.is_free("much")
+    assert batches.is_free("little")
+    requests.leave("little")
+    assert batches.is_free("much")
+
+
+class Heavy(Use):
+    def yields(self, key: Hashable) -> bool:
+        return True
+
+
+def test_who_rested_is_served_though_nobody_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("observatory.store.shares.REST", 1e9)
+    monkeypatch.setattr("observatory.store.shares.LONGEST_REST", 0.2)
+
+    async def requests() -> None:
+        shares = RequestShares(4, 100, LONG_WAIT, LONG_WAIT, Heavy())
+        for _ in range(3):
+            await shares.take("much")
+            shares.leave("much")
+
+    asyncio.run(requests())
+    batches = Shares(4, 10, LONG_WAIT, Heavy())
+    for _ in range(3):
+        with batches.place("much"):
+            pass
 
 
 def test_one_alone_has_all_places_but_one_and_half_as_soon_as_there_is_another() -> None:

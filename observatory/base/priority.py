@@ -1,0 +1,53 @@
+"""The priority of processes that work in the background: others come first where processors are short."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+NICENESS = 5
+"""a third of the share of others: what waits for tiles and exports on a busy machine still gets them"""
+PR_GET_DUMPABLE, PR_SET_DUMPABLE = 3, 4
+_is_lower = False
+
+
+def lower_own() -> None:
+    """Lowers the priority of this process."""
+    global _is_lower
+    _is_lower = True
+    with _own_files():
+        lower(os.getpid())
+
+
+def is_lower() -> bool:
+    """Whether this process has a lower priority than others."""
+    return _is_lower
+
+
+def lower(process: int) -> None:
+    """Lowers the priority of a process; ignores one of somebody else.
+
+    Linux shares processors among sessions before processes (sched(7): autogroup).
+    """
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process, NICENESS)
+    with suppress(OSError):
+        Path(f"/proc/{process}/autogroup").write_text(str(NICENESS))
+
+
+@contextmanager
+def _own_files() -> Iterator[None]:
+    """Of a process that was root's, the files in /proc stay root's: for a moment they are its own."""
+    control = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only
+    before = control(PR_GET_DUMPABLE, 0, 0, 0, 0) if control else 1
+    if before == 1:
+        yield
+        return
+    control(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        control(PR_SET_DUMPABLE, before, 0, 0, 0)
