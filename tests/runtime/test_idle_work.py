@@ -17,6 +17,7 @@ from observatory.replay import tasks as replay_tasks
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
+from observatory.why.findings import of_runs
 from observatory.wire.records import Action, Sample, Series, Span, Status, WorkerSeen
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,6 +115,12 @@ def test_rounds_at_rest_do_not_cost_more_with_more_ended_clusters(monkeypatch: p
     after, built = statements(monkeypatch)
     assert not built
     assert after <= before
+
+
+def test_the_runs_of_a_thousand_clusters_may_be_looked_at_within_minutes() -> None:
+    """Whatever the time of each: an installation comes to rest, and has its findings."""
+    rounds = 5 * 60 / settings.CELERY_BEAT_SCHEDULE["look-at-runs"]["schedule"]
+    assert rounds * of_runs.MOST_RUNS >= 1_000
 
 
 def _let_settle(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,8 @@ from observatory.why.window import TooManyTasks
 log = logging.getLogger(__name__)
 State = RunFindings.State
 
-MOST_RUNS = 50
-"""looked at in one round"""
+MOST_RUNS = 200
+"""looked at in one round: those of a thousand clusters within minutes"""
 BUDGET = 10.0
 """seconds, after which a round begins with no further run"""
 MOST_KEPT = 20
