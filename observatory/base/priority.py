@@ -42,8 +42,8 @@ def lower(process: int) -> None:
 def _own_files() -> Iterator[None]:
     """Of a process that was root's, the files in /proc stay root's: for a moment they are its own."""
     control = getattr(ctypes.CDLL(None), "prctl", None)  # Linux only
-    before = control(PR_GET_DUMPABLE, 0, 0, 0, 0) if control else 1
-    if before == 1:
+    before = control(PR_GET_DUMPABLE, 0, 0, 0, 0) if control is not None else 1
+    if control is None or before == 1:
         yield
         return
     control(PR_SET_DUMPABLE, 1, 0, 0, 0)
