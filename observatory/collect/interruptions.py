@@ -109,6 +109,8 @@ def note_interruptions(listening: float) -> None:
     at = time.time()
     noticed = Q(agent_silent__isnull=False) | Q(collector_behind__isnull=False)
     clusters = Cluster.objects.filter(noticed | Q(pk__in=_quiet(at))).select_related("project", "target")
+    if not clusters:
+        return
     with connect() as connection:
         changes = list(_changes(connection, clusters, listening, at))
     with JointWriter() as writer:

@@ -70,11 +70,12 @@ def work(job_id: int) -> None:
 @shared_task  # type: ignore[untyped-decorator]
 def sweep_jobs() -> None:
     """Fails jobs whose worker died, and removes jobs that ended a day ago with their files."""
-    with connect() as connection:
-        for job in Job.objects.filter(state=Job.State.RUNNING):
-            with try_lock(connection, job.pk) as nobody_does:
-                if nobody_does:
-                    _finish(job, Job.State.FAILED, message="The worker process died. Try again.")
+    if running := list(Job.objects.filter(state=Job.State.RUNNING)):
+        with connect() as connection:
+            for job in running:
+                with try_lock(connection, job.pk) as nobody_does:
+                    if nobody_does:
+                        _finish(job, Job.State.FAILED, message="The worker process died. Try again.")
     for job in Job.objects.filter(state=Job.State.WAITING, created__lt=now() - LONGEST_WAIT):
         message = "No worker started this job. Check with `dask-observatory doctor`."
         _finish(job, Job.State.FAILED, message=message)

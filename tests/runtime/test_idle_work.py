@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+import traceback
 from typing import Any
 
+import psycopg
 import pytest
 from celery.app.task import Task
 from django.conf import settings
@@ -115,6 +117,26 @@ def test_rounds_at_rest_do_not_cost_more_with_more_ended_clusters(monkeypatch: p
     after, built = statements(monkeypatch)
     assert not built
     assert after <= before
+
+
+def test_rounds_at_rest_open_no_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each begins with the database's catalogue."""
+    app.loader.import_default_modules()
+    app.finalize()
+    monkeypatch.setattr(replay_tasks, "_built", {})
+    project = Project.objects.create(name="Ended", slug="ended")
+    with Writer() as writer:
+        ended_clusters(writer, project, 3, 0)
+    _let_settle(monkeypatch)
+    opened: list[str] = []
+
+    def noted(*arguments: Any, **parameters: Any) -> psycopg.Connection:
+        opened.append("".join(traceback.format_stack(limit=6)))
+        return psycopg.Connection.connect(*arguments, **parameters)
+
+    monkeypatch.setattr("observatory.store.connection.psycopg.connect", noted)
+    rounds(monkeypatch, 2)
+    assert not opened, opened[0]
 
 
 def test_the_runs_of_a_thousand_clusters_may_be_looked_at_within_minutes() -> None:

@@ -48,6 +48,8 @@ def look_at_new_runs() -> int:
 
     Does nothing while another process does. Raises psycopg.Error without a database.
     """
+    if not waiting_runs().exists():
+        return 0
     with connect() as connection, try_lock(connection, 0, FINDINGS) as is_ours:
         return _look_at_new_runs() if is_ours else 0
 
