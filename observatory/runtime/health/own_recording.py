@@ -21,9 +21,8 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.wire.records import Sample, Series
 
-
 _writer, _writing = Writer(), threading.Lock()
-"""its connection stays: a session that begins reads PostgreSQL's catalogue, which was most of what this costs"""
+"""its session stays: one that begins reads the catalogue, which was most of what this costs"""
 
 
 def record_own_metrics() -> None:
