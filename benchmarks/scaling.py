@@ -93,15 +93,22 @@ def loads() -> Iterator[Load]:
         yield Load(f"{int(number):,} idle clusters of 4 workers", 4, int(number), 0)
 
 
+def recorded(folder: Path, is_idle: bool) -> Path:
+    """The file with the answers of a real cluster, which is made when it is first needed."""
+    path = folder / ("idle.json" if is_idle else "busy.json")
+    if not path.exists():
+        path.write_text(json.dumps(asdict(record(is_idle))))
+    return path
+
+
 def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="observatory-benchmark-"))
-    recording = folder / "recording.json"
-    recording.write_text(json.dumps(asdict(record())))
     server = Observatory(folder / "data")
     results: list[Result] = []
     try:
         server.start()
         for load in loads():
+            recording = recorded(folder, is_idle=not load.tasks)
             with simulated(recording, load.workers, load.schedulers, "--tasks", str(load.tasks)) as urls:
                 measured = measure(
                     server, load.what, urls, load.workers, load.settling, SECONDS, load.interval, load.poll

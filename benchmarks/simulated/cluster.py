@@ -72,8 +72,6 @@ class Simulation:
     async def counts(self, request: web.Request) -> web.Response:
         """Tasks are always processing if the scheduler is busy."""
         counts = self.recording.counts[int(self.elapsed() / PAGE_INTERVAL) % len(self.recording.counts)]
-        if not self.tasks_per_second:
-            counts = min(self.recording.counts, key=lambda each: each["processing"])
         workers = len(self.hosts)
         totals = {"workers": workers, "hosts": workers, "cores": workers * counts["cores"], "memory": 0}
         return web.json_response({**counts, **totals, "processing": workers if self.busy else 0})

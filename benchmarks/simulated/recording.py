@@ -18,6 +18,8 @@ TURNS = 11
 """a prime, so that polling at any interval sees all of them"""
 TASKS = 20
 """per turn"""
+RESTING = 5.0
+"""seconds after which a cluster without tasks has forgotten them"""
 PAUSE = 1.2
 """seconds after a turn's tasks, in which the worker sends a heartbeat"""
 
@@ -42,18 +44,23 @@ def burn(number: int) -> bytes:
     return bytes(100_000 + number)
 
 
-def record() -> Recording:
-    """Run a cluster and record its endpoints."""
+def record(idle: bool = False) -> Recording:
+    """Run a cluster and record its endpoints; `idle`: after its last tasks, of which no results are kept."""
     with (
         LocalCluster(
             n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0", silence_logs="ERROR"
         ) as cluster,
         Client(cluster) as client,
     ):
-        return asyncio.run(_record(cluster.dashboard_link.removesuffix("/status"), client))
+        if idle:
+            client.gather(client.map(burn, range(TASKS), pure=False))
+            time.sleep(RESTING)
+        return asyncio.run(
+            _record(cluster.dashboard_link.removesuffix("/status"), client, 0 if idle else TASKS)
+        )
 
 
-async def _record(scheduler: str, client: Client) -> Recording:
+async def _record(scheduler: str, client: Client, tasks: int) -> Recording:
     [worker] = client.scheduler_info(n_workers=-1)["workers"].values()
     metrics = f"http://127.0.0.1:{worker['services']['dashboard']}/metrics"
     found = Recording([], [], [], [], "", [])
@@ -62,7 +69,7 @@ async def _record(scheduler: str, client: Client) -> Recording:
         session.ws_connect(f"{scheduler}/eventstream", max_msg_size=0) as stream,
     ):
         listening = asyncio.create_task(_listen(stream, found.transitions))
-        await asyncio.to_thread(_work, client, scheduler, metrics, found)
+        await asyncio.to_thread(_work, client, tasks, scheduler, metrics, found)
         workers_page = await asyncio.to_thread(_read, f"{scheduler}/info/main/workers.html")
         listening.cancel()
     return replace(
@@ -73,10 +80,11 @@ async def _record(scheduler: str, client: Client) -> Recording:
     )
 
 
-def _work(client: Client, scheduler: str, metrics: str, found: Recording) -> None:
+def _work(client: Client, tasks: int, scheduler: str, metrics: str, found: Recording) -> None:
+    """Run so many tasks in each turn, and record what the endpoints answer then."""
     futures = []
     for _ in range(TURNS):
-        futures.append(client.map(burn, range(TASKS), pure=False))
+        futures.append(client.map(burn, range(tasks), pure=False))
         client.gather(futures[-1])
         time.sleep(PAUSE)
         found.identities.append(json.loads(_identity(scheduler)))

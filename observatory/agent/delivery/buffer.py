@@ -26,6 +26,11 @@ class Buffer:
     def __len__(self) -> int:
         return sum(map(len, self._rows.values()))
 
+    @property
+    def has_news(self) -> bool:
+        """Whether there are other rows than samples, which come also of a cluster in which nothing happens."""
+        return any(rows and kind != "sample" for kind, rows in self._rows.items())
+
     def drain(self) -> dict[str, list[Row]]:
         """Takes out all rows. Rows appended meanwhile stay for the next call."""
         return {kind: self._take(kind, len(rows)) for kind, rows in self._rows.items() if rows}

@@ -67,6 +67,8 @@ class IngestClient:
         """Why the last attempt failed."""
         self.refusal = ""
         """The server's answer to the first batch that it refused for good."""
+        self.is_watched = False
+        """Whether the cluster has open pages, as the server said with its last acknowledgement."""
         self.wait = 0.0
         """Seconds that the server asked to wait before the next request."""
 
@@ -153,7 +155,9 @@ class IngestClient:
     def _outcome(self, answer: http.client.HTTPResponse, body: bytes) -> Outcome:
         if answer.status == 200:
             try:
-                if isinstance(json.loads(body).get("sequence"), int):
+                found = json.loads(body)
+                if isinstance(found.get("sequence"), int):
+                    self.is_watched = found.get("watched") is True
                     return Outcome.ACKNOWLEDGED
             except (ValueError, AttributeError, RecursionError):
                 pass

@@ -28,6 +28,7 @@ from observatory.agent.delivery.batch import (
 )
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.ingest_client import IngestClient, Outcome
+from observatory.agent.delivery.pace import Pace
 from observatory.agent.delivery.spool import Spool, abandoned_spools, owner_of
 from observatory.wire.dropped_records import DropReason
 from observatory.wire.head import AgentStatus, Head
@@ -77,6 +78,7 @@ class Sender:
         self.buffer = buffer
         self.agent = uuid.uuid4().hex
         self.failures = 0
+        self.pace = Pace(configuration.flush_interval)
         self._counting = threading.Lock()
         self._sequence = 0
         self._process = os.getpid()
@@ -97,6 +99,8 @@ class Sender:
         self.closed = threading.Event()
         self._deadline = float("inf")
         self._retrying: Outcome | None = None
+        self._tried = 0.0
+        """When the batch that is being sent was first sent (monotonic); 0: it wasn't yet."""
         self._has_logged_refusal = False
         self._is_last = True
         self._encoder = threading.Thread(target=self._run_encoder, name="observatory-encode", daemon=True)
@@ -132,10 +136,13 @@ class Sender:
         self.closed.wait(timeout + CLOSING)
 
     def _run_encoder(self) -> None:
+        written = time.monotonic()
         while not self._closing.is_set():
-            self._encode_now.wait(self.configuration.flush_interval)
+            is_wanted = self._encode_now.wait(self.configuration.flush_interval)
             self._encode_now.clear()
-            if not self._closing.is_set():
+            is_due = time.monotonic() - written >= self.pace.between(self.buffer.has_news) - MARGIN
+            if not self._closing.is_set() and (is_wanted or is_due):
+                written = time.monotonic()
                 self._guarded(self._write)
         self._guarded(self._write, self._is_last)
         self._encoded_all.set()
@@ -236,9 +243,12 @@ class Sender:
         """Sends all batches until one has to be retried. Returns the last outcome, None without batches."""
         outcome = None
         while (batch := self.backlog.first()) is not None and time.monotonic() < self._deadline:
+            self._tried = self._tried or time.monotonic()
             outcome = self._send(client, batch, self._status())
             if outcome in RETRYING:
                 return outcome
+            self.pace.took, self.pace.is_watched = time.monotonic() - self._tried, client.is_watched
+            self._tried = 0.0
             self.backlog.done(batch)
         if not self._closing.is_set():
             return self._send_abandoned(client) or outcome

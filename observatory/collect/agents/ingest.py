@@ -80,6 +80,8 @@ class Answer(Schema):
     """the batch was stored before"""
     detail: str = ""
     """why records of valid times are refused; missing where none are"""
+    watched: bool = False
+    """the cluster has open pages; missing where it has none"""
 
 
 class SameProject(Schema):
@@ -157,7 +159,7 @@ def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
             head, blocks = decode_body(read_body(request))
         cluster, is_new = registry.cluster_of_agent(token.project, head)
         batch, unreadable = batch_of(cluster.pk, head, blocks)
-        committed, refused = _store(
+        committed, refused, is_watched = _store(
             cluster, replace(batch, limit=_source_limit(cluster, token.project, head))
         )
     except BodyError as error:
@@ -186,12 +188,15 @@ def _ingest(request: HttpRequest, token: IngestToken) -> HttpResponse:
     detail = "; ".join(committed.reasons)
     if detail:
         ingest_refusals.record(Reason.BATCH, detail, request.META.get("REMOTE_ADDR", ""), token)
-    return _answer(head, left_out, committed.already, detail)
+    return _answer(head, left_out, committed.already, detail, is_watched)
 
 
-def _answer(head: Head, refused: int, already: bool = False, detail: str = "") -> HttpResponse:
+def _answer(
+    head: Head, refused: int, already: bool = False, detail: str = "", is_watched: bool = False
+) -> HttpResponse:
     answer = {"sequence": head.sequence, "refused": refused, "already": already}
-    return JsonResponse({**answer, "detail": detail} if detail else answer)
+    found = {"detail": detail, "watched": is_watched}
+    return JsonResponse(answer | {name: value for name, value in found.items() if value})
 
 
 def _not_stored(error: Exception) -> HttpResponse:
@@ -290,8 +295,11 @@ def _json_fields(kind: str) -> list[str]:
     return [field.name for field in KINDS[kind].fields if field.type is Type.JSON] if kind in KINDS else []
 
 
-def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
-    """Writes and publishes the batch; returns also how many samples were over the limit on series."""
+def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int, bool]:
+    """Writes and publishes the batch.
+
+    Returns also how many samples were over the limit on series, and whether the cluster has open pages.
+    """
     head = batch.head
     assert head is not None
     batch, refused = limit_series(batch, head.sequence)
@@ -300,15 +308,16 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int]:
     # also of a batch that was stored before: what follows its commit may have failed
     newest = max(committed.extent.last, head.since)
     registry.update_from_agent(cluster, newest, head.is_last, head.status.is_over)
-    if not committed.already:
-        metrics.count_rows(batch, committed)
-        _publish(cluster, committed)
-    return committed, refused
+    if committed.already:
+        return committed, refused, False
+    metrics.count_rows(batch, committed)
+    return committed, refused, _publish(cluster, committed)
 
 
-def _publish(cluster: Cluster, committed: Committed) -> None:
+def _publish(cluster: Cluster, committed: Committed) -> bool:
+    """Returns whether the cluster has open pages."""
     status = {**cluster.end, "stream": "agent"}
-    publish_sync(committed, status, SampleIntervals(cluster.identity_interval, cluster.metrics_interval))
+    return publish_sync(committed, status, SampleIntervals(cluster.identity_interval, cluster.metrics_interval))
 
 
 def _refusal(status: int, detail: str) -> HttpResponse:

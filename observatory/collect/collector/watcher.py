@@ -17,6 +17,7 @@ from observatory.collect.collector.admission import Demand
 from observatory.collect.collector.cluster_tracker import ClusterTracker
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.rest import BETWEEN_BATCHES, Rest
 from observatory.collect.collector.shared import Shared
 from observatory.collect.collector.standstill import StandstillDetector
 from observatory.collect.collector.ticks import tick
@@ -77,6 +78,7 @@ class Watcher:
         self.clock = SchedulerClock(target.clock_offset)
         self.problems = Problems(target.url)
         self.outbox = Outbox(shared.counters)
+        self.rest = Rest(self._rest_ended)
         observing, self.polling = asyncio.Event(), asyncio.Event()
         self.flusher = Flusher(
             self.outbox,
@@ -85,6 +87,7 @@ class Watcher:
             self._may_write,
             self._publish,
             self._between_batches,
+            self.rest.sleep,
             observing,
             shared.load,
             shared.writers.take(),
@@ -103,9 +106,12 @@ class Watcher:
             lambda: self.slowdown.beside_others,
             lambda: max(self.slowdown.own_factor, admission.of_schedulers(project)),
             lambda: admission.line.turn(project),
+            self.rest,
         )
         self.scheduler_client = self.client.for_scheduler(target.url)
-        self.departures = DepartureReader(target.url, self.scheduler_client, self._current, observing)
+        self.departures = DepartureReader(
+            target.url, self.scheduler_client, self._current, observing, self.rest
+        )
         self.identity_poller = IdentityPoller(self.scheduler_client, target.url, self.clock, self.problems)
         self.tracker = ClusterTracker(
             target,
@@ -129,10 +135,11 @@ class Watcher:
             self.polling.set,
             self.scraper.wanted.set,
             self._stream_closed,
+            self.rest.moved,
         )
         self.standstill = StandstillDetector()
         self.has_pages = False
-        """Whether the cluster had open pages when the last batch was stored."""
+        """Whether the cluster had open pages when the last batch was stored, or at rest at the last look."""
         self.started = time.monotonic()
         self.answered = 0.0
         """When the scheduler last answered a poll (monotonic)."""
@@ -160,7 +167,12 @@ class Watcher:
                 observation.add_standstill(standstill)
         return observation
 
+    def _rest_ended(self) -> None:
+        self.polling.set()
+        self.scraper.wanted.set()
+
     def _stream_closed(self) -> None:
+        self.rest.moved()
         self.tracker.interrupt()
         self.identity_poller.scheduler_may_be_new()
         self.polling.set()
@@ -170,7 +182,10 @@ class Watcher:
 
     def _between_batches(self) -> float:
         """Least seconds between two batches."""
-        return 0.0 if self.has_pages else self.shared.pace.between_batches
+        if self.has_pages:
+            return 0.0
+        usual = self.shared.pace.between_batches
+        return max(usual, BETWEEN_BATCHES) if self.rest.is_now else usual
 
     def _waited(self) -> float:
         """Seconds that the oldest record has waited since it was due to be written."""
@@ -178,12 +193,19 @@ class Watcher:
 
     @property
     def poll_interval(self) -> float:
-        """Seconds between two polls of a scheduler that answers, if nobody looks at its cluster."""
+        """Seconds between two polls of a scheduler that answers, if nobody looks at its cluster.
+
+        At rest they are longer (rest.py), by less than charts and rules notice.
+        """
         interval = self.shared.pace.between_polls(self.target.identity_interval)
         return max(interval, min(LONGEST_ADMITTED_POLL, interval * self.slowdown.admitted()))
 
+    @property
+    def between_polls(self) -> float:
+        return self.rest.longer(self.poll_interval)
+
     def _committed_until(self) -> float:
-        fresh = time.monotonic() - self.answered < self.poll_interval + HANGING
+        fresh = time.monotonic() - self.answered < self.between_polls + HANGING
         return self.clock.now() - COMMITTED_MARGIN if self.observation is not None and fresh else 0.0
 
     async def run(self) -> None:
@@ -243,7 +265,7 @@ class Watcher:
             return min(SUCCESSOR, interval)
         silent = now - max(self.answered, self.started)
         backoff = interval * 2 ** min(10.0, max(0.0, silent / interval - 15))
-        usual = interval if self.has_pages else self.poll_interval
+        usual = interval if self.has_pages else self.between_polls
         wait = backoff - spent if self.failures else max(usual - spent, POLL_SHARE * spent)
         longest = max(LONGEST_POLL, interval, usual)
         return max(0.05, min(longest, wait)) * random.uniform(0.9, 1.1)
@@ -252,6 +274,7 @@ class Watcher:
         requested = time.monotonic()
         counts = await self._counts()
         identity = await self.identity_poller.poll(counts)
+        self.rest.polled(counts, self.subscriber.state is Target.Stream.RECEIVING)
         now = self.clock.now()
         previous = self.observation
         if identity is not None:
@@ -264,7 +287,7 @@ class Watcher:
             counts = await self._counts()  # those above may be of the scheduler that is gone
         observation = self._current()
         if observation is not None and self.tracker.confirmed:
-            observation.heartbeats.interval = self.poll_interval
+            observation.heartbeats.interval = self.between_polls
             observation.add_poll(identity, counts, requested, now)
 
     async def _counts(self) -> Counts:
@@ -278,7 +301,7 @@ class Watcher:
 
     def _reached(self, now: float, is_new: bool) -> None:
         """Handles an answer of the scheduler. `is_new`: its observation has just started."""
-        missed = self.failures and time.monotonic() - self.answered > HANGING + self.poll_interval
+        missed = self.failures and time.monotonic() - self.answered > HANGING + self.between_polls
         if self.observation is not None and missed and not is_new:
             if not self.gap:
                 self._record_gap(self.observation)
@@ -292,6 +315,7 @@ class Watcher:
 
     async def _unreachable(self, error: FetchError) -> None:
         """Handles a failed poll: records a gap, or the end of the cluster."""
+        self.rest.moved()
         observation = self._current()
         now = time.monotonic()
         self.failures += 1
@@ -339,6 +363,8 @@ class Watcher:
                 await self.shared.claims.hold(f"cluster:{observation.cluster.pk}", self.target.pk)
                 scheduler_id = observation.cluster.scheduler_id
                 await self.shared.claims.hold(f"stream:{scheduler_id}", self.target.pk)
+                if self.rest.is_now:
+                    await self._look_for_pages(observation.cluster.pk)
             try:
                 await self.tracker.save_ends()
                 if time.monotonic() - updated >= self.shared.pace.between_updates:
@@ -392,10 +418,15 @@ class Watcher:
             for metric in texts:
                 del observation.new_help[metric]
 
+    async def _look_for_pages(self, cluster: int) -> None:
+        self.has_pages = await self.shared.pages.has(cluster)
+        if self.has_pages:
+            self.rest.moved()
+
     async def _publish(self, cluster: int, committed: Committed) -> None:
         if committed.agent_rules:
             self.subscriber.cluster_with_agent = cluster
-        self.has_pages = await self.shared.pages.has(cluster)
+        await self._look_for_pages(cluster)
         if not self.has_pages:
             return
         stream = "agent" if committed.agent_rules else str(self.subscriber.shown_state)

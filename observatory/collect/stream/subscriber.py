@@ -65,6 +65,7 @@ class Subscriber:
         poll: Callable[[], None],
         scrape_scheduler: Callable[[], None],
         closed: Callable[[], None],
+        announced: Callable[[], None],
     ) -> None:
         self.target = target
         self.subscription = Subscription(client, stream_url(target.url))
@@ -81,6 +82,8 @@ class Subscriber:
         self.poll = poll
         self.scrape_scheduler = scrape_scheduler
         self.closed = closed
+        self.announced = announced
+        """Called with each message."""
         self.displacements = Displacements()
         self.displaced_at = -math.inf
         """When another subscriber last took the stream of the current observation (monotonic)."""
@@ -200,6 +203,7 @@ class Subscriber:
     def _receive(self, observation: Observation, text: str) -> None:
         if observation is not self.current():
             return
+        self.announced()
         records = read_message(text, self.clock.now(), self.problems)
         is_unknown = [observation.add_streamed(record) for record in records]
         if any(is_unknown):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.rest import Rest
 from observatory.collect.collector.ticks import tick
 from observatory.collect.http.fetch import FetchError, HttpClient, parse_off_loop
 from observatory.collect.workers.scheduler_log import Removals, read_scheduler_log
@@ -16,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 CHECK = 0.25
 """Seconds between two looks whether workers left."""
+CHECK_AT_REST = 5.0
+"""The same at rest, which ends when a worker leaves."""
 SHARE = 20
 """Least pause after a request, as a multiple of its time: the scheduler's event loop writes the page."""
 LOG_LIMIT = 4 * 2**20
@@ -31,7 +34,9 @@ class DepartureReader:
         client: HttpClient,
         current: Callable[[], Observation | None],
         observing: asyncio.Event,
+        rest: Rest,
     ) -> None:
+        self.rest = rest
         self.url = f"{target}/info/main/logs.html"
         self.client = client
         self.current = current
@@ -41,7 +46,7 @@ class DepartureReader:
     async def run(self) -> None:
         while True:
             await self.observing.wait()
-            await tick(CHECK)
+            await (self.rest.sleep(CHECK_AT_REST) if self.rest.is_now else tick(CHECK))
             observation = self.current()
             if observation is not None and observation.membership.has_unexplained:
                 started = time.monotonic()

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from observatory.clusters.models import Target
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation, totals_of
+from observatory.collect.collector.rest import Rest
 from observatory.collect.collector.ticks import tick
 from observatory.collect.http.addresses import AddressError, proxied_worker_url, worker_url
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
@@ -29,6 +30,10 @@ FALLBACK_RATE = 200
 """Most scrapes a second that replace heartbeats, over all workers of a target."""
 WORKERS_CHECK = 0.5
 """Seconds between two looks at the list of workers."""
+WORKERS_CHECK_AT_REST = 5.0
+"""The same at rest, which ends when a worker joins or leaves."""
+WAKING = 1.0
+"""Most seconds over which the workers' first scrapes after a rest are spread."""
 
 
 def slowed(interval: float, factor: float) -> float:
@@ -74,6 +79,7 @@ class Scraper:
         slowdown: Callable[[], float],
         scheduler_slowdown: Callable[[], float],
         its_turn: Callable[[], Awaitable[None]],
+        rest: Rest,
     ) -> None:
         self.target = target
         self.scheduler_client = client.for_scheduler(target.url)
@@ -96,6 +102,7 @@ class Scraper:
         """Returns when a worker's metrics may be read."""
         self.scheduler_slowdown = scheduler_slowdown
         """The same for the scheduler's metrics, which say more."""
+        self.rest = rest
         self.is_local = False
         """Whether the target runs on this machine."""
         self.wanted = asyncio.Event()
@@ -122,7 +129,7 @@ class Scraper:
                     scraped.pop(address).cancel()
                 for address in members.keys() - scraped.keys():
                     scraped[address] = tasks.create_task(self._worker(address))
-                await tick(WORKERS_CHECK)
+                await (self.rest.sleep(WORKERS_CHECK_AT_REST) if self.rest.is_now else tick(WORKERS_CHECK))
                 if not scraped:
                     await self.observing.wait()
 
@@ -130,6 +137,12 @@ class Scraper:
         interval = slowed(interval, slowdown)
         backoff: float = min(max(LONGEST_WAIT, interval), interval * 2 ** min(failures, 10))
         return max(0.05, backoff * random.uniform(0.95, 1.05) - spent)
+
+    def _longer(self, failures: int, interval: float, slowdown: float) -> float:
+        """The seconds by which the wait is longer at rest."""
+        if failures or not self.rest.is_now:
+            return 0.0
+        return max(0.0, self.rest.longer(interval) - slowed(interval, slowdown))
 
     async def _scheduler(self) -> None:
         answers = Answers()
@@ -142,12 +155,9 @@ class Scraper:
                 if observation is not self.read:
                     answers, self.read = Answers(), observation
                 await self._scrape_scheduler(observation, answers)
-            wait = self._wait(
-                answers.failures,
-                time.monotonic() - started,
-                self.target.metrics_interval,
-                self.scheduler_slowdown(),
-            )
+            interval, slowdown = self.target.metrics_interval, self.scheduler_slowdown()
+            wait = self._wait(answers.failures, time.monotonic() - started, interval, slowdown)
+            wait += self._longer(answers.failures, interval, slowdown)
             due = asyncio.get_running_loop().call_later(wait, self.wanted.set)
             try:
                 await self.wanted.wait()
@@ -210,8 +220,11 @@ class Scraper:
                     answers.add(observation, address, now)
                     observation.add_worker_metrics(address, page, now, is_due)
             interval = self._interval(observation, address, answers.failures)
-            wait = self._wait(answers.failures, time.monotonic() - started, interval, self.slowdown())
-            await asyncio.sleep(wait)
+            slowdown = self.slowdown()
+            await asyncio.sleep(self._wait(answers.failures, time.monotonic() - started, interval, slowdown))
+            longer = self._longer(answers.failures, interval, slowdown)
+            if longer and await self.rest.sleep(longer):
+                await asyncio.sleep(random.uniform(0, min(WAKING, interval)))
 
     def _interval(self, observation: Observation, address: str, failures: int) -> float:
         """Seconds between two scrapes of a worker: that of the heartbeats which they replace, if they do."""

@@ -10,6 +10,7 @@ import pytest
 
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.rest import Rest
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.writer_threads import WriterThread
@@ -50,6 +51,7 @@ class Output:
             lambda: self.allowed,
             self.publish,
             lambda: 0.0,
+            Rest(lambda: None).sleep,
             observing,
             self.load,
             self.thread,

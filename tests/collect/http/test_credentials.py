@@ -13,6 +13,7 @@ from observatory.clusters.models import Target
 from observatory.collect.collector.collector import needs_restart
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.rest import Rest
 from observatory.collect.collector.watcher import Watcher
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.credentials.storage import seal
@@ -137,6 +138,7 @@ async def test_workers_get_the_credentials_only_where_that_is_set(workers: str, 
             lambda: 1.0,
             lambda: 1.0,
             lambda: asyncio.sleep(0),
+            Rest(lambda: None),
         )
         scraper.is_local = True
         assert server.port is not None

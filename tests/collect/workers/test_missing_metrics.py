@@ -13,6 +13,7 @@ import pytest
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.rest import Rest
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.http.fetch import HttpClient
@@ -99,6 +100,7 @@ async def scraped(observation: Observation, port: int) -> AsyncIterator[Scraper]
                 lambda: 1.0,
                 lambda: 1.0,
                 lambda: asyncio.sleep(0),
+                Rest(lambda: None),
             )
         )
         scraper.is_local = True

@@ -41,6 +41,7 @@ class Flusher:
         may_write: Callable[[], bool],
         publish: Callable[[int, Committed], Awaitable[None]],
         between_batches: Callable[[], float],
+        sleep: Callable[[float], Awaitable[bool]],
         observing: asyncio.Event,
         load: ProcessLoad,
         thread: WriterThread,
@@ -54,6 +55,8 @@ class Flusher:
         self.publish = publish
         self.between_batches = between_batches
         """Least seconds between two batches."""
+        self.sleep = sleep
+        """Waits for so many seconds, or until the cluster's rest ends."""
         self.observing = observing
         """Set while there is an observation, of which records come."""
         self.load = load
@@ -73,7 +76,7 @@ class Flusher:
     async def run(self) -> None:
         wait = FLUSH_INTERVAL
         while True:
-            await asyncio.sleep(wait)
+            await self.sleep(wait)
             if self.unwritten is None and not self.outbox.batches:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(QUIET_INTERVAL):

@@ -65,10 +65,12 @@ async def publish(
 
 def publish_sync(
     committed: Committed, status: Mapping[str, Any] | None = None, intervals: SampleIntervals | None = None
-) -> None:
-    """As `publish`, for a thread without an event loop; sends nothing without open pages."""
-    if has_open_pages(committed.extent.cluster):
+) -> bool:
+    """As `publish`, for a thread without an event loop. Sends nothing without open pages, and tells of them."""
+    is_watched = has_open_pages(committed.extent.cluster)
+    if is_watched:
         async_to_sync(publish)(committed, status, intervals)
+    return is_watched
 
 
 def frames(committed: Committed, status: Mapping[str, Any], intervals: SampleIntervals) -> Iterator[bytes]:
