@@ -603,6 +603,11 @@ export interface components {
              * @default
              */
             detail?: string;
+            /**
+             * Watched
+             * @default false
+             */
+            watched?: boolean;
         };
         /** ComparedFact */
         ComparedFact: {

@@ -21,7 +21,7 @@ ARRAYS, CHUNKS = 3, 30
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    """Keeps the bodies of batches and acknowledges them."""
+    """Keeps the bodies of batches and acknowledges them, as if the cluster had an open page: each second."""
 
     protocol_version = "HTTP/1.1"
     bodies: list[bytes]
@@ -30,7 +30,9 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         head, _ = decode_batch(gzip.decompress(body))
         self.bodies.append(body)
-        answer = json.dumps({"sequence": head.sequence, "refused": 0, "already": False}).encode()
+        answer = json.dumps(
+            {"sequence": head.sequence, "refused": 0, "already": False, "watched": True}
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))

@@ -54,7 +54,9 @@ def record_rows(tasks: int) -> list[Rows]:
 def _seconds(bodies: Sequence[bytes]) -> Iterator[Rows]:
     for body in bodies:
         _, blocks = decode_batch(gzip.decompress(body))
-        yield {name: [list(row) for row in records_of_block(block)[0].rows()] for name, block in blocks.items()}
+        yield {
+            name: [list(row) for row in records_of_block(block)[0].rows()] for name, block in blocks.items()
+        }
 
 
 class Reporter:
