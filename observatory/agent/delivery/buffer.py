@@ -28,7 +28,7 @@ class Buffer:
 
     @property
     def has_news(self) -> bool:
-        """Whether there are other rows than samples, which come also of a cluster in which nothing happens."""
+        """Whether there are other rows than samples, which come while nothing happens, too."""
         return any(rows and kind != "sample" for kind, rows in self._rows.items())
 
     def drain(self) -> dict[str, list[Row]]:

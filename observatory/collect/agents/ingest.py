@@ -317,7 +317,8 @@ def _store(cluster: Cluster, batch: Batch) -> tuple[Committed, int, bool]:
 def _publish(cluster: Cluster, committed: Committed) -> bool:
     """Returns whether the cluster has open pages."""
     status = {**cluster.end, "stream": "agent"}
-    return publish_sync(committed, status, SampleIntervals(cluster.identity_interval, cluster.metrics_interval))
+    intervals = SampleIntervals(cluster.identity_interval, cluster.metrics_interval)
+    return publish_sync(committed, status, intervals)
 
 
 def _refusal(status: int, detail: str) -> HttpResponse:

@@ -66,7 +66,7 @@ async def publish(
 def publish_sync(
     committed: Committed, status: Mapping[str, Any] | None = None, intervals: SampleIntervals | None = None
 ) -> bool:
-    """As `publish`, for a thread without an event loop. Sends nothing without open pages, and tells of them."""
+    """As `publish`, for a thread without an event loop. Without open pages it sends nothing, and is False."""
     is_watched = has_open_pages(committed.extent.cluster)
     if is_watched:
         async_to_sync(publish)(committed, status, intervals)
