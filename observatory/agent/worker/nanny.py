@@ -111,7 +111,10 @@ class NannyAgent(NannyPlugin):
                 return
             if self._process is None or self._process.pid != process.pid:
                 self._process = psutil.Process(process.pid)
-            self.memory = self._process.memory_info().rss
+            memory = self._process.memory_info().rss
+            if not memory:
+                return  # it has ended, and its nanny has not been told yet
+            self.memory = memory
             if process.status.name == "starting":
                 return  # the new process has no address yet; worker_address is that of the dead one
             self.address = process.worker_address

@@ -97,3 +97,21 @@ def test_what_a_death_costs_is_not_counted_once_more() -> None:
     tasks = map_reduce(64, 1.0)
     seeded = Simulated(tasks, deaths=[Death(2, 10.4, restarts_after=6)])
     assert [one["kind"] for one in seeded.findings()] == ["worker-died"]
+
+
+def test_workers_that_come_back_too_late_and_are_closed_are_told_apart_from_the_dead() -> None:
+    """A cluster object closes them: the dead ones before them did not leave in order."""
+    seeded = Simulated(
+        futures(400, 0.5),
+        deaths=[Death(2, 4.0, restarts_after=16.0), Death(3, 5.0, restarts_after=16.0)],
+        leaves={2: 21.0, 3: 22.0},
+    )
+    finding = next(one for one in seeded.findings() if one["kind"] == "late-workers")
+    assert finding["sentence"].startswith("2 workers left in order before the work was done: w2")
+    assert "2 of them came in place of dead ones and were closed at once." in finding["sentence"]
+    assert "lost-worker-timeout" in finding["advice"]
+    times = [fact["value"] for fact in finding["facts"] if "the one before" in fact["value"]]
+    assert times == [
+        "after 21.0 s, had joined 16.0 s after the death of the one before",
+        "after 22.0 s, had joined 16.0 s after the death of the one before",
+    ]

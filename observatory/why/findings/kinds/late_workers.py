@@ -22,6 +22,8 @@ LEAST_STAY, LEAST_STAY_SHARE = 5_000_000, 0.05
 """microseconds, or share of the window, for which the most threads were there: not as of a replacement"""
 LEAST_LEFT = 0.2
 """share of the time of threads in which there was something to do, that those who left on purpose cost"""
+AT_ONCE = 5.0
+"""seconds: a worker that left so soon after it had joined was closed before it was there"""
 MOST_PREFIXES, MOST_ARRIVALS = 3, 8
 Life = tuple[int, int]
 """start and stop, in microseconds"""
@@ -59,7 +61,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     is_late = missing.late.seconds >= missing.left.seconds
     if not is_late and seconds < LEAST_LEFT * evidence.waits.active:
         return
-    who, what, when = _arrivals(evidence) if is_late else _departures(evidence, lives)
+    who, what, when, advice = _arrivals(evidence) if is_late else _departures(evidence)
     names = _waited(evidence, at_scheduler, missing)
     waited = f"Tasks{f' of {listed(names)}' if names else ''} waited for them"
     work = f"threads that weren't there could have computed for {format_duration(seconds)}"
@@ -77,7 +79,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             if (time := one.started if is_late else one.ended) is not None
         ),
         workers=tuple(one.id for one in who),
-        advice="" if is_late else LEFT_ADVICE,
+        advice=advice,
         without=Without(
             late=True, added=added, absences=frozenset((AbsenceKind.LEFT, one.id) for one in workers)
         ),
@@ -92,16 +94,21 @@ def _life(evidence: Evidence, worker: Worker) -> Life:
     end = evidence.ends.get(worker.id)
     if not worker.has_ended or end is None or end.ended is None:
         return worker.start, worker.stop
-    later = [
-        round(one.started * 1e6)
-        for one in evidence.ends.values()
-        if one.id != end.id
-        and one.started >= end.ended
-        and (one.name == end.name or one.address == end.address)
-    ]
-    if later:
-        return worker.start, max(worker.stop, min(later))
+    if later := _replacements(evidence, end):
+        return worker.start, max(worker.stop, round(min(one.started for one in later) * 1e6))
     return worker.start, evidence.stop if end.reason in DIED else worker.stop
+
+
+def _replacements(evidence: Evidence, worker: WorkerEnd) -> list[WorkerEnd]:
+    """Those of its name or address that came when it had ended."""
+    return [
+        one
+        for one in evidence.ends.values()
+        if one.id != worker.id
+        and worker.ended is not None
+        and one.started >= worker.ended
+        and (one.name == worker.name or one.address == worker.address)
+    ]
 
 
 def _there(evidence: Evidence, lives: Sequence[Life], edges: Integers) -> Numbers:
@@ -163,8 +170,8 @@ def _waited(evidence: Evidence, at_scheduler: Stays, missing: Missing) -> list[s
     return [evidence.prefix(int(ids[at])) for at in order if sums[at] > 0]
 
 
-Story = tuple[list[WorkerEnd], str, list[tuple[str, str]]]
-"""the workers, a sentence about them, and facts"""
+Story = tuple[list[WorkerEnd], str, list[tuple[str, str]], str]
+"""the workers, a sentence about them, facts, and advice if it is not the kind's"""
 
 
 def _arrivals(evidence: Evidence) -> Story:
@@ -184,19 +191,57 @@ def _arrivals(evidence: Evidence) -> Story:
     done = f"{len(later):,} of them when the work was done" if later else ""
     numbers = np.unique(np.linspace(there, count - 1, MOST_ARRIVALS).astype(int)).tolist()
     times = [(f"worker {number + 1:,} there after", after[number]) for number in numbers]
-    return late, f"{', '.join(part for part in (first, last, done) if part)}.", times
+    return late, f"{', '.join(part for part in (first, last, done) if part)}.", times, ""
 
 
-def _departures(evidence: Evidence, lives: Sequence[Life]) -> Story:
-    workers = zip(evidence.records.workers, lives, strict=True)
-    ids = {one.id for one, (_, stop) in workers if stop < evidence.stop}
-    left = sorted((evidence.ends[id] for id in ids & evidence.ends.keys()), key=lambda one: one.ended or 0)
+def _departures(evidence: Evidence) -> Story:
+    """Those that left for good, and did not die."""
+    gone = [one for one in evidence.ends.values() if one.ended is not None and one.reason not in DIED]
+    left = sorted((one for one in gone if _is_missed(evidence, one)), key=lambda one: one.ended or 0)
+    given_up = {one.id: after for one in left if (after := _given_up_after(evidence, one)) is not None}
     names = f": {listed([evidence.worker(one.id) for one in left])}" if left else ""
-    times = [
-        (evidence.worker(one.id), f"after {format_duration(max(0.0, (one.ended or 0) - _begun(evidence)))}")
-        for one in left[:MOST_ARRIVALS]
+    what = f"{counted(len(left), 'worker')} left in order before the work was done{names}."
+    if given_up:
+        came = (
+            "came in place of a dead one and was"
+            if len(given_up) == 1
+            else "came in place of dead ones and were"
+        )
+        what += f" {len(given_up):,} of them {came} closed at once."
+    return (
+        left,
+        what,
+        [_departure(evidence, one, given_up.get(one.id)) for one in left[:MOST_ARRIVALS]],
+        (GIVEN_UP_ADVICE if len(given_up) > len(left) / 2 else LEFT_ADVICE),
+    )
+
+
+def _is_missed(evidence: Evidence, worker: WorkerEnd) -> bool:
+    assert worker.ended is not None
+    return round(worker.ended * 1e6) < evidence.stop and not _replacements(evidence, worker)
+
+
+def _departure(evidence: Evidence, worker: WorkerEnd, given_up_after: float | None) -> tuple[str, str]:
+    text = f"after {format_duration(max(0.0, (worker.ended or 0) - _begun(evidence)))}"
+    if given_up_after is not None:
+        text += f", had joined {format_duration(given_up_after)} after the death of the one before"
+    return evidence.worker(worker.id), text
+
+
+def _given_up_after(evidence: Evidence, worker: WorkerEnd) -> float | None:
+    """Seconds from the death of the worker that this one replaced until it joined, if it left at once.
+
+    A cluster object closes a worker that is not back in time (distributed's `SpecCluster`): also where its
+    process has begun meanwhile, and joins before it hears of that.
+    """
+    if worker.ended is None or worker.ended - worker.started > AT_ONCE:
+        return None
+    died = [
+        one.ended
+        for one in evidence.ends.values()
+        if one.reason in DIED and one.ended is not None and worker in _replacements(evidence, one)
     ]
-    return left, f"{counted(len(left), 'worker')} left in order before the work was done{names}.", times
+    return worker.started - max(died) if died else None
 
 
 def _begun(evidence: Evidence) -> float:
@@ -217,6 +262,11 @@ def _wanted(evidence: Evidence) -> str | None:
 LEFT_ADVICE = (
     "Keep workers while tasks wait: a higher `minimum` or `wait_count` of `cluster.adapt`, a longer "
     "`--lifetime`, and `client.retire_workers` once the work is done."
+)
+GIVEN_UP_ADVICE = (
+    "`LocalCluster` and other cluster objects close a worker for good where no other one has come "
+    "`distributed.deploy.lost-worker-timeout` (15 s) after it died. Raise it in Dask's configuration where "
+    "processes take long to start, and see what the first ones died of."
 )
 KIND = FindingKind(
     title="workers that came late or left",
