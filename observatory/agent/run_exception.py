@@ -8,6 +8,8 @@ from observatory.wire.runs import LONGEST_MESSAGE, clean_line, clean_traceback, 
 
 MOST_FRAMES = 50
 """innermost, of each exception"""
+TRACEBACK = "\nTraceback (most recent call last):\n"
+"""begins what distributed appends to the messages of what it can't serialize"""
 
 
 def describe_exception(error: BaseException) -> dict[str, str]:
@@ -17,6 +19,6 @@ def describe_exception(error: BaseException) -> dict[str, str]:
     except Exception:  # a __str__ that raises; its message says what it is then
         printed = ""
     return {
-        "message": clean_line(shown(error), LONGEST_MESSAGE),
+        "message": clean_line(shown(error).partition(TRACEBACK)[0], LONGEST_MESSAGE),
         "traceback": clean_traceback(printed),
     }

@@ -11,6 +11,7 @@ from distributed import Client, LocalCluster
 
 import observatory
 import observatory.agent
+from observatory.agent.run_exception import TRACEBACK
 from observatory.runs.errors.places import place_of
 from observatory.wire.event_kinds import RUN_RAISED
 from observatory.wire.runs import LONGEST_MESSAGE, LONGEST_TRACEBACK
@@ -88,8 +89,9 @@ def raise_deep(depth: int) -> None:
         (ValueError(HOSTILE), "<img src=x onerror=alert(1)>\ufffd \ufffd"),
         (Unprintable(), "<Unprintable>"),
         (KeyboardInterrupt(), ""),
+        (TypeError(f"no pickle\n{TRACEBACK}  File 'x'"), "no pickle"),
     ],
-    ids=["hostile", "unprintable", "interrupt"],
+    ids=["hostile", "unprintable", "interrupt", "with a traceback"],
 )
 def test_whatever_is_raised_can_be_stored(
     client: Client, received: FakeServer, error: BaseException, message: str

@@ -221,8 +221,9 @@ def test_the_card_says_what_the_code_of_a_run_raised_and_where(world: World) -> 
         f'  File "/home/lovelace/etl.py", line 12, in main\n    orders[{HOSTILE}]\nKeyError: {HOSTILE}'
     )
     told = {"run": run.code_id.hex, "exception_type": "KeyError", "exception_message": HOSTILE}
+    rounded = run.stop.timestamp() + 1e-6
     events = [
-        Event(run.stop.timestamp(), RUN_RAISED, "", {**told, "message": "", "traceback": traceback}),
+        Event(rounded, RUN_RAISED, "", {**told, "message": "", "traceback": traceback}),
         Event(
             run.stop.timestamp(), RUN_RAISED, "", {**told, "message": "", "run": uuid4().hex, "traceback": ""}
         ),

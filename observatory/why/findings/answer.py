@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
+from observatory.store.queries import agents
 from observatory.store.queries.timeline import snapshot
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.kinds import finding_kinds
@@ -23,6 +24,14 @@ def _rounded(interval: tuple[float, float] | None, end: int) -> float | None:
     return None if interval is None else round(interval[end], 3)
 
 
+def _has_agent(evidence: Evidence) -> bool:
+    """Whether causes could be told; of a window without tasks, whether an agent reported of the cluster."""
+    is_known = evidence.has_agent or len(evidence.records.spans) > 0
+    return (
+        evidence.has_agent if is_known else agents.has_agent(evidence.connection, evidence.scope.cluster.pk)
+    )
+
+
 def findings(
     connection: psycopg.Connection, scope: Scope, after: int, before: int, most: int | None = None
 ) -> Item:
@@ -32,7 +41,7 @@ def findings(
     with snapshot(connection):
         evidence = Evidence(connection, scope, start, stop)
         found = find(evidence, kinds) if start < stop else []
-        has_agent = start < stop and evidence.has_agent
+        has_agent = start < stop and _has_agent(evidence)
     return {
         "start": start / 1e6,
         "stop": stop / 1e6,

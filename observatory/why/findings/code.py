@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from observatory.runs.errors.places import LIBRARY
@@ -9,6 +10,10 @@ from observatory.runs.errors.places import LIBRARY
 MOST_PLACES = 3
 IDLE = frozenset({"select", "poll", "epoll", "_run_once", "run_forever"})
 """functions of an event loop that waits"""
+CALLS_TASKS = re.compile(
+    r"^__call__\t.*dask[/\\]_task_spec\.py|^apply_function(_simple)?\t.*distributed[/\\]worker\.py"
+)
+"""Dask's own, which call the functions of tasks: innermost where a function is not written in Python"""
 Frame = tuple[str, str, str]
 """function, file, line"""
 
@@ -21,7 +26,7 @@ def places(stacks: Sequence[tuple[str, int]], text: Callable[[str], str]) -> lis
     found = []
     for frames, _ in stacks:
         called = [_frame(frame.split("\t")) for frame in frames.split("\n")]
-        if called[-1][0] in IDLE:
+        if called[-1][0] in IDLE or CALLS_TASKS.search("\t".join(called[-1])):
             continue
         own = next((frame for frame in reversed(called) if not LIBRARY.search(frame[1])), called[-1])
         place = text(_place(called[-1]))

@@ -16,7 +16,7 @@ from observatory.clusters.models import Cluster, Membership
 from observatory.replay.pseudonyms import read_pseudonyms
 from observatory.replay.scope import Scope, Section
 from observatory.runs.models import Run
-from observatory.store.connection import read_connection
+from observatory.store.connection import connect, read_connection
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why import window
 from observatory.why.findings import kinds
@@ -92,6 +92,20 @@ def test_the_answer_is_as_documented(cluster: Cluster) -> None:
     assert_documented(Findings, found)
     assert [one["kind"] for one in found["findings"]] == ["failure", "worker-died"]
     assert found["has_agent"]
+
+
+def test_a_window_without_tasks_has_an_agent_where_one_reported_of_the_cluster() -> None:
+    """As a run whose code fails before it submits a task."""
+    cluster = Simulated(futures(8), submitted=5.0).record()
+    window = [round(at(seconds).timestamp() * 1e6) for seconds in (1, 4)]
+    assert not answer_of(Scope(cluster), *window)["has_agent"]
+    with connect() as connection:
+        connection.execute(
+            """INSERT INTO agent (id, cluster_id, sequence, since, last, is_joint)
+               VALUES (gen_random_uuid(), %s, 1, now(), now(), false)""",
+            [cluster.pk],
+        )
+    assert answer_of(Scope(cluster), *window)["has_agent"]
 
 
 def test_a_link_shows_what_it_shares(cluster: Cluster) -> None:

@@ -32,6 +32,8 @@ def exception_of_run(
     """Return what ended the code of a run that a client opened.
 
     `code_id`: the id that the client gave it; without one, the last exception of the type counts.
+
+    The exception's time and the run's end are the same float, which two places round to microseconds.
     """
     with connection.cursor(row_factory=class_row(RunException)) as cursor:
         return cursor.execute(
@@ -39,7 +41,8 @@ def exception_of_run(
                       coalesce(detail->>'exception_message', '') AS message,
                       coalesce(detail->>'traceback', '') AS traceback
                FROM event
-               WHERE cluster_id = %(cluster)s AND kind = %(kind)s AND time BETWEEN %(start)s AND %(stop)s
+               WHERE cluster_id = %(cluster)s AND kind = %(kind)s AND time BETWEEN %(start)s
+                   AND %(stop)s + interval '1 second'
                    AND CASE WHEN %(run)s::text IS NULL THEN detail->>'exception_type' = %(type)s
                        ELSE detail->>'run' = %(run)s END
                ORDER BY time DESC LIMIT 1""",
