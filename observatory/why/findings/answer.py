@@ -26,10 +26,9 @@ def _rounded(interval: tuple[float, float] | None, end: int) -> float | None:
 
 def _has_agent(evidence: Evidence) -> bool:
     """Whether causes could be told; of a window without tasks, whether an agent reported of the cluster."""
-    is_known = evidence.has_agent or len(evidence.records.spans) > 0
-    return (
-        evidence.has_agent if is_known else agents.has_agent(evidence.connection, evidence.scope.cluster.pk)
-    )
+    if evidence.start < evidence.stop and (evidence.has_agent or len(evidence.records.spans)):
+        return evidence.has_agent
+    return agents.has_agent(evidence.connection, evidence.scope.cluster.pk)
 
 
 def findings(
@@ -41,7 +40,7 @@ def findings(
     with snapshot(connection):
         evidence = Evidence(connection, scope, start, stop)
         found = find(evidence, kinds) if start < stop else []
-        has_agent = start < stop and _has_agent(evidence)
+        has_agent = _has_agent(evidence)
     return {
         "start": start / 1e6,
         "stop": stop / 1e6,
