@@ -25,6 +25,7 @@ from tests.support.run_exceptions import raise_in
 from tests.support.stored_findings import finding, keep
 
 AGENT = '  File "/src/observatory/agent/client_activities.py", line 87, in timed\n'
+CYTHON = '  File "msgpack/_unpacker.pyx", line 194, in msgpack._cmsgpack.unpackb\n'
 LIBRARY = '  File "/usr/lib/python3.11/site-packages/pandas/io.py", line 9, in read\n    raise error\n'
 
 
@@ -41,6 +42,7 @@ def traceback(line: int, folder: str = "/home/ada", library: bool = True) -> str
         (traceback(7, "C:\\jobs").replace("/etl", "\\etl"), Place("load", "etl.py", 7)),
         (LIBRARY, Place("read", "io.py", 9)),
         (traceback(31) + AGENT, Place("load", "etl.py", 31)),
+        (traceback(31) + CYTHON, Place("load", "etl.py", 31)),
         ("", Place()),
         ("nothing of a frame", Place()),
         (f'  File "{HOSTILE}", line 3, in <lambda>\n', Place("<lambda>", HOSTILE, 3)),

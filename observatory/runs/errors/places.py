@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 FRAME = re.compile(r'^ *File "([^"\n]{1,1000})", line (\d{1,9}), in ([^\n]{1,300})$', re.MULTILINE)
 LIBRARY = re.compile(
-    r"[/\\](site-packages|dist-packages|lib[/\\]python\d[\d.]*|observatory[/\\]agent)[/\\]|^<frozen "
+    r"[/\\](site-packages|dist-packages|lib[/\\]python\d[\d.]*|observatory[/\\]agent)[/\\]|^<frozen |\.pyx$"
 )
 """files that are not the user's own code; the agent's also where it runs from a checkout"""
 LONGEST_TRACEBACK = 200_000

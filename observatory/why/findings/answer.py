@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,8 +12,10 @@ from observatory.replay.scope import Scope
 from observatory.store.queries import agents
 from observatory.store.queries.timeline import snapshot
 from observatory.why.findings.evidence import Evidence
+from observatory.why.findings.finding import FindingKind
 from observatory.why.findings.kinds import finding_kinds
 from observatory.why.findings.search import find
+from observatory.why.findings.simulated_costs import Named
 from observatory.why.window import readable_part
 
 MOST_FACTS, MOST_MOMENTS, MOST_TASKS, MOST_WORKERS, MOST_PREFIXES = 20, 10, 10, 50, 20
@@ -31,6 +34,11 @@ def _has_agent(evidence: Evidence) -> bool:
     return agents.has_agent(evidence.connection, evidence.scope.cluster.pk)
 
 
+def _failures(evidence: Evidence, kinds: Mapping[str, FindingKind]) -> list[Named]:
+    """What a window can have in which nothing was recorded of tasks."""
+    return [(name, one) for name, kind in kinds.items() if kind.is_failure for one in kind.find(evidence)]
+
+
 def findings(
     connection: psycopg.Connection, scope: Scope, after: int, before: int, most: int | None = None
 ) -> Item:
@@ -39,7 +47,7 @@ def findings(
     kinds = finding_kinds()
     with snapshot(connection):
         evidence = Evidence(connection, scope, start, stop)
-        found = find(evidence, kinds) if start < stop else []
+        found = find(evidence, kinds) if start < stop else _failures(evidence, kinds)
         has_agent = _has_agent(evidence)
     return {
         "start": start / 1e6,

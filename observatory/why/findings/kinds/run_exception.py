@@ -1,0 +1,66 @@
+"""What the code of a run raised itself: no task had failed with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from observatory.replay.scope import Section
+from observatory.replay.windows.sums import recorded_part
+from observatory.runs.errors.places import place_of
+from observatory.runs.errors.run_exceptions import exception_of, is_same
+from observatory.runs.models import Run
+from observatory.store.queries.windows.run_exceptions import RunException
+from observatory.store.times import MAXIMUM_TIME
+from observatory.why.findings.evidence import Evidence
+from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.findings.texts import facts
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding where the code raised something else than what tasks failed with."""
+    raised = _raised(evidence)
+    if raised is None or _is_of_tasks(evidence, raised):
+        return
+    if not evidence.shows(Section.TRACEBACKS):
+        yield Finding("The code of the run raised an exception.", Cost())
+        return
+    place, message = place_of(raised.traceback), evidence.text(raised.message)
+    line = evidence.text(f"{place.function} ({place.file}:{place.line})") if place.file else ""
+    what = evidence.text(raised.exception_type) or "an exception"
+    where = f" in {line}" if line else ""
+    yield Finding(
+        f"The code of the run raised {what}{f': {message}' if message else ''}{where}.",
+        Cost(),
+        facts(("exception", what), ("message", message), ("line", line)),
+        (evidence.moment("it was raised", raised.time.timestamp()),),
+    )
+
+
+def _raised(evidence: Evidence) -> RunException | None:
+    """What ended the code of the run that the window is of, if that was in the window.
+
+    The last tasks of a run can end long before its code does: a window to their end is one to the run's end.
+    """
+    run = Run.objects.filter(pk=evidence.scope.run or 0).first()
+    raised = exception_of(evidence.connection, run) if run else None
+    if raised is None:
+        return None
+    _, last = recorded_part(evidence.connection, evidence.scope, 0, MAXIMUM_TIME)
+    until = MAXIMUM_TIME if evidence.stop >= last else evidence.stop
+    return raised if evidence.start <= raised.time.timestamp() * 1e6 <= until else None
+
+
+def _is_of_tasks(evidence: Evidence, raised: RunException) -> bool:
+    return any(
+        is_same(one.exception_type, one.message, raised.exception_type, raised.message)
+        for one in evidence.failures
+    )
+
+
+KIND = FindingKind(
+    title="exceptions of the run's own code",
+    advice="The card of the run has the traceback, in the process of the client.",
+    documentation="https://docs.python.org/3/tutorial/errors.html",
+    find=find,
+    is_failure=True,
+)
