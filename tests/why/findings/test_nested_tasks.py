@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from distributed import Client as DaskClient
-from distributed import get_client, wait
 
 from observatory.why.findings.nested_tasks import nested_waits
 from observatory.why.records import Records
@@ -15,12 +13,7 @@ from observatory.why.what_if.change import Predictor
 from observatory.why.what_if.plan import plan_of
 from observatory.why.what_if.rates import AT_ONCE
 from observatory.why.what_if.without import Without
-from tests.support.projects import World, world
-from tests.why.findings.test_scenarios import findings_of
 from tests.why.made_records import SECOND, computed, graph, life, recorded, worker
-from tests.why.scenarios.tasks import sleep
-
-__all__ = ["world"]
 
 REPORT, PARTS = 0, 4
 WAITING = "report\treport.py\t3\ngather\t/lib/distributed/client.py\t2000\nwait\tthreading.py\t300"
@@ -59,24 +52,3 @@ def test_without_such_a_wait_its_thread_computes_its_parts(gathers_for: float) -
     seceded = np.where(records.spans.task == REPORT, SECOND // 2, records.spans.seceded)
     saved = made.observed - made.without(Without(seceded=seceded)).seconds
     assert saved == pytest.approx(2, abs=0.05), "four parts on two threads instead of one"
-
-
-def report(parts: int) -> int:
-    client = get_client()
-    return len(client.gather(client.map(sleep, [0.5] * parts, pure=False)))
-
-
-@pytest.mark.long
-@pytest.mark.django_db(transaction=True)
-def test_tasks_of_a_real_cluster_that_wait_for_their_parts_are_told_to_secede(world: World) -> None:
-    def work(client: DaskClient) -> None:
-        """Three of four threads wait; eighteen parts on one thread instead of four."""
-        wait(client.map(report, [6] * 3, pure=False))
-
-    found = findings_of(world, "nested", work, {}, is_computing=False)
-    assert "serialized" not in [one["kind"] for one in found], "they wait in a condition of their process"
-    [first] = [one for one in found if one["kind"] == "waiting-outside"]
-    assert "waited for results of tasks that they had submitted" in first["sentence"]
-    assert "secede()" in first["advice"]
-    # 9 s instead of 2.5
-    assert first["wall_seconds"] == pytest.approx(6.5, rel=0.3)
