@@ -32,8 +32,8 @@ NAMES = 20
 """prefixes, workers, runs and clusters, of each"""
 TASKS_OF_CLUSTER = 5
 CLUSTERS_WITH_TASKS = 20
-BUDGET = 2.0
-"""seconds, after which no further cluster's tasks are searched"""
+BUDGET, FIRST_BUDGET = 2.0, 0.15
+"""seconds, after which no further cluster's tasks are searched; of the first page, which shows the names"""
 CLUSTER_BUDGET = 0.75
 """seconds for the tasks of one cluster"""
 NAMES_TIMEOUT = 1.0
@@ -88,9 +88,9 @@ def search_names(user: Person, text: str) -> Names:
     )
 
 
-def search_tasks_everywhere(user: Person, text: str, skip: int = 0) -> FoundTasks:
-    """Search the tasks of all visible clusters but the first `skip`, as far as the time suffices."""
-    deadline = time.monotonic() + BUDGET
+def search_tasks_everywhere(user: Person, text: str, skip: int = 0, budget: float = BUDGET) -> FoundTasks:
+    """Search the tasks of all visible clusters but the first `skip`, as far as `budget` seconds suffice."""
+    deadline = time.monotonic() + budget
     ids = _visible_ids(user)
     found: dict[int, Found] = {}
     unfinished: list[int] = []
@@ -99,7 +99,7 @@ def search_tasks_everywhere(user: Person, text: str, skip: int = 0) -> FoundTask
     with read_connection() as connection:
         named = clusters_with_group(connection, ids, text, groups_of_text(text), NAMES_TIMEOUT)
         for cluster in sorted(ids, key=lambda id: id not in named)[skip:]:
-            until = min(deadline, time.monotonic() + CLUSTER_BUDGET)
+            until = time.monotonic() + CLUSTER_BUDGET
             searched += 1
             try:
                 tasks = search_tasks(connection, cluster, Wanted(text), TASKS_OF_CLUSTER, deadline=until)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 import pytest
+from playwright.sync_api import Page, expect
 
+from observatory.clusters.access import visible_clusters
+from observatory.runs import search
 from tests.support.projects import HOSTILE, World
 from tests.support.recorded_cluster import Recorded
 
@@ -56,3 +59,35 @@ def test_hostile_keys_are_text(world: World, recorded: Recorded) -> None:
 def test_a_search_for_what_no_name_can_be_finds_nothing(world: World) -> None:
     for path in ("/search/", f"/clusters/{world.live.pk}/tasks/"):
         show(world, "viewer", path, q="a\x01b", skip="9" * 5000, older="k9_9")
+
+
+def test_the_first_page_has_the_names_and_leads_to_the_tasks_of_further_clusters(
+    world: World, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many clusters there are, names don't wait for tasks."""
+    monkeypatch.setattr(search, "FIRST_BUDGET", 0.0)
+    recorded.worker("tcp://a:1", "w0-alpha")
+    recorded.span("('load-1', 17)", "tcp://a:1", 1, 2)
+    total = visible_clusters(world.people["viewer"]).count()
+    shown = show(world, "viewer", "/search/", q="load")
+    assert 'data-found="prefixes"' in shown
+    assert f"Tasks of 1 of {total} clusters are searched." in shown
+    following = show(world, "viewer", "/search/", q="load", skip="1")
+    assert 'rel="next"' not in following
+    assert "data-task=" in shown + following
+
+
+@pytest.mark.browser
+def test_further_clusters_are_searched_without_a_click(
+    page: Page, world: World, recorded: Recorded, monkeypatch: pytest.MonkeyPatch, complaints: list[str]
+) -> None:
+    monkeypatch.setattr(search, "FIRST_BUDGET", 0.0)
+    monkeypatch.setattr(search, "BUDGET", 0.0)
+    recorded.worker("tcp://a:1", "w0-alpha")
+    recorded.span("('load-1', 17)", "tcp://a:1", 1, 2)
+    page.goto("/search/?q=17")
+    expect(page.locator("[data-task]")).to_have_count(1)
+    expect(page.locator("#search-progress nav")).to_have_count(0)
+    page.goto("/search/?q=nothing-has-this")
+    expect(page.get_by_role("heading", name="Nothing more found")).to_be_visible()
+    assert complaints == []
