@@ -15,10 +15,13 @@ from observatory.runs.models import Note, Run
 from observatory.store.connection import connect_reader
 from observatory.store.queries.agents import has_agent
 from observatory.store.queries.timeline import snapshot
-from observatory.store.times import from_microseconds
+from observatory.store.times import MAXIMUM_TIME, from_microseconds
 from observatory.store.transfer.extracts import Extract
 from observatory.wire.kinds import stored_kinds
 from observatory.wire.runs import BUNDLE_SUFFIX
+
+ROUNDED = 2
+"""microseconds: what ended a run has the time of its end, which is rounded in two places"""
 
 
 class BundleFormat:
@@ -34,7 +37,7 @@ class BundleFormat:
                 connection,
                 scope.cluster.pk,
                 from_microseconds(scope.start),
-                from_microseconds(scope.stop),
+                from_microseconds(min(scope.stop + ROUNDED, MAXIMUM_TIME)),
                 without=frozenset(kind.name for kind in stored_kinds() if kind.part in hidden),
                 emptied=frozenset(
                     (kind.name, column.name)
