@@ -55,7 +55,7 @@ function open(times, limit = 10) {
           searched_from: null,
           searched_to: null,
         };
-        return { ok: true, status: 200, json: async () => answer };
+        return { ok: true, status: 200, headers: new Headers(), json: async () => answer };
       },
     },
   };
