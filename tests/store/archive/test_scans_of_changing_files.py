@@ -36,7 +36,7 @@ from observatory.store.archive import catalogue, needed, presence
 from observatory.store.archive.errors import ArchiveError, DamagedFile
 from observatory.store.archive.place import Place
 from observatory.store.archive.round import archive_round
-from observatory.store.archive.scans import reading_ahead, scan
+from observatory.store.archive.scans import readers, scan
 from observatory.store.connection import connect_reader, read_connection
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -319,7 +319,7 @@ def test_many_searches_at_once_find_the_same_and_read_few_row_groups_at_a_time(
 ) -> None:
     expected = _search(archived.pk, ["lines"])["lines"]
     lock, reading, most = Lock(), 0, 0
-    original = reading_ahead.matching_rows
+    original = scan.matching_rows
 
     def matching_rows(*args: Any) -> Any:
         nonlocal reading, most
@@ -336,11 +336,11 @@ def test_many_searches_at_once_find_the_same_and_read_few_row_groups_at_a_time(
         with read_connection() as reader:
             return _lines(reader, archived.pk)
 
-    monkeypatch.setattr(reading_ahead, "matching_rows", matching_rows)
+    monkeypatch.setattr(scan, "matching_rows", matching_rows)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = list(pool.map(search, range(AT_ONCE)))
     assert all(each == expected for each in found)
-    assert 1 <= most <= reading_ahead.THREADS
+    assert 1 <= most <= readers.THREADS
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="its threads have priorities of their own")
@@ -349,7 +349,7 @@ def test_threads_of_scans_let_others_first(archived: Cluster) -> None:
     _search(archived.pk, ["lines"])
     of_scans = [thread.native_id for thread in threading.enumerate() if thread.name.startswith("scan")]
     assert of_scans
-    assert {os.getpriority(os.PRIO_PROCESS, id) for id in of_scans if id} == {reading_ahead.NICE}
+    assert {os.getpriority(os.PRIO_PROCESS, id) for id in of_scans if id} == {readers.NICE}
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
 
 
