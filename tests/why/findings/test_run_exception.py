@@ -68,6 +68,15 @@ def test_it_is_said_of_a_run_that_submitted_nothing() -> None:
     assert finding["kind"] == "run-exception"
 
 
+def test_code_that_waits_no_longer_for_tasks_is_not_the_cause() -> None:
+    """As of `result(timeout=…)`: why the tasks did not end is."""
+    simulated = Simulated(futures(8))
+    simulated.transitions.append((START + 0.1, "work-900", "released", "waiting", "", "made-up"))
+    simulated.makespan = END
+    scope = scope_of_run(simulated, "TimeoutError", "timed out after 60 s.")
+    assert "run-exception" not in [one["kind"] for one in found(scope)]
+
+
 def test_what_a_task_had_failed_with_is_said_of_the_task() -> None:
     simulated = Simulated(futures(8))
     simulated.error(1, "work-3", "tcp://10.0.0.1:4000", "erred", "KeyError", "'total'")

@@ -15,11 +15,15 @@ from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import facts
 
+GIVING_UP = frozenset({"TimeoutError", "CancelledError", "KeyboardInterrupt"})
+AT_THE_END = 1_000_000
+"""microseconds before the end of a window, in which its tasks are withdrawn"""
+
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding where the code raised something else than what tasks failed with."""
     raised = _raised(evidence)
-    if raised is None or _is_of_tasks(evidence, raised):
+    if raised is None or _is_of_tasks(evidence, raised) or _gave_up(evidence, raised):
         return
     if not evidence.shows(Section.TRACEBACKS):
         yield Finding("The code of the run raised an exception.", Cost())
@@ -34,6 +38,14 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         facts(("exception", what), ("message", message), ("line", line)),
         (evidence.moment("it was raised", raised.time.timestamp()),),
     )
+
+
+def _gave_up(evidence: Evidence, raised: RunException) -> bool:
+    """Whether the code, or who ran it, waited no longer for tasks: what these wait for is the cause."""
+    if raised.exception_type not in GIVING_UP or evidence.start >= evidence.stop:
+        return False
+    unfinished = evidence.unfinished
+    return len(unfinished) > 0 and int(unfinished.stop[-1]) >= evidence.stop - AT_THE_END
 
 
 def _raised(evidence: Evidence) -> RunException | None:
