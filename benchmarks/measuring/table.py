@@ -63,7 +63,8 @@ def page(lines: Iterable[Line], before: str = "") -> str:
     for script in scripts():
         if script in by_script:
             limited = [one for one in by_script[script]["results"] if one["limit"] is not None]
-            rows += [f"| `{script}.py` | {_cells(result)} |\n" for result in limited]
+            limited_rows = [f"| `{script}.py` | {_cells(result)} |\n" for result in limited]
+            rows += limited_rows or [f"| `{script}.py` | measured without a limit | | | | |\n"]
             machine_rows.append(_machine_row(by_script[script]))
         else:
             rows += _rows_of(script, results) or [f"| `{script}.py` | not run yet | | | | |\n"]

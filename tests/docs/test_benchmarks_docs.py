@@ -38,6 +38,12 @@ def test_results_with_a_limit_are_shown_and_a_benchmark_without_any_as_not_run()
     assert {row[1] for row in shown if row[0] != "exposition"} == {"not run yet"}
 
 
+def test_a_benchmark_whose_results_have_no_limit_was_run() -> None:
+    unlimited = {**LINE, "results": [{**result, "limit": None} for result in LINE["results"]]}
+    shown = rows(page([unlimited]))
+    assert [row[1] for row in shown if row[0] == "exposition"][:1] == ["measured without a limit"]
+
+
 def test_a_benchmark_without_a_new_line_keeps_its_rows() -> None:
     before = page([LINE])
     after = page([{**LINE, "benchmark": "ingest"}], before)
