@@ -4,7 +4,7 @@ A real scheduler and worker are recorded, then simulated by another process on t
 each number of SIZES, then as many clusters of 4 workers as each number of CLUSTERS, and as many idle ones as
 each number of IDLE, whose workers run no tasks. A complete Observatory watches them, and then Debian's
 Prometheus, where it is installed (`apt install prometheus`). Each worker is due every 5 s, and each scheduler
-every second; Observatory asks idle ones less often (collect/collector/rest.py). In SIZES, 10000/20 are 10,000
+every second; Observatory asks idle ones less often (collector/cluster_rest.py). In SIZES, 10000/20 are 10,000
 workers every 20 s; in CLUSTERS, 1000/10 are 1,000 schedulers and their workers every 10 s, and 1000/10/540
 are measured 540 s after all began, not two minutes and a half. Measures over DURATION seconds the CPU time of
 each program, of the simulation too, and the share of due scrapes that are stored: it stays at 1 until

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import psycopg
 
+from observatory.store.queries import agents
 from observatory.store.queries.fetch import Array
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.dependencies import needs_of_groups, needs_of_tasks
@@ -41,7 +42,8 @@ def read_records(
     known = replace(found, transitions=found.transitions.and_these(of_others))
     left, left_by_others = _unfinished(connection, cluster, known, of_others.task, others)
     found = _without(others, found, left_by_others) if others else found
-    return replace(found, unfinished=left.spans, withdrawn=left.withdrawn)
+    reported = not len(found.spans) and agents.has_agent(connection, cluster)
+    return replace(found, unfinished=left.spans, withdrawn=left.withdrawn, agent_reported=reported)
 
 
 def read_accounted(

@@ -167,11 +167,13 @@ class Records:
     """what ran and did not finish in the window (unfinished.py); `spans` don't have it"""
     withdrawn: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
     """of each of these, when the scheduler did not want it any more, or its end; its thread returns later"""
+    agent_reported: bool = False
+    """an agent reported of the cluster, and no task ran in the window that would tell"""
 
     @property
     def has_agent(self) -> bool:
         """Whether an agent recorded the window: stock endpoints don't tell of transitions."""
-        return len(self.transitions) > 0 or len(self.unfinished) > 0
+        return self.agent_reported or len(self.transitions) > 0 or len(self.unfinished) > 0
 
     def clock_errors_of(self, workers: Integers) -> Integers:
         ids = np.array(sorted(self.clock_errors), np.int64)

@@ -99,11 +99,18 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
     return len(queries), len(built)
 
 
-def test_rounds_at_rest_do_not_cost_more_with_more_ended_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def project(monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Of clusters that ended, of which no tile is known to be built."""
     app.loader.import_default_modules()
     app.finalize()
     monkeypatch.setattr(replay_tasks, "_built", {})
-    project = Project.objects.create(name="Ended", slug="ended")
+    return Project.objects.create(name="Ended", slug="ended")
+
+
+def test_rounds_at_rest_do_not_cost_more_with_more_ended_clusters(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Writer() as writer:
         ended_clusters(writer, project, 3, 0)
         _let_settle(monkeypatch)
@@ -119,12 +126,8 @@ def test_rounds_at_rest_do_not_cost_more_with_more_ended_clusters(monkeypatch: p
     assert after <= before
 
 
-def test_rounds_at_rest_open_no_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_at_rest_open_no_sessions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each begins with the database's catalogue."""
-    app.loader.import_default_modules()
-    app.finalize()
-    monkeypatch.setattr(replay_tasks, "_built", {})
-    project = Project.objects.create(name="Ended", slug="ended")
     with Writer() as writer:
         ended_clusters(writer, project, 3, 0)
     _let_settle(monkeypatch)

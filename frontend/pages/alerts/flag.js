@@ -1,5 +1,7 @@
 // Keeps the number of firing alerts in the header up to date, while the page is visible and when it becomes visible.
 
+import { fetchPage, imported } from "../site/fetched_page.js";
+
 const INTERVAL = 12_000; // ms
 
 const flag = document.getElementById("alert-flag");
@@ -11,14 +13,8 @@ if (flag) {
 /** @param {HTMLElement} element */
 async function refresh(element) {
   if (document.hidden || element.contains(document.activeElement)) return;
-  let page;
-  try {
-    const response = await fetch(element.dataset.url ?? "");
-    if (!response.ok || response.redirected) return;
-    page = new DOMParser().parseFromString(await response.text(), "text/html");
-  } catch {
-    return; // the server is down: keep what is shown and try again later
-  }
+  const page = await fetchPage(element.dataset.url ?? "");
+  if (!page) return; // keep what is shown and try again later
   if (page.body.innerHTML.trim() === element.innerHTML.trim()) return;
-  element.replaceChildren(...Array.from(page.body.childNodes, (node) => document.importNode(node, true)));
+  element.replaceChildren(...imported(page.body.childNodes));
 }

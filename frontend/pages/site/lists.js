@@ -1,20 +1,16 @@
 // Refreshes lists and cards: reloads the content of the elements with data-refresh="SECONDS" at this interval, unless
 // the page is hidden or the element is in use, and until the server sends them without the attribute.
 
+import { fetchPage, imported } from "./fetched_page.js";
+
 /** @type {HTMLElement[]} */
 let lists = [...document.querySelectorAll("[data-refresh]")].map((list) => /** @type {HTMLElement} */ (list));
 const timer = lists.length ? setInterval(refresh, 1000 * Number(lists[0].dataset.refresh)) : 0;
 
 async function refresh() {
   if (document.hidden || lists.every(isInUse)) return;
-  let page;
-  try {
-    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
-    if (!response.ok || response.redirected) return;
-    page = new DOMParser().parseFromString(await response.text(), "text/html");
-  } catch {
-    return; // the server is unreachable: keep the content, try again next time
-  }
+  const page = await fetchPage(location.href);
+  if (!page) return; // keep the content, try again next time
   for (const list of lists) replaceContent(list, page.getElementById(list.id));
   if (!lists.length) clearInterval(timer);
 }
@@ -25,7 +21,7 @@ async function refresh() {
  */
 function replaceContent(list, fresh) {
   if (!fresh || isInUse(list) || fresh.innerHTML === list.innerHTML) return;
-  list.replaceChildren(...Array.from(fresh.childNodes, (node) => document.importNode(node, true)));
+  list.replaceChildren(...imported(fresh.childNodes));
   if (!fresh.dataset.refresh) lists = lists.filter((other) => other !== list);
 }
 

@@ -1,5 +1,7 @@
 // Searches the tasks of further clusters, page after page, until enough are found or somebody stops it.
 
+import { fetchPage, imported } from "./fetched_page.js";
+
 const ENOUGH = 20; // clusters with tasks
 
 const found = document.getElementById("found-tasks");
@@ -16,7 +18,7 @@ async function searchOn(found, progress) {
     const next = /** @type {HTMLAnchorElement|null} */ (progress.querySelector("a[rel=next]"));
     if (!next || found.querySelectorAll("[data-cluster]").length >= ENOUGH) return;
     const stopping = stopButton(next, progress);
-    const page = await fetched(next.href, stopping.signal);
+    const page = await fetchPage(next.href, stopping.signal);
     next.hidden = false;
     if (!page) return; // stopped, or the server is unreachable: the link leads on
     append(found, page);
@@ -45,20 +47,6 @@ function stopButton(next, progress) {
 }
 
 /**
- * @param {string} url
- * @param {AbortSignal} signal
- */
-async function fetched(url, signal) {
-  try {
-    const response = await fetch(url, { headers: { Accept: "text/html" }, signal });
-    if (!response.ok || response.redirected) return null;
-    return new DOMParser().parseFromString(await response.text(), "text/html");
-  } catch {
-    return null;
-  }
-}
-
-/**
  * @param {HTMLElement} found
  * @param {Document} page the next one
  */
@@ -70,9 +58,4 @@ function append(found, page) {
   found.append(...imported(page.querySelectorAll("#found-tasks > .message")));
   const isEmpty = !document.querySelector("[data-found]");
   if (isEmpty) found.append(...imported(page.querySelectorAll("#found-tasks > .empty")));
-}
-
-/** @param {Iterable<Node>} nodes of another document */
-function imported(nodes) {
-  return Array.from(nodes, (node) => document.importNode(node, true));
 }

@@ -14,10 +14,10 @@ from django.db import Error as DatabaseError
 
 from observatory.clusters.models import Target
 from observatory.collect.collector.admission import Demand
+from observatory.collect.collector.cluster_rest import BETWEEN_BATCHES, Rest
 from observatory.collect.collector.cluster_tracker import ClusterTracker
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.rest import BETWEEN_BATCHES, Rest
 from observatory.collect.collector.shared import Shared
 from observatory.collect.collector.standstill import StandstillDetector
 from observatory.collect.collector.ticks import tick
@@ -195,7 +195,7 @@ class Watcher:
     def poll_interval(self) -> float:
         """Seconds between two polls of a scheduler that answers, if nobody looks at its cluster.
 
-        At rest they are longer (rest.py), by less than charts and rules notice.
+        At rest they are longer (cluster_rest.py), by less than charts and rules notice.
         """
         interval = self.shared.pace.between_polls(self.target.identity_interval)
         return max(interval, min(LONGEST_ADMITTED_POLL, interval * self.slowdown.admitted()))

@@ -7,9 +7,8 @@ import logging
 import time
 from collections.abc import Callable
 
+from observatory.collect.collector.cluster_rest import Rest
 from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.rest import Rest
-from observatory.collect.collector.ticks import tick
 from observatory.collect.http.fetch import FetchError, HttpClient, parse_off_loop
 from observatory.collect.workers.scheduler_log import Removals, read_scheduler_log
 
@@ -46,7 +45,7 @@ class DepartureReader:
     async def run(self) -> None:
         while True:
             await self.observing.wait()
-            await (self.rest.sleep(CHECK_AT_REST) if self.rest.is_now else tick(CHECK))
+            await self.rest.tick(CHECK, CHECK_AT_REST)
             observation = self.current()
             if observation is not None and observation.membership.has_unexplained:
                 started = time.monotonic()

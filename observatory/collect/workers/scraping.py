@@ -12,10 +12,9 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from observatory.clusters.models import Target
+from observatory.collect.collector.cluster_rest import Rest
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation, totals_of
-from observatory.collect.collector.rest import Rest
-from observatory.collect.collector.ticks import tick
 from observatory.collect.http.addresses import AddressError, proxied_worker_url, worker_url
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
 from observatory.collect.http.fetch import METRICS_LIMIT, FetchError, HttpClient, parse_off_loop
@@ -129,7 +128,7 @@ class Scraper:
                     scraped.pop(address).cancel()
                 for address in members.keys() - scraped.keys():
                     scraped[address] = tasks.create_task(self._worker(address))
-                await (self.rest.sleep(WORKERS_CHECK_AT_REST) if self.rest.is_now else tick(WORKERS_CHECK))
+                await self.rest.tick(WORKERS_CHECK, WORKERS_CHECK_AT_REST)
                 if not scraped:
                     await self.observing.wait()
 

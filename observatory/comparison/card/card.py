@@ -148,10 +148,7 @@ def _raised(run: Run, scope: Scope) -> Item | None:
     """What ended the code of the run."""
     with read_connection() as connection:
         raised = exception_of(connection, run)
-    if raised is None:
-        return None
-    fields = fields_of(raised).items()
-    return {name: scope.text(value) if isinstance(value, str) else value for name, value in fields}
+    return None if raised is None else fields_of(raised, scope.text)
 
 
 def _history(run: Run) -> Item | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import psycopg
 
 from observatory.runs.discovery.client_runs import EXCEPTION
-from observatory.runs.errors.places import Place, place_of
+from observatory.runs.errors.places import place_of
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
 from observatory.store.queries.windows.run_exceptions import RunException, exception_of_run
@@ -25,27 +26,37 @@ def exception_of(connection: psycopg.Connection, run: Run) -> RunException | Non
     return exception_of_run(connection, run.cluster_id, run.code_id, run.tags.get(EXCEPTION, ""), *window)
 
 
-def fields_of(raised: RunException) -> dict[str, Any]:
-    """What the API says of it (RaisedByCode)."""
+def fields_of(raised: RunException, text: Callable[[str], str] = str) -> dict[str, Any]:
+    """What the API says of it (RaisedByCode). `text`: what may be shown of a text."""
     place = place_of(raised.traceback)
     return {
-        "type": raised.exception_type,
-        "message": raised.message,
-        "function": place.function,
-        "file": place.file,
+        "type": text(raised.exception_type),
+        "message": text(raised.message),
+        "function": text(place.function),
+        "file": text(place.file),
         "line": place.line,
-        "traceback": raised.traceback,
+        "traceback": text(raised.traceback),
     }
 
 
-def sentence_of(exception: str, raised: dict[str, Any] | None) -> str:
+def described(raised: Mapping[str, Any]) -> str:
+    """Its type, message and place in a line; `raised`: as of fields_of."""
+    place = place_in(raised)
+    return ": ".join(filter(None, (raised["type"], raised["message"]))) + (f" in {place}" if place else "")
+
+
+def place_in(raised: Mapping[str, Any]) -> str:
+    """The function and line; "" where the traceback has none."""
+    return f"{raised['function']} ({raised['file']}:{raised['line']})" if raised["file"] else ""
+
+
+def sentence_of(exception: str, raised: Mapping[str, Any] | None) -> str:
     """What ended the code of a run, in a sentence; "" for nothing.
 
     `exception`: its type, or the name of a signal, as the agent tags a run; `raised`: as of fields_of.
     """
     if raised is not None:
-        place = f" in {raised['function']} ({raised['file']}:{raised['line']})" if raised["file"] else ""
-        return f"Its code raised {': '.join(filter(None, (raised['type'], raised['message'])))}{place}."
+        return f"Its code raised {described(raised)}."
     if not exception:
         return ""
     return f"Its process got {exception}." if exception.startswith("SIG") else f"Its code raised {exception}."
@@ -56,8 +67,7 @@ def is_of_task(raised: RunException, kind: dict[str, Any]) -> bool:
 
     The traceback of what `gather` raises again ends with the task's.
     """
-    place: Place = place_of(raised.traceback)
-    if kind["exception_type"] == raised.exception_type and kind["place"] == place.key:
+    if kind["exception_type"] == raised.exception_type and kind["place"] == place_of(raised.traceback).key:
         return True
     return is_same(kind["exception_type"], kind["message"], raised.exception_type, raised.message)
 

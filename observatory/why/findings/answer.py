@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 
 from observatory.replay.scope import Scope
-from observatory.store.queries import agents
 from observatory.store.queries.timeline import snapshot
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import FindingKind
@@ -27,13 +26,6 @@ def _rounded(interval: tuple[float, float] | None, end: int) -> float | None:
     return None if interval is None else round(interval[end], 3)
 
 
-def _has_agent(evidence: Evidence) -> bool:
-    """Whether causes could be told; of a window without tasks, whether an agent reported of the cluster."""
-    if evidence.start < evidence.stop and (evidence.has_agent or len(evidence.records.spans)):
-        return evidence.has_agent
-    return agents.has_agent(evidence.connection, evidence.scope.cluster.pk)
-
-
 def _failures(evidence: Evidence, kinds: Mapping[str, FindingKind]) -> list[Named]:
     """What a window can have in which nothing was recorded of tasks."""
     return [(name, one) for name, kind in kinds.items() if kind.is_failure for one in kind.find(evidence)]
@@ -48,11 +40,10 @@ def findings(
     with snapshot(connection):
         evidence = Evidence(connection, scope, start, stop)
         found = find(evidence, kinds) if start < stop else _failures(evidence, kinds)
-        has_agent = _has_agent(evidence)
     return {
         "start": start / 1e6,
         "stop": stop / 1e6,
-        "has_agent": has_agent,
+        "has_agent": evidence.has_agent,
         "looked_for": [kind.title for kind in kinds.values()],
         "findings": [
             {

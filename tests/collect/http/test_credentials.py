@@ -10,10 +10,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from observatory.clusters.models import Target
+from observatory.collect.collector.cluster_rest import Rest
 from observatory.collect.collector.collector import needs_restart
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.rest import Rest
 from observatory.collect.collector.watcher import Watcher
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.credentials.storage import seal

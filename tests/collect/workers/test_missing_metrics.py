@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector.cluster_rest import Rest
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.rest import Rest
 from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.http.fetch import HttpClient

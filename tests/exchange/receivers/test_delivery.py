@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -39,6 +39,15 @@ MINUTE = timedelta(minutes=1)
 @pytest.fixture
 def ended(run: Run) -> Run:
     return end_now(run, run.stop)
+
+
+@pytest.fixture
+def due_at(receiver: Receiver, ended: Run) -> datetime:
+    """When the run is due at the receiver."""
+    assert ended.stop is not None
+    at = ended.stop + MINUTE
+    assert due_receivers(at) == [receiver.pk]
+    return at
 
 
 def test_a_run_is_sent_once_and_with_the_headers_of_the_receiver(
@@ -243,13 +252,10 @@ def test_a_later_attempt_goes_on_where_the_last_one_ended(
 
 
 def test_a_run_that_changed_between_two_attempts_is_sent_whole(
-    receiver: Receiver, endpoint: HttpReceiver, ended: Run, paused: list[float]
+    receiver: Receiver, endpoint: HttpReceiver, due_at: datetime, paused: list[float]
 ) -> None:
-    assert ended.stop is not None
-    at = ended.stop + MINUTE
-    due_receivers(at)
     endpoint.answers = [Answer(), Answer(), Answer(500)]
-    deliver_to(receiver.pk, at)
+    deliver_to(receiver.pk, due_at)
     waiting = RunDelivery.objects.get()
     endpoint.messages.clear()
     Run.objects.update(tags={"team": "blue"})
@@ -261,13 +267,10 @@ def test_a_run_that_changed_between_two_attempts_is_sent_whole(
 
 
 def test_a_run_of_which_less_is_left_is_sent_whole(
-    receiver: Receiver, endpoint: HttpReceiver, ended: Run, paused: list[float]
+    receiver: Receiver, endpoint: HttpReceiver, due_at: datetime, paused: list[float]
 ) -> None:
-    assert ended.stop is not None
-    at = ended.stop + MINUTE
-    due_receivers(at)
     RunDelivery.objects.update(accepted={"traces": [10_000, "of more requests"]})
-    deliver_to(receiver.pk, at)
+    deliver_to(receiver.pk, due_at)
     assert RunDelivery.objects.get().state == "sent"
     assert f"with {len(endpoint.spans) - 1:,} spans" in RunDelivery.objects.get().report
 
@@ -347,46 +350,37 @@ def test_redirects_are_not_followed_and_this_machine_is_only_reached_where_a_set
 
 
 def test_a_run_waits_for_what_is_still_being_made_without_counting_as_an_attempt(
-    receiver: Receiver, ended: Run, monkeypatch: pytest.MonkeyPatch
+    receiver: Receiver, due_at: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wait(*_: Any) -> str:
         raise NotYet
 
     monkeypatch.setattr(module, "_send", wait)
-    assert ended.stop is not None
-    at = ended.stop + MINUTE
-    due_receivers(at)
-    deliver_to(receiver.pk, at)
+    deliver_to(receiver.pk, due_at)
     waiting = RunDelivery.objects.get()
-    assert (waiting.state, waiting.attempts, waiting.due) == ("due", 0, at + MINUTE)
+    assert (waiting.state, waiting.attempts, waiting.due) == ("due", 0, due_at + MINUTE)
 
 
 def test_an_error_of_ours_is_tried_again_and_shows_nothing_of_it(
-    receiver: Receiver, ended: Run, monkeypatch: pytest.MonkeyPatch
+    receiver: Receiver, due_at: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> str:
         raise RuntimeError("s3cr3t")
 
     monkeypatch.setattr(module, "_send", fail)
-    assert ended.stop is not None
-    at = ended.stop + MINUTE
-    due_receivers(at)
-    deliver_to(receiver.pk, at)
+    deliver_to(receiver.pk, due_at)
     waiting = RunDelivery.objects.get()
     assert (waiting.state, waiting.attempts) == ("due", 1)
     assert waiting.last_error == "Unexpected error; the worker's log has the details."
 
 
 def test_one_process_at_a_time_sends_to_a_receiver(
-    receiver: Receiver, endpoint: HttpReceiver, ended: Run
+    receiver: Receiver, endpoint: HttpReceiver, due_at: datetime
 ) -> None:
-    assert ended.stop is not None
-    at = ended.stop + MINUTE
-    due_receivers(at)
     with connect() as connection, try_lock(connection, receiver.pk, RECEIVERS):
-        deliver_to(receiver.pk, at)
+        deliver_to(receiver.pk, due_at)
     assert endpoint.requests == []
-    deliver_to(receiver.pk, at)
+    deliver_to(receiver.pk, due_at)
     assert endpoint.requests
 
 

@@ -19,11 +19,14 @@ from observatory.runs.models import Run
 from observatory.store.connection import connect, read_connection
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why import window
+from observatory.why.critical_path.answer import critical_path
 from observatory.why.findings import kinds
 from observatory.why.findings.answer import findings
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.schemas import Findings
 from observatory.why.findings.search import find
+from observatory.why.thread_times.answer import thread_times
+from observatory.why.what_if.answer import what_if
 from tests.support.recorded_cluster import at
 from tests.support.response_schemas import assert_documented
 from tests.why.findings.simulated import Death, Simulated, found_in, futures, map_reduce
@@ -106,6 +109,9 @@ def test_a_window_without_tasks_has_an_agent_where_one_reported_of_the_cluster()
             [cluster.pk],
         )
     assert answer_of(Scope(cluster), *window)["has_agent"]
+    with read_connection() as connection:
+        for answer in (thread_times, critical_path, what_if):
+            assert answer(connection, Scope(cluster), *window)["has_agent"]
 
 
 def test_a_link_shows_what_it_shares(cluster: Cluster) -> None:

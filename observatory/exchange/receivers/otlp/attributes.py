@@ -13,7 +13,6 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from observatory import __version__
 from observatory.runs.models import Run
-from observatory.store.queries.windows.run_exceptions import RunException
 from observatory.store.queries.windows.sampled_tasks import Process
 from observatory.wire.ci import BRANCH, COMMIT
 
@@ -55,11 +54,6 @@ def long_text(name: str, value: str) -> list[KeyValue]:
     if not value:
         return []
     return [KeyValue(key=name, value=AnyValue(string_value=value[-LONGEST_TRACEBACK:]))]
-
-
-def said_of(raised: RunException | None) -> str:
-    """What ended a run's code, in a line; "" for nothing."""
-    return ": ".join(filter(None, (raised.exception_type, raised.message))) if raised else ""
 
 
 class Resources:

@@ -21,7 +21,6 @@ from observatory.exchange.receivers.otlp.attributes import (
     Value,
     attributes,
     long_text,
-    said_of,
     text,
 )
 from observatory.exchange.receivers.otlp.identity import Identity
@@ -124,7 +123,7 @@ class LogsOfRun:
             "exception.message": raised.message,
             "code.function.name": place_of(raised.traceback).function,
         }
-        record = self._exception(raised.time, said_of(raised), values, raised.traceback)
+        record = self._exception(raised.time, raised.text, values, raised.traceback)
         return _request([(self.resources.scheduler, [record])])
 
     def _of_error(self, error: TaskError, spans: _Attempts, with_arguments: bool) -> LogRecord:

@@ -10,7 +10,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from observatory.clusters.public_urls import url_in_message
-from observatory.exchange.receivers.otlp.attributes import SCOPE, Resources, Value, attributes, said_of
+from observatory.exchange.receivers.otlp.attributes import SCOPE, Resources, Value, attributes
 from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.exchange.receivers.otlp.selection import Selection
 from observatory.runs.models import Run
@@ -60,7 +60,9 @@ class TraceOfRun:
             start_time_unix_nano=to_microseconds(run.start) * 1000,
             end_time_unix_nano=to_microseconds(run.stop) * 1000,
             attributes=attributes(_of_run(run, len(self._selection.tasks), self._raised)),
-            status=_status(run.outcome in FAILED, said_of(self._raised) or run.get_outcome_display()),
+            status=_status(
+                run.outcome in FAILED, (self._raised and self._raised.text) or run.get_outcome_display()
+            ),
         )
         return _request([(self._resources.scheduler, [span])])
 

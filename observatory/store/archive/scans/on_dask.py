@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import uuid
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
@@ -79,17 +81,8 @@ class DaskWorkers:
         return _Asked(self, read, group, condition)
 
     def ask(self, read: Read[Any], group: RowGroup, condition: Condition) -> DaskFuture[Any]:
-        return self._client.submit(
-            read_there,
-            read,
-            group.place,
-            group.piece,
-            group.number,
-            condition,
-            VERSIONS,
-            key=f"{NAME}-{uuid.uuid4().hex}",
-            pure=False,
-        )
+        wanted = (group.place, group.piece, group.number, condition)
+        return _submitted(self._client, read_there, read, *wanted, VERSIONS)
 
     def fail(self, error: BaseException) -> None:
         """Read here from now on."""
@@ -133,9 +126,22 @@ def read_there(
     read: Read[Found], place: Place, piece: Piece, number: int, condition: Condition, versions: dict[str, str]
 ) -> Found:
     """On a worker. Raises OtherVersions and ArchiveError."""
+    with _on_worker(versions):
+        return read(row_group(place, piece, number), condition)
+
+
+def look_there(place: Place, versions: dict[str, str]) -> None:
+    """On a worker: test that it has these versions and reaches the archive. Raises as `read_there`."""
+    with _on_worker(versions):
+        place.require_mark()
+
+
+@contextmanager
+def _on_worker(versions: dict[str, str]) -> Iterator[None]:
+    """Says of errors on which worker they are. Raises OtherVersions before the block."""
     _compare(versions)
     try:
-        return read(row_group(place, piece, number), condition)
+        yield
     except ArchiveError as error:
         raise type(error)(f"its worker {get_worker().address} says: {error}") from error
 
@@ -147,23 +153,12 @@ def _compare(versions: dict[str, str]) -> None:
         raise OtherVersions(f"its worker {get_worker().address} has {own}, and the server {asked}")
 
 
-def look_there(place: Place, versions: dict[str, str]) -> None:
-    """On a worker: test that it has these versions and reaches the archive. Raises as `read_there`."""
-    _compare(versions)
-    try:
-        place.require_mark()
-    except ArchiveError as error:
-        raise type(error)(f"its worker {get_worker().address} says: {error}") from error
-
-
 def check(place: Place) -> int:
     """The number of workers, of which up to MOST_LOOKED_AT are asked. Raises Unusable."""
     client = connected()
     threads = threads_of(client)
     asked = [
-        client.submit(
-            look_there, place, VERSIONS, workers=[worker], key=f"{NAME}-{uuid.uuid4().hex}", pure=False
-        )
+        _submitted(client, look_there, place, VERSIONS, workers=[worker])
         for worker in sorted(threads)[:MOST_LOOKED_AT]
     ]
     try:
@@ -172,6 +167,11 @@ def check(place: Place) -> int:
     except Exception as error:
         raise Unusable(_reason(error)) from error
     return len(threads)
+
+
+def _submitted(client: Client, function: Callable[..., Any], *values: Any, **options: Any) -> DaskFuture[Any]:
+    """A task whose key says nothing of what it reads."""
+    return client.submit(function, *values, key=f"{NAME}-{uuid.uuid4().hex}", pure=False, **options)
 
 
 def dask_workers() -> DaskWorkers | None:

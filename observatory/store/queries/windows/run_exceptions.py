@@ -20,6 +20,11 @@ class RunException:
     traceback: str
     """as Python prints it, with its causes"""
 
+    @property
+    def text(self) -> str:
+        """Its type and message, in a line."""
+        return ": ".join(filter(None, (self.exception_type, self.message)))
+
 
 def exception_of_run(
     connection: psycopg.Connection,

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from observatory.replay.scope import Section
 from observatory.replay.windows.sums import recorded_part
-from observatory.runs.errors.places import place_of
-from observatory.runs.errors.run_exceptions import exception_of, is_same
+from observatory.runs.errors.run_exceptions import described, exception_of, fields_of, is_same, place_in
 from observatory.runs.models import Run
 from observatory.store.queries.windows.run_exceptions import RunException
 from observatory.store.times import MAXIMUM_TIME
@@ -16,6 +15,7 @@ from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import facts
 
 GIVING_UP = frozenset({"TimeoutError", "CancelledError", "KeyboardInterrupt"})
+"""exceptions of code that waits no longer, or that somebody stopped"""
 AT_THE_END = 1_000_000
 """microseconds before the end of a window, in which its tasks are withdrawn"""
 
@@ -28,14 +28,11 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.shows(Section.TRACEBACKS):
         yield Finding("The code of the run raised an exception.", Cost())
         return
-    place, message = place_of(raised.traceback), evidence.text(raised.message)
-    line = evidence.text(f"{place.function} ({place.file}:{place.line})") if place.file else ""
-    what = evidence.text(raised.exception_type) or "an exception"
-    where = f" in {line}" if line else ""
+    fields = fields_of(raised, evidence.text)
     yield Finding(
-        f"The code of the run raised {what}{f': {message}' if message else ''}{where}.",
+        f"The code of the run raised {described(fields)}.",
         Cost(),
-        facts(("exception", what), ("message", message), ("line", line)),
+        facts(("exception", fields["type"]), ("message", fields["message"]), ("line", place_in(fields))),
         (evidence.moment("it was raised", raised.time.timestamp()),),
     )
 

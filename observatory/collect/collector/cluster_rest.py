@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from observatory.collect.collector.ticks import tick
 from observatory.collect.scheduler.identity import Counts
 
 BEGINS = 30.0
@@ -55,6 +56,10 @@ class Rest:
         if not is_announced or counts != self.counts or any(counts[name] for name in WORKING):
             self.moved()
         self.counts = counts
+
+    async def tick(self, seconds: float, at_rest: float) -> None:
+        """Waits for the next tick of those that are `seconds` apart; at rest as `sleep` for `at_rest`."""
+        await (self.sleep(at_rest) if self.is_now else tick(seconds))
 
     async def sleep(self, seconds: float) -> bool:
         """Waits for `seconds`; at rest no longer than until something moves. Returns whether it did."""

@@ -6,8 +6,8 @@ import pytest
 
 from observatory.alerts.evaluation import watermark
 from observatory.alerts.evaluation.window import data
-from observatory.collect.collector import rest
-from observatory.collect.collector.rest import Rest
+from observatory.collect.collector import cluster_rest
+from observatory.collect.collector.cluster_rest import Rest
 from observatory.collect.collector.watcher import Watcher
 from observatory.collect.scheduler.identity import Counts
 from observatory.replay import progress
@@ -28,9 +28,9 @@ IDLE = Counts({"workers": 4, "memory": 3})
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rest begins soon, and nothing is asked or written in it."""
-    monkeypatch.setattr(rest, "BEGINS", 2.0)
-    monkeypatch.setattr(rest, "LONGER", NEVER)
-    monkeypatch.setattr(rest, "BETWEEN_BATCHES", NEVER)
+    monkeypatch.setattr(cluster_rest, "BEGINS", 2.0)
+    monkeypatch.setattr(cluster_rest, "LONGER", NEVER)
+    monkeypatch.setattr(cluster_rest, "BETWEEN_BATCHES", NEVER)
 
 
 async def resting(watcher: Watcher) -> None:
@@ -97,9 +97,9 @@ async def test_a_worker_that_joins_or_leaves_ends_the_rest() -> None:
             await eventually(has_ended, what="the end of the rest")
 
 
-@pytest.mark.parametrize("name", rest.WORKING)
+@pytest.mark.parametrize("name", cluster_rest.WORKING)
 def test_a_cluster_with_tasks_to_be_done_does_not_rest(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "BEGINS", 0.0)
+    monkeypatch.setattr(cluster_rest, "BEGINS", 0.0)
     woken: list[bool] = []
     one = Rest(lambda: woken.append(True))
     assert one.is_now
@@ -114,7 +114,7 @@ def test_a_cluster_with_tasks_to_be_done_does_not_rest(name: str, monkeypatch: p
 
 
 def test_a_cluster_whose_work_would_not_be_announced_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rest, "BEGINS", 0.0)
+    monkeypatch.setattr(cluster_rest, "BEGINS", 0.0)
     woken: list[bool] = []
     one = Rest(lambda: woken.append(True))
     for _ in range(3):
@@ -123,6 +123,6 @@ def test_a_cluster_whose_work_would_not_be_announced_does_not_rest(monkeypatch: 
 
 
 def test_a_rest_is_no_gap_for_those_who_read() -> None:
-    longest = 1.1 * rest.LONGER  # with the spread of the requests
+    longest = 1.1 * cluster_rest.LONGER  # with the spread of the requests
     assert longest < min(counters.MAXIMUM_GAP, data.MISSED_INTERVALS, progress.MAXIMUM_AGE)
-    assert rest.BETWEEN_BATCHES + 2 < watermark.GRACE
+    assert cluster_rest.BETWEEN_BATCHES + 2 < watermark.GRACE
