@@ -36,7 +36,7 @@ KINDS = (
     Kind("field of a record", r"observatory/wire/kinds/\w+\.py", r"        Field\("),
     Kind("chart", r"frontend/charts/(\w+)/(\1|chart)\.js"),
     Kind("tab", r"frontend/tabs/\w+\.js"),
-    Kind("finding", r"observatory/why/findings/kinds/\w+\.py"),
+    Kind("finding", r"observatory/why/findings/kinds/(\w+/)?\w+\.py"),
     Kind("channel", r"observatory/alerts/notifying/channels/\w+\.py"),
     Kind("ready-made rule", r"observatory/alerts/rules/ready_made\.py", r"    ReadyMade\("),
     Kind("format of an export", r"observatory/exchange/formats/\w+\.py"),

@@ -31,7 +31,7 @@ LEFT_OUT = {
     ),
 }
 OF_KINDS = {"channels", "kinds", "sums", "tools"}
-"""folders in which each module is one of many of a kind"""
+"""folders in which each module is one of many of a kind, below them, too"""
 FOLDERS_LEFT_OUT = {"management", "migrations", "templatetags"}
 
 
@@ -61,8 +61,8 @@ def modules(folders: list[str]) -> Iterator[Path]:
         for path in sorted((ROOT / folder).rglob("*.py"), key=lambda path: (path.parent.parts, path.name)):
             if FOLDERS_LEFT_OUT & set(path.parts):
                 continue
-            if path.parent.name in OF_KINDS:
-                if path.name == "__init__.py":
+            if OF_KINDS & set(path.parent.relative_to(ROOT).parts):
+                if path.name == "__init__.py" and path.parent.name in OF_KINDS:
                     yield path.parent
             elif path.name not in LEFT_OUT and summary(path):
                 yield path

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from io import StringIO
-from types import ModuleType, SimpleNamespace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,12 +42,20 @@ def made_up(name: str, seconds: float, **options: Any) -> FindingKind:
     return FindingKind(name, "Do something.", "https://docs.dask.org", look, **options)
 
 
-def test_a_kind_is_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType(f"{kinds.__name__}.too_late")
-    monkeypatch.setattr(module, "KIND", made_up("too late", 3), raising=False)
-    monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
-    names = [*kinds.iter_modules(kinds.__path__), type("Module", (), {"name": "too_late"})]
-    monkeypatch.setattr(kinds, "iter_modules", lambda path: names)
+TOO_LATE = """
+from observatory.why.findings.finding import Cost, Finding, FindingKind
+
+found = [Finding("It is too late.", Cost(3, 3))]
+KIND = FindingKind("too late", "Do something.", "https://docs.dask.org", lambda evidence: found)
+"""
+
+
+def test_a_kind_is_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "made_up"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "too_late.py").write_text(TOO_LATE)
+    monkeypatch.setattr(kinds, "__path__", [*kinds.__path__, str(tmp_path)])
     kinds.finding_kinds.cache_clear()
     try:
         found = Simulated(futures(80)).findings()

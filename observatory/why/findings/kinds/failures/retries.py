@@ -9,7 +9,7 @@ from observatory.replay.scope import Section
 from observatory.store.queries.windows.findings import Failure
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.kinds.failure import attempts_of
+from observatory.why.findings.kinds.failures.failure import attempts_of
 from observatory.why.findings.texts import counted, facts
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without

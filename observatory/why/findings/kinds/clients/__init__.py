@@ -1,0 +1,1 @@
+"""Clients: what they send, fetch and restart, and the code that they run themselves."""

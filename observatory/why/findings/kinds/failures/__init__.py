@@ -1,0 +1,1 @@
+"""What failed, never ended or could not run."""

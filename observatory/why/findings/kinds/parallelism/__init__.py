@@ -1,0 +1,1 @@
+"""Threads and GPUs that had nothing to do."""

@@ -1,0 +1,1 @@
+"""Tasks that took long, or waited while they kept their thread."""

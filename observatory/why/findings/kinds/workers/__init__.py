@@ -1,0 +1,1 @@
+"""Workers that came, left, died, or were slower than others."""
