@@ -254,22 +254,22 @@ def psutil_cores(process: psutil.Process) -> float:
 
 
 def results(rounds: Rounds) -> Iterator[Result]:
-    peer = "an equally busy program that does not touch the server"
+    peer = "an equally busy program"
     for name, times in rounds.attack.items():
         ratio = statistics.median(times) / statistics.median(rounds.control[name])
-        yield Result(f"another project's page during an attack: {name}", peer, round(ratio, 2), MOST_TIMES)
+        yield Result(f"another project's page: {name}", peer, round(ratio, 2), MOST_TIMES)
     late = sorted(rounds.acknowledged)[int(len(rounds.acknowledged) * 0.95)]
-    what = "another project's agent during an attack: time to an acknowledgement (s, 95th percentile)"
+    what = "another project's agent: time to an acknowledgement (s, 95 %)"
     yield Result(what, "the limit", round(late, 2), MOST_SECONDS)
     yield Result(
-        "another project's requests during an attack: share that failed",
+        "another project's requests: share that failed",
         "all",
         round(rounds.failures.total() / max(1, sum(map(len, rounds.attack.values()))), 4),
         0,
     )
     for name, limit in memory_limits().items():
-        what = f"memory of {name} during an attack (MiB)"
-        yield Result(what, "its limit in deploy/kubernetes", round(rounds.memory.most[name]), limit)
+        what = f"memory of {name} (MiB)"
+        yield Result(what, "deploy/kubernetes", round(rounds.memory.most[name]), limit)
 
 
 def main() -> int:

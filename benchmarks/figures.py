@@ -82,7 +82,7 @@ def _report(names: list[str], all_compared: list[Compared]) -> int:
     counts = Counter(one.place for one in all_compared)
     results = [
         Result(
-            f"figures of {place.lower()} that differ, of {counts[place]:,} in {len(names)} runs",
+            f"{place.lower()}: figures that differ, of {counts[place]:,}",
             "an independent recorder",
             different[place],
             0,

@@ -118,18 +118,18 @@ def main() -> int:
 
 
 def results(measured: dict[str, Any]) -> list[Result]:
-    peer = "a self-contained performance_report of the same run"
-    file = f"HTML file of a run of {TASKS:,} tasks"
+    peer = "a self-contained performance_report"
+    file = f"HTML file of {TASKS:,} tasks"
     return [
         Result(f"size: {file}", peer, measured["bytes_to_report"], 1.0),
         Result(
             f"size: {file}",
-            "a performance_report that loads Bokeh from the network",
+            "one that loads Bokeh from the network",
             measured["bytes_to_report_from_network"],
             1.0,
         ),
         Result(
-            f"time from opening until the task stream is drawn: {file}",
+            f"time until its task stream is drawn: {file}",
             peer,
             measured["drawn_to_report"],
             1.0,

@@ -353,7 +353,7 @@ def measure() -> tuple[list[Result], dict[str, Any]]:
         *(
             Result(
                 f"{kind} stored a second, in {batches} batches",
-                "a bare binary COPY of the same rows",
+                "a bare binary COPY",
                 measured[name]["ratio_to_bare_copy"],
                 limit,
                 True,
@@ -367,7 +367,7 @@ def measure() -> tuple[list[Result], dict[str, Any]]:
         *(
             Result(
                 f"an agent's records stored a second: {kind}",
-                "a bare binary COPY of the same rows",
+                "a bare binary COPY",
                 agents[kind]["ratio_to_bare_copy"],
                 RATIO_OF_AGENT if kind == "together" else None,
                 True,

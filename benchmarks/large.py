@@ -286,15 +286,15 @@ def results(measured: dict[str, Any]) -> list[Result]:
     found = []
     for shape in LARGE:
         of = measured[shape.name]
-        what = f"a page of {shape.name}"
+        what = shape.name
         longest = max(of["opening_task_ms"], of["moving_task_ms"])
         found += [
-            Result(f"{what}: time until it is drawn", SMALL.name, of["ready_ms_ratio"], TIME),
+            Result(f"{what}: time until drawn", SMALL.name, of["ready_ms_ratio"], TIME),
             Result(
                 f"{what}: animation frames per second", SMALL.name, of["frames_ratio"], FRAMES, at_least=True
             ),
-            Result(f"{what}: longest task of the main thread (ms)", "the limit", longest, LONGEST_TASK),
-            Result(f"{what}: bytes transferred until it is drawn", "2 MB", of["bytes"], BYTES),
+            Result(f"{what}: longest task of the page (ms)", "the limit", longest, LONGEST_TASK),
+            Result(f"{what}: bytes transferred until drawn", "2 MB", of["bytes"], BYTES),
             Result(f"{what}: CPU time of the web process", SMALL.name, of["processor_ms_ratio"], PROCESSOR),
             Result(f"{shape.name}: room of tiles", "spans and samples", of["room"], ROOM),
         ]

@@ -20,13 +20,13 @@ Line = dict[str, Any]
 
 HEAD = """# Benchmarks
 
-Written by `make bench`, which runs every script in `benchmarks/` except `soak.py` and `attacks.py`, which
-take hours, and [`gpu.py`](gpu.md), which needs a GPU. Each script measures a claim against a peer
-or a limit in the same run, can be run by itself, and prints one JSON line, which alone has
-versions and what has no limit; [scaling.md](scaling.md) and [sizing.md](sizing.md) are about load and disk.
+`make bench` writes this page from the scripts in `benchmarks/`, of which `soak.py` and `attacks.py` take
+hours and [`gpu.py`](gpu.md) needs a GPU. Each measures a claim against a peer or a limit in the same run, and
+prints a JSON line, which alone has versions and what has no limit. What missed its limit is **bold**.
+[Load](scaling.md), [disk](sizing.md) and [unprepared work](why.md#how-right-it-is) have their own pages.
 
-| script | measurement | compared with | limit | measured | reached |
-| --- | --- | --- | --- | --- | --- |
+| script | measurement | compared with | limit | measured |
+| --- | --- | --- | --- | --- |
 """
 TAKES_HOURS = frozenset(("attacks", "soak"))
 """scripts that `make bench` does not run; their rows are made from FILE"""
@@ -64,10 +64,10 @@ def page(lines: Iterable[Line], before: str = "") -> str:
         if script in by_script:
             limited = [one for one in by_script[script]["results"] if one["limit"] is not None]
             limited_rows = [f"| `{script}.py` | {_cells(result)} |\n" for result in limited]
-            rows += limited_rows or [f"| `{script}.py` | measured without a limit | | | | |\n"]
+            rows += limited_rows or [f"| `{script}.py` | measured without a limit | | | |\n"]
             machine_rows.append(_machine_row(by_script[script]))
         else:
-            rows += _rows_of(script, results) or [f"| `{script}.py` | not run yet | | | | |\n"]
+            rows += _rows_of(script, results) or [f"| `{script}.py` | not run yet | | | |\n"]
             machine_rows += _rows_of(script, machines)
     return HEAD + "".join(rows) + (MACHINES + "".join(machine_rows) if machine_rows else "")
 
@@ -77,9 +77,10 @@ def _rows_of(script: str, table: str) -> list[str]:
 
 
 def _cells(result: dict[str, Any]) -> str:
-    limit = f"{'at least' if result['at_least'] else 'at most'} {_number(result['limit'])}"
-    reached = "yes" if result["reached"] else "**no**"
-    return f"{result['what']} | {result['against']} | {limit} | {_number(result['measured'])} | {reached}"
+    limit = f"{'≥' if result['at_least'] else '≤'} {_number(result['limit'])}"
+    number = _number(result["measured"])
+    measured = number if result["reached"] else f"**{number}**"
+    return f"{result['what']} | {result['against']} | {limit} | {measured}"
 
 
 def _number(value: float) -> str:

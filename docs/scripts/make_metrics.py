@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,34 +13,50 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/metrics.md"
 HEAD = """# Metrics
 
-The metrics that Observatory makes itself, and those that Dask's schedulers and workers report on `/metrics`.
-Use them in [rules](alerts.md), in SQL and in exports. Other metrics on those pages are recorded too.
-A sum over values of a label that *don't add up* counts something twice, or adds different things.
-Values of *rounded* metrics are right within 0.013 % ([figures.md](figures.md#rates-shares-and-means)).
+What Observatory measures itself, and what Dask's schedulers and workers report on `/metrics`, for
+[rules](alerts.md), SQL and exports. Other metrics of those pages are recorded too. Values of a label that
+*don't add up* overlap. *Rounded* values are right within 0.013 %
+([figures.md](figures.md#rates-shares-and-means)).
 `docs/scripts/make_metrics.py` writes this page from `observatory/wire/metrics.py`.
 """
 APART = " (don't add up)"
-TABLE = "| metric | type | unit | labels | meaning |\n| --- | --- | --- | --- | --- |\n"
+AGENT, OWN = " Needs the agent.", " Of Observatory itself."
 
 
 def page() -> str:
     from observatory.wire.metrics import METRICS, OBSERVATORY_METRICS
 
-    dask = [metric for name, metric in METRICS.items() if name not in OBSERVATORY_METRICS]
-    return f"{HEAD}\n## Observatory\n{_table(OBSERVATORY_METRICS.values())}\n## Dask\n{_table(dask)}"
+    sections: dict[str, list[Metric]] = {
+        heading: []
+        for heading in (
+            "Of every cluster",
+            "Of clusters with the agent",
+            "Of Observatory itself",
+            "Of Dask's /metrics",
+        )
+    }
+    with_and_without, with_agent, of_observatory, of_dask = sections.values()
+    for name, metric in METRICS.items():
+        if name not in OBSERVATORY_METRICS:
+            of_dask.append(metric)
+        elif metric.help.endswith(OWN):
+            of_observatory.append(metric)
+        else:
+            (with_agent if metric.help.endswith(AGENT) else with_and_without).append(metric)
+    return HEAD + "".join(
+        f"\n## {heading}\n{''.join(map(_item, metrics))}" for heading, metrics in sections.items()
+    )
 
 
-def _table(metrics: Iterable[Metric]) -> str:
-    return TABLE + "".join(f"| {' | '.join(_cells(metric))} |\n" for metric in metrics)
-
-
-def _cells(metric: Metric) -> list[str]:
+def _item(metric: Metric) -> str:
     labels = [
         f"`{label}`" + (f": {', '.join(values)}" if values else "") + (APART if label in metric.kinds else "")
         for label, values in metric.labels.items()
     ]
-    unit = f"{metric.unit}, rounded" if metric.is_rounded else metric.unit
-    return [f"`{metric.name}`", metric.type.name.lower(), unit, "; ".join(labels), metric.help]
+    kind = [metric.type.name.lower(), metric.unit, "rounded" if metric.is_rounded else ""]
+    meaning = metric.help.removesuffix(AGENT).removesuffix(OWN)
+    by = f" By {'; '.join(labels)}." if labels else ""
+    return f"- `{metric.name}` ({', '.join(filter(None, kind))}): {meaning}{by}\n"
 
 
 if __name__ == "__main__":

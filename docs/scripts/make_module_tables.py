@@ -1,6 +1,6 @@
-"""Writes the tables of modules in docs/architecture/: a row a folder, with the names of its modules.
+"""Writes the lists of folders in docs/architecture/: what each says that it is.
 
-A page has a table between `<!-- modules: FOLDER … -->` and `<!-- end -->`. With folders as arguments, prints
+A page has a list between `<!-- modules: FOLDER … -->` and `<!-- end -->`. With folders as arguments, prints
 what each of their modules says that it is.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "architecture"
-TABLE = re.compile(r"(<!-- modules: ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+LIST = re.compile(r"(<!-- modules: ([^>]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 LEFT_OUT = {
     *("__init__.py", "__main__.py"),
     # names that say what is in them
@@ -36,23 +36,16 @@ FOLDERS_LEFT_OUT = {"management", "migrations", "templatetags"}
 
 
 def current(page: str) -> str:
-    """The text of a page with its tables made anew."""
-    return TABLE.sub(lambda found: found[1] + table(found[2].split()) + found[3], page)
+    """The text of a page with its lists made anew."""
+    return LIST.sub(lambda found: found[1] + listed(found[2].split()) + found[3], page)
 
 
-def table(folders: list[str]) -> str:
-    """The folders and the names of their modules, with what a folder says that it is."""
-    names: dict[Path, list[str]] = {}
-    for path in modules(folders):
-        if path.is_dir():
-            names.setdefault(path, [])
-        else:
-            names.setdefault(path.parent, []).append(f"`{path.name}`")
-    rows = [
-        f"| `{folder.relative_to(ROOT)}` | {' '.join(filter(None, [summary(folder), ', '.join(listed)]))} |"
-        for folder, listed in names.items()
-    ]
-    return "\n".join(["| folder | modules |", "| --- | --- |", *rows]) + "\n"
+def listed(folders: list[str]) -> str:
+    """The folders that say something of themselves."""
+    found = dict.fromkeys(path if path.is_dir() else path.parent for path in modules(folders))
+    return "".join(
+        f"- `{folder.relative_to(ROOT)}`: {summary(folder)}\n" for folder in found if summary(folder)
+    )
 
 
 def modules(folders: list[str]) -> Iterator[Path]:

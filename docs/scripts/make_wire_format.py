@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from observatory.wire.kind import Field
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/wire-format.md"
 HEAD = """# The wire format
 
-The batches that agents send to the server. `docs/scripts/make_wire_format.py` writes this page from the
-declarations in `observatory/wire/kinds/`, one module for each kind of record, which also name Dask's sources.
+The batches that agents send. `docs/scripts/make_wire_format.py` writes this page from
+`observatory/wire/kinds/`, a module a kind of record.
 
-`POST /api/v1/ingest` with `Authorization: Bearer TOKEN` takes one *batch*: concatenated blocks, compressed as
-the header `Content-Encoding` says (`gzip`, `deflate` or none). The first block is of kind `batch`. It has no
-rows, and its meta is the head. Each further block holds the records of one kind as columns. A batch has at
-most one block of each kind. `observatory/wire/blocks.py` describes the bytes of a block.
+`POST /api/v1/ingest` with `Authorization: Bearer TOKEN` takes one *batch*: concatenated blocks, with
+`Content-Encoding` `gzip`, `deflate` or none. The first block is of kind `batch`, has no
+rows, and its meta is the head. Each further block holds the records of one kind as columns, at
+most one block a kind. `observatory/wire/blocks.py` describes the bytes of a block.
 
-An agent numbers its batches and sends them in order. The answer `{"sequence": n, …}` is sent after the
-batch's transaction is committed. A batch that was stored before is acknowledged and not stored again.
+An agent numbers its batches and sends them in order. The answer `{"sequence": n, …}` comes after the
+commit; a batch that was stored before is acknowledged again.
 *Dropped first*, *after samples* or *last* says what an agent gives up when memory and disk are full.
 
 ## The head
@@ -26,7 +30,7 @@ batch's transaction is committed. A batch that was stored before is acknowledged
 | --- | --- | --- |
 """
 TYPES = {
-    "TIME": "f64, seconds since the epoch on the scheduler's clock",
+    "TIME": "f64, seconds since the epoch, scheduler's clock",
     "REAL": "f64",
     "COUNT": "u32",
     "INTEGER": "i32",
@@ -71,29 +75,30 @@ def page() -> str:
         parts.append(f"| {type.label} | {TYPES[type.name]} | {type.limit or ''} |\n")
     parts.append(
         "\nA longer text is cut. A row is refused, and counted in the answer, if a time is not between 2000\n"
-        "and 2100, before the project's retention, or more than a day before the scheduler's start, a\n"
-        "number is not finite, or a JSON field does not hold a JSON object or list. The answer 429 means:\n"
-        "keep the batch and send it again after `Retry-After` seconds.\n\n"
-        "A field is required unless its type is marked as optional. A block may be without the column of an\n"
-        "optional field, as older agents send it: the text is then empty. A block without the column of a\n"
-        "required field is refused. The optional fields of a kind are its last ones. Columns that the\n"
-        "server does not know are ignored.\n\n"
+        "and 2100, before the project's retention, or over a day before the scheduler's start, a\n"
+        "number is not finite, or a JSON field holds no JSON object or list. After 429, send the batch\n"
+        "again in `Retry-After` seconds.\n\n"
+        "*Optional* fields are the last of a kind; without their column their text is empty. A block\n"
+        "without another column is refused. Unknown columns are ignored.\n\n"
         "## Names of keys\n"
-        "The text of a key does not tell its type, and thus not how Dask names the task: the prefix of 1 is\n"
-        '`Other`, that of "1" is `1`. Therefore the meta of a block has `names`: for each column of keys an\n'
-        "object with the lists `prefixes` and `groups`, and `of`: for each text of the column its position\n"
-        "in them, or -1 for a key that is a text itself, as Dask names it by this text. A column of texts\n"
-        "alone has no names, and older agents send none. A block whose names do not fit is refused.\n"
+        "The text of a key does not tell its type: Dask's prefix of the key 1 is\n"
+        '`Other`, that of "1" is `1`. So the meta of a block may have `names`: for each column of keys an\n'
+        "object with the lists `prefixes` and `groups`, and `of`: for each text its position\n"
+        "in them, or -1 for a key that is a text itself. A column of texts alone has none. Names that do\n"
+        "not fit refuse the block.\n"
     )
     for kind in KINDS.values():
         dropped = ("first", "after samples", "last")[kind.importance]
         parts.append(f"\n## {kind.name}\n{kind.meaning} *Dropped {dropped}.*\n\n")
-        parts.append("| field | type | unit | meaning |\n| --- | --- | --- | --- |\n")
         for field in kind.fields:
-            optional = ", optional" if field.is_optional else ""
-            row = (field.name, field.type.label + optional, field.unit, field.meaning)
-            parts.append(f"| {' | '.join(row)} |\n")
+            parts.append(f"- `{field.name}` ({described_type(field)}): {field.meaning}\n")
     return "".join(parts)
+
+
+def described_type(field: Field) -> str:
+    """With the unit, which all times have in common."""
+    unit = "" if field.type.name == "TIME" else field.unit
+    return ", ".join(filter(None, [field.type.label, unit, "optional" if field.is_optional else ""]))
 
 
 if __name__ == "__main__":

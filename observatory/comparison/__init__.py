@@ -1,0 +1,1 @@
+"""Two runs beside each other, the history of a name, and checks in CI."""

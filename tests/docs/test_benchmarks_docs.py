@@ -32,7 +32,7 @@ def test_the_documentation_has_rows_of_every_benchmark_and_no_others() -> None:
 def test_results_with_a_limit_are_shown_and_a_benchmark_without_any_as_not_run() -> None:
     shown = rows(page([LINE]))
     assert [row[1:] for row in shown if row[0] == "exposition"] == [
-        ["x", "y", "at least 2", "1.23", "**no**"],
+        ["x", "y", "≥ 2", "**1.23**"],
         ["2026-05-04", "2", "0.5"],
     ]
     assert {row[1] for row in shown if row[0] != "exposition"} == {"not run yet"}

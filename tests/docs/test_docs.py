@@ -1,4 +1,4 @@
-"""The documents name files that exist, lead to pages that exist, and have current tables of modules."""
+"""The documents name files that exist, lead to pages that exist, and have current lists of folders."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def test_every_link_of_a_document_leads_somewhere(document: Path) -> None:
         assert not anchor or anchor in anchors(page), link
 
 
-def test_the_tables_of_modules_are_current(module_tables: ModuleType) -> None:
+def test_the_lists_of_folders_are_current(module_tables: ModuleType) -> None:
     pages = {page.name: page.read_text() for page in module_tables.PAGES.glob("*.md")}
     outdated = [name for name, text in pages.items() if module_tables.current(text) != text]
     assert outdated == [], "run `make docs`"
 
 
-def test_every_room_has_its_modules_in_a_table(module_tables: ModuleType) -> None:
+def test_every_room_is_in_a_list(module_tables: ModuleType) -> None:
     text = "".join(page.read_text() for page in module_tables.PAGES.glob("*.md"))
-    covered = {folder for tables in module_tables.TABLE.findall(text) for folder in tables[1].split()}
+    covered = {folder for tables in module_tables.LIST.findall(text) for folder in tables[1].split()}
     rooms = {path.parent.name for path in (ROOT / "observatory").glob("*/__init__.py")}
     assert rooms - {folder.removeprefix("observatory/") for folder in covered} == {"client"}
 

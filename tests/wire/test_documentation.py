@@ -19,8 +19,9 @@ def test_the_page_tells_every_kind_and_field_with_its_unit() -> None:
     for kind in KINDS.values():
         section = page.split(f"\n## {kind.name}\n")[1].split("\n## ")[0]
         for field in kind.fields:
+            unit = "" if field.type is Type.TIME or not field.unit else f", {field.unit}"
             optional = ", optional" if field.is_optional else ""
-            assert f"| {field.name} | {field.type.label}{optional} | {field.unit} |" in section
+            assert f"\n- `{field.name}` ({field.type.label}{unit}{optional}): {field.meaning}\n" in section
             assert field.meaning
             assert field.source
 
