@@ -10,7 +10,7 @@ from django.http import Http404
 
 from observatory.clusters.deletion.models import being_deleted
 from observatory.clusters.models import Cluster, Discovery, Membership, Project, Target
-from observatory.store.askers import asks_about
+from observatory.store.places.askers import asks_about
 
 Person = AbstractUser | AnonymousUser
 Item = TypeVar("Item", bound=Model)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from observatory.clusters.models import Target
-from observatory.store.free_space import DISK_FULL, storage_faults
+from observatory.store.outages.free_space import DISK_FULL, storage_faults
 
 _ANOTHER = "Another subscriber, perhaps a second Observatory,"
 TAKEN_STREAMS = {

@@ -22,7 +22,7 @@ from observatory.store.queries.windows.worker_groups import (
     lanes_of_workers,
     worker_use,
 )
-from observatory.store.worker_tags import HOST, group_of, tags_of
+from observatory.store.workers.tags import HOST, group_of, tags_of
 
 MOST_VALUES = 100
 """of a label that are listed"""

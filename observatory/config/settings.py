@@ -42,7 +42,7 @@ from observatory.base.sign_in.saml import saml
 from observatory.base.static.version import is_collected, static_version
 from observatory.config.administration import UNFOLD as UNFOLD
 from observatory.config.logging.setup import start_error_reports
-from observatory.store.live_frames import CHANNEL_PREFIX
+from observatory.store.blocks.live_frames import CHANNEL_PREFIX
 
 DATA_DIR = data_dir()
 

@@ -32,9 +32,9 @@ from observatory.store.queries.events import messages_of
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.progress import computing_seconds
 from observatory.store.queries.windows.other_work import other_prefixes
-from observatory.store.sample_intervals import SampleIntervals
+from observatory.store.series.sample_intervals import SampleIntervals
 from observatory.store.times import from_microseconds
-from observatory.store.worker_thresholds import DEFAULTS
+from observatory.store.workers.thresholds import DEFAULTS
 from observatory.wire.blocks import decode
 from observatory.wire.event_kinds import NOT_RECORDED
 from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES, SPANS

@@ -21,7 +21,7 @@ from observatory.store.queries.tasks.lineage import (
     NeighbourSpan,
 )
 from observatory.store.queries.tasks.moves import TransferOfTask
-from observatory.store.scanning import scanned
+from observatory.store.reading.scanning import scanned
 from observatory.store.times import MAXIMUM_TIME
 from observatory.wire.records import clean_key
 

@@ -25,7 +25,7 @@ from observatory.store.queries.tasks.history import (
     WorkerEvent,
 )
 from observatory.store.queries.tasks.lineage import Direction, neighbours
-from observatory.store.scanning import scanned
+from observatory.store.reading.scanning import scanned
 from observatory.wire.records import clean_key
 
 MINUTE = timedelta(seconds=60)

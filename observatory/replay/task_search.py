@@ -16,7 +16,7 @@ from observatory.store.archive.scans.conditions import Condition, Contains, OneO
 from observatory.store.queries.extents import Extent, read_extent
 from observatory.store.queries.tasks import search as store
 from observatory.store.queries.tasks.search import LastError, MatchedTask, Stretch, Where
-from observatory.store.scanning import Cover, scan, scanned
+from observatory.store.reading.scanning import Cover, scan, scanned
 from observatory.store.times import MAXIMUM_TIME, from_microseconds, to_microseconds
 from observatory.wire.records import Action
 

@@ -16,7 +16,7 @@ from observatory.clusters.access import (
 )
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Note, Run
-from observatory.store.askers import asks_about
+from observatory.store.places.askers import asks_about
 
 
 def visible_runs(user: Person) -> QuerySet[Run]:

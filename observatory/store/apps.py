@@ -15,8 +15,9 @@ class StoreConfig(AppConfig):
     label = "store"
 
     def ready(self) -> None:
-        from observatory.store import read_only_sessions, session_priority
+        from observatory.store import session_priority
         from observatory.store.audit import actor
+        from observatory.store.outages import read_only_sessions
 
         connection_created.connect(read_only_sessions.watch, dispatch_uid="read-only sessions")
         connection_created.connect(session_priority.watch, dispatch_uid="priority of sessions")

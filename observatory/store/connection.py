@@ -15,10 +15,10 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from observatory.base.environment import CONNECTION_IDLE, CONNECTION_LIFETIME
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.askers import ASKER
-from observatory.store.reading import ReadingConnection
+from observatory.store.places.askers import ASKER
+from observatory.store.places.shares import Busy, Shares
+from observatory.store.reading.connections import ReadingConnection
 from observatory.store.session_priority import adopt_priority
-from observatory.store.shares import Busy, Shares
 
 CONNECT_TIMEOUT = 10
 UNAVAILABLE_STATES = ("08", "25006", "53", "57P")
@@ -123,7 +123,7 @@ def is_unavailable(error: BaseException | None) -> bool:
 def read_connection() -> Iterator[psycopg.Connection]:
     """Take a connection from the pool of readers (autocommit, UTC). Raises psycopg_pool.PoolTimeout.
 
-    Records that it reads are there although they are archived (store/reading.py).
+    Records that it reads are there although they are archived (store/reading/connections.py).
     """
     with _readers().connection() as connection:
         yield connection

@@ -20,8 +20,8 @@ from observatory.clusters.tokens.models import IngestToken
 from observatory.collect.agents import ingest
 from observatory.collect.quarantine import patience
 from observatory.collect.quarantine.folder import files
-from observatory.store import free_space
 from observatory.store.connection import connect
+from observatory.store.outages import free_space
 from tests.collect.agents import WORKER, Agent, agent, make_event, make_line, make_sample, project
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, observed, read

@@ -14,7 +14,7 @@ from django.db import connection
 from observatory.clusters.models import Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.collect.agents import ingest
-from observatory.store.shares import Busy, Shares
+from observatory.store.places.shares import Busy, Shares
 from tests.collect.agents import Agent, agent, count, project
 
 __all__ = ["agent", "count", "project"]

@@ -18,7 +18,7 @@ from observatory.runs.sharing.links import make_link
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing import publication
 from observatory.store.ingest.writer import Writer
-from observatory.store.sample_intervals import SampleIntervals
+from observatory.store.series.sample_intervals import SampleIntervals
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import decode
 from observatory.wire.records import Action, Span

@@ -27,10 +27,10 @@ from observatory.clusters.models import Cluster, Membership, Target
 from observatory.config.asgi import application
 from observatory.replay.live import consumers, subscription
 from observatory.replay.live.consumers import MAXIMUM_PENDING, NOT_FOUND, SIGNED_OUT, TOO_SLOW, UNAVAILABLE
+from observatory.store.blocks.live_frames import group_of
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.publication import publish
 from observatory.store.ingest.writer import Writer
-from observatory.store.live_frames import group_of
 from observatory.wire.blocks import Block, decode, encode
 from observatory.wire.records import Action, Span, WorkerGone
 

@@ -13,7 +13,7 @@ from observatory.replay.api import MAXIMUM_STACKS
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.publishing.publication import frames
 from observatory.store.ingest.writer import Writer
-from observatory.store.sample_intervals import SampleIntervals
+from observatory.store.series.sample_intervals import SampleIntervals
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import SOURCES, WorkerSeen
 from tests.replay.conftest import LEVEL

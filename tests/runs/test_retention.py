@@ -28,7 +28,7 @@ from observatory.store.schema.time_series import time_series
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import PREFIX
 from observatory.wire.records import Event, Sample, Series
-from tests.store.test_retention import each, recorded
+from tests.store.maintenance.test_retention import each, recorded
 
 DAY = 86_400.0
 LEVELS = (14, 16)

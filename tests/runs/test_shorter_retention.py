@@ -21,7 +21,7 @@ from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
 from tests.runs.test_retention import DAY, counts, make_run, record
-from tests.store.test_retention import each
+from tests.store.maintenance.test_retention import each
 from tests.support.projects import World, world
 
 __all__ = ["world"]

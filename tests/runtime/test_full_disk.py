@@ -28,9 +28,9 @@ from observatory.runtime.health.checks import own_faults, run_checks
 from observatory.runtime.health.own_alert import HOLD, OwnAlert
 from observatory.runtime.supervision import logs
 from observatory.runtime.supervision.logs import Logs
-from observatory.store import free_space
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.store.outages import free_space
 from observatory.wire.batches import encode_head
 from observatory.wire.head import Head
 from tests.alerts.notifying.receivers import WEBHOOK, receiving

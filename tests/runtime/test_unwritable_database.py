@@ -23,10 +23,10 @@ from observatory.clusters.status import target_status
 from observatory.collect.quarantine.folder import put
 from observatory.runtime.health.checks import own_faults, quarantine, run_checks
 from observatory.runtime.health.own_alert import HOLD, OwnAlert
-from observatory.store import free_space
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.write_probe import write_fault
+from observatory.store.outages import free_space
+from observatory.store.outages.write_probe import write_fault
 from observatory.wire.records import Event
 from tests.alerts.notifying.receivers import WEBHOOK, receiving
 from tests.support.outages import read_only_database

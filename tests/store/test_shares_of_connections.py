@@ -14,8 +14,8 @@ from psycopg_pool import PoolTimeout
 
 from observatory.pages.site.errors import server_error
 from observatory.store import connection as connections
-from observatory.store.askers import ASKER, Asker, asks_about
 from observatory.store.connection import MAXIMUM_BUILDERS, build_connection, close_pools, read_connection
+from observatory.store.places.askers import ASKER, Asker, asks_about
 
 LONG_WAIT = 120.0
 

@@ -16,7 +16,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.alerts.rules.events import ERRORS, LOGS, RULE_EVENTS
 from observatory.store.archive.scans.conditions import AtLeast, Condition, OneOf
-from observatory.store.sample_intervals import SENT_ON_CHANGE
+from observatory.store.series.sample_intervals import SENT_ON_CHANGE
 from observatory.store.times import from_microseconds
 
 

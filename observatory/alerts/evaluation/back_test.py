@@ -25,12 +25,12 @@ from observatory.alerts.rules.conditions import (
     Selector,
 )
 from observatory.clusters.models import Cluster
-from observatory.store.archived_counts import archived_sample_count
 from observatory.store.connection import read_connection
 from observatory.store.queries.alerts.series import count_samples, series_within
 from observatory.store.queries.timeline import snapshot
-from observatory.store.sample_intervals import SENT_ON_CHANGE
-from observatory.store.scanning import scanned
+from observatory.store.reading.archived_counts import archived_sample_count
+from observatory.store.reading.scanning import scanned
+from observatory.store.series.sample_intervals import SENT_ON_CHANGE
 
 MAX_SAMPLES = 3_000_000
 SAMPLES_PER_PIECE = 500_000

@@ -28,7 +28,7 @@ from observatory.collect.agents.writers import SHARES, writer
 from observatory.collect.collector import registry
 from observatory.collect.quarantine.folder import put
 from observatory.collect.quarantine.patience import Patience
-from observatory.store.block_size import json_containers, stored_characters
+from observatory.store.blocks.block_size import json_containers, stored_characters
 from observatory.store.connection import database_error
 from observatory.store.ingest.agents import AgentRefused
 from observatory.store.ingest.batches.batch import Batch
@@ -36,8 +36,8 @@ from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.refused_rows import is_caused_by_data, set_aside
 from observatory.store.ingest.source_limits import SourceLimit, TooManyInBatch, TooManyNew
-from observatory.store.sample_intervals import SampleIntervals
-from observatory.store.shares import Busy
+from observatory.store.places.shares import Busy
+from observatory.store.series.sample_intervals import SampleIntervals
 from observatory.wire.batches import BatchError, decode_batch
 from observatory.wire.blocks import Block
 from observatory.wire.dropped_records import DropReason

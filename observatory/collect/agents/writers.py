@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from observatory.store.ingest.writer import Writer
-from observatory.store.shares import LOAD, Shares
+from observatory.store.places.shares import LOAD, Shares
 
 WRITERS = 4
 MAXIMUM_WAITING = 32

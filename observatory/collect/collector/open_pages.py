@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import redis.asyncio as redis
 
 from observatory.collect.collector.coalesced_calls import CoalescedCalls
-from observatory.store.live_frames import channel_of
+from observatory.store.blocks.live_frames import channel_of
 
 
 class OpenPages:

@@ -37,7 +37,7 @@ from observatory.collect.workers.departures import DepartureReader
 from observatory.collect.workers.scraping import Scraper, largest_factor, slowed
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish
-from observatory.store.sample_intervals import SampleIntervals
+from observatory.store.series.sample_intervals import SampleIntervals
 from observatory.store.target_rows import TargetRow
 from observatory.store.times import from_seconds
 

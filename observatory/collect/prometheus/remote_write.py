@@ -38,8 +38,8 @@ from observatory.store.ingest.publishing.publication import publish_sync
 from observatory.store.ingest.refused_rows import is_caused_by_data
 from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.source_limits import TooManyInBatch, TooManyNew
-from observatory.store.sample_intervals import SampleIntervals
-from observatory.store.shares import Busy
+from observatory.store.places.shares import Busy
+from observatory.store.series.sample_intervals import SampleIntervals
 from observatory.wire.departures import DISAPPEARED
 from observatory.wire.records import WorkerGone, WorkerSeen, clean_text
 

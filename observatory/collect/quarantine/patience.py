@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from observatory.store.connection import is_unavailable
-from observatory.store.free_space import storage_faults
+from observatory.store.outages.free_space import storage_faults
 
 PATIENCE = 180.0
 """seconds"""

@@ -18,10 +18,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.loader import render_to_string
 
 from observatory.config.http.request_shares import Turns, is_free
-from observatory.store.askers import ASKER, PATIENCE, Asker
-from observatory.store.scan_places import BEGINS_AGAIN, HAS_PLACE, NoPlace, leave_place, wait_for_place
-from observatory.store.scanned_files import SCANNED_FILES, ScannedFiles
-from observatory.store.shares import Busy
+from observatory.store.places.askers import ASKER, PATIENCE, Asker
+from observatory.store.places.scan_places import BEGINS_AGAIN, HAS_PLACE, NoPlace, leave_place, wait_for_place
+from observatory.store.places.shares import Busy
+from observatory.store.reading.scanned_files import SCANNED_FILES, ScannedFiles
 
 IDLE_THREADS = 8
 """kept for the next requests"""

@@ -14,8 +14,8 @@ from cachetools import LRUCache
 from django.conf import settings
 
 from observatory.clusters.tokens.ingest_tokens import digest_of
-from observatory.store.askers import Asker
-from observatory.store.shares import LOAD, RequestShares
+from observatory.store.places.askers import Asker
+from observatory.store.places.shares import LOAD, RequestShares
 
 PLACES = 4
 """requests of a process that are worked on at a time"""

@@ -27,7 +27,7 @@ from observatory.exchange.bundles.manifest import (
 from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.refusal import Refused
 from observatory.runs.models import Attachment
-from observatory.store.block_size import json_containers, stored_characters
+from observatory.store.blocks.block_size import json_containers, stored_characters
 from observatory.store.schema.dimensions import Table
 from observatory.store.transfer.extracts import MOST_ROWS, Extract
 from observatory.wire.blocks import PREFIX, Block, BlockError, decode, encode

@@ -7,9 +7,9 @@ import psycopg
 
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.layers import Layer
+from observatory.store.blocks.timeline_blocks import encode_block
 from observatory.store.connection import read_connection
 from observatory.store.queries import timeline
-from observatory.store.timeline_blocks import encode_block
 from observatory.wire.blocks import text_column
 from observatory.wire.layers import SPANS
 from observatory.wire.timeline_blocks import PACKED_SPAN

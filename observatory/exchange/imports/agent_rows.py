@@ -20,7 +20,7 @@ from observatory.exchange.imports.allowance import Allowance
 from observatory.exchange.imports.destination import Destination, make_run
 from observatory.exchange.imports.refusal import Refused
 from observatory.runs.models import Run
-from observatory.store.block_size import MAXIMUM_CONTAINERS
+from observatory.store.blocks.block_size import MAXIMUM_CONTAINERS
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import split_as_dask

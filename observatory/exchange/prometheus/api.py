@@ -14,7 +14,7 @@ from observatory.clusters.access import visible_projects
 from observatory.clusters.audit.noting import Action, note_reading
 from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.collect.agents.body import BodyError
-from observatory.store.shares import Busy, Shares
+from observatory.store.places.shares import Busy, Shares
 
 AT_A_TIME, WAITING, LONGEST_WAIT = 2, 20, 20.0
 """requests of a process; of one person that wait; seconds that one waits"""

@@ -18,7 +18,7 @@ from observatory.runs.access import get_run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.connection import read_connection
 from observatory.store.queries.named_records import Mark, Row, Wanted, page, scanned_conditions
-from observatory.store.scanning import scanned
+from observatory.store.reading.scanning import scanned
 from observatory.store.times import MAXIMUM_TIME, from_microseconds, to_microseconds
 from observatory.wire.blocks import Column, encode, number_column, text_column
 from observatory.wire.columns import ValueType

@@ -16,7 +16,7 @@ from observatory.pages.site.query import format_position, parse_position, parse_
 from observatory.replay.logs.search import listed_lines
 from observatory.store.connection import read_connection
 from observatory.store.queries.logs import LogCursor, LogFilter, LogLine
-from observatory.store.scanned_files import SCANNED_FILES
+from observatory.store.reading.scanned_files import SCANNED_FILES
 from observatory.wire.records import ROLES
 
 LINES = 200

@@ -13,7 +13,7 @@ from observatory import __version__
 from observatory.alerts.web.listing import firing
 from observatory.clusters.access import Person, visible_projects
 from observatory.clusters.models import Project
-from observatory.store.free_space import storage_faults
+from observatory.store.outages.free_space import storage_faults
 
 MAXIMUM_PROJECTS_IN_SWITCHER = 50
 

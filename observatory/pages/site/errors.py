@@ -12,9 +12,9 @@ from django.utils.log import log_response
 
 from observatory.clusters.formatting import format_count
 from observatory.store.archive.errors import ArchiveError, BeingFetched, DamagedFile
-from observatory.store.askers import AskerGone
 from observatory.store.connection import database_error, is_unavailable
-from observatory.store.scan_places import NoPlace, waiting_requests
+from observatory.store.places.askers import AskerGone
+from observatory.store.places.scan_places import NoPlace, waiting_requests
 
 CLIENT_CLOSED_REQUEST = 499
 RETRY_AFTER, FETCHING_RETRY_AFTER = 5, 1

@@ -15,7 +15,7 @@ from observatory.replay.task_history import task_history
 from observatory.replay.task_search import Position, Wanted, search_tasks
 from observatory.store.connection import read_connection
 from observatory.store.queries.timeline import snapshot
-from observatory.store.scanned_files import SCANNED_FILES
+from observatory.store.reading.scanned_files import SCANNED_FILES
 from observatory.store.times import MAXIMUM_TIME, to_microseconds
 from observatory.wire.records import clean_key
 

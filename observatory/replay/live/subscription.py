@@ -19,8 +19,8 @@ from observatory.base.api_response import encode_json
 from observatory.clusters.models import Cluster, Target
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
+from observatory.store.blocks.live_frames import group_of, joined
 from observatory.store.connection import read_connection
-from observatory.store.live_frames import group_of, joined
 from observatory.store.queries import timeline
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.timeline_blocks import STATE, TARGET

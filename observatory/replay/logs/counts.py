@@ -16,9 +16,9 @@ from observatory.replay.tiles.builder import FEW_SUMMED_ROWS
 from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.sums import bin_width, merge_sums
 from observatory.replay.windows.sums import BinnedSums, binned_sums, level_of_bins, recorded_part
-from observatory.store.archived_counts import archived_line_count, archived_line_counts
 from observatory.store.queries.sums.log_sums import LOG_SUMS
 from observatory.store.queries.sums.sum_layer import Bins
+from observatory.store.reading.archived_counts import archived_line_count, archived_line_counts
 from observatory.store.times import from_microseconds, to_microseconds
 from observatory.wire.records import ROLES
 

@@ -26,7 +26,7 @@ from observatory.store.queries.logs import (
     lines_after,
     lines_before,
 )
-from observatory.store.scanning import scan
+from observatory.store.reading.scanning import scan
 from observatory.store.times import MAXIMUM_TIME, from_microseconds, to_microseconds
 
 BUDGET = 1.5

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from observatory.replay.tiles.levels import BINS, TileId
-from observatory.store.counters import Floats, counter_rates
+from observatory.store.series.counters import Floats, counter_rates
 
 Integers = npt.NDArray[np.int64]
 

@@ -9,9 +9,9 @@ import psycopg
 
 from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import Integers, rates
-from observatory.store.counters import MAXIMUM_GAP, Floats
 from observatory.store.queries import timeline
-from observatory.store.sample_intervals import SampleIntervals
+from observatory.store.series.counters import MAXIMUM_GAP, Floats
+from observatory.store.series.sample_intervals import SampleIntervals
 from observatory.wire.records import MetricType
 
 

@@ -20,9 +20,9 @@ from observatory.replay.tiles.drawn_samples import drawn_samples
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
 from observatory.replay.tiles.rounding import rounded
-from observatory.store.counters import Floats
+from observatory.store.blocks.timeline_blocks import decode_array, encode_block
 from observatory.store.queries import timeline
-from observatory.store.timeline_blocks import decode_array, encode_block
+from observatory.store.series.counters import Floats
 from observatory.wire.blocks import decode
 from observatory.wire.layers import LAYERS, SPANS
 from observatory.wire.records import Status

@@ -11,9 +11,9 @@ import psycopg
 
 from observatory.replay.scope import Scope, Section
 from observatory.replay.tiles.levels import TileId
+from observatory.store.blocks.timeline_blocks import encode_rows
 from observatory.store.queries import timeline
 from observatory.store.queries.events import RepeatedEvent, repeated_events
-from observatory.store.timeline_blocks import encode_rows
 from observatory.wire.event_kinds import EVENT_KINDS, GRAPH_UPDATED, NEVER_BINNED, Detail, DetailType
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from observatory.clusters.models import Cluster
-from observatory.store import timeline_blocks
+from observatory.store.blocks import timeline_blocks
 from observatory.store.queries.extents import Extent
 
 

@@ -25,7 +25,7 @@ from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
 from observatory.replay.tiles.long_spans import LongSpans
 from observatory.replay.tiles.profiles import INTEGER_COLUMNS, ProfileBins, merge_profile_bins, profile_block
-from observatory.store.timeline_blocks import decode_array
+from observatory.store.blocks.timeline_blocks import decode_array
 from observatory.wire.blocks import Block, decode
 from observatory.wire.layers import EVENTS, PREFIXES, PROFILE, SPANS
 from observatory.wire.timeline_blocks import EVENT, EVENT_COUNT, SPAN, BlockKind

@@ -26,10 +26,10 @@ from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
 from observatory.replay.tiles.profiles import ProfileBins, merge_profile_bins, profile_block
 from observatory.replay.tiles.rounding import rounded
+from observatory.store.blocks.timeline_blocks import encode_block, encode_rows
 from observatory.store.queries import timeline
 from observatory.store.queries.sums.declared import SUM_LAYERS
 from observatory.store.queries.windows import row_counts
-from observatory.store.timeline_blocks import encode_block, encode_rows
 from observatory.wire.layers import EVENTS, LAYERS, OF_WORKERS, PREFIXES, PROFILE, SPANS
 from observatory.wire.timeline_blocks import BUSY, SERIES_BIN, SPAN, BlockKind
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from observatory.replay.tiles.bins import Integers
-from observatory.store.timeline_blocks import decode_array, encode_block
+from observatory.store.blocks.timeline_blocks import decode_array, encode_block
 from observatory.wire.blocks import Block
 from observatory.wire.timeline_blocks import SPAN
 

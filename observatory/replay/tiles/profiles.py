@@ -9,7 +9,7 @@ import numpy as np
 
 from observatory.replay.tiles.bins import Integers, first_places, sort_order
 from observatory.replay.tiles.levels import TileId
-from observatory.store.timeline_blocks import encode_block, encode_rows
+from observatory.store.blocks.timeline_blocks import encode_block, encode_rows
 from observatory.wire.timeline_blocks import PROFILE_ROWS, STACK
 
 MAXIMUM_BINS = 32

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from observatory.store.counters import Floats
+from observatory.store.series.counters import Floats
 
 FRACTION_BITS = 52
 """of a double"""

@@ -11,10 +11,10 @@ from observatory.replay.scope import Scope
 from observatory.replay.tiles.bins import first_places, sort_order
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import BINS, TileId
+from observatory.store.blocks.timeline_blocks import decode_array, encode_block
 from observatory.store.queries.sums.declared import SUM_LAYERS
 from observatory.store.queries.sums.sum_layer import REST, Columns, SumLayer
 from observatory.store.queries.sums.sum_layer import Bins as WideBins
-from observatory.store.timeline_blocks import decode_array, encode_block
 from observatory.wire.blocks import decode
 from observatory.wire.timeline_blocks import BlockColumn, BlockKind
 

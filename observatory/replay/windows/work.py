@@ -14,8 +14,8 @@ from observatory.replay.tiles.builder import covering_tile_ids, get_tile
 from observatory.replay.tiles.each_worker import SHIFT
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.windows.stragglers import fence_of
+from observatory.store.blocks.timeline_blocks import decode_array
 from observatory.store.queries.windows.outliers import Computing
-from observatory.store.timeline_blocks import decode_array
 from observatory.wire.blocks import decode
 from observatory.wire.layers import SPANS
 from observatory.wire.timeline_blocks import WORKER_BUSY

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from observatory.store.queries.windows.environment import WorkerSpec
-from observatory.store.worker_tags import RESOURCE, amount_text
+from observatory.store.workers.tags import RESOURCE, amount_text
 from observatory.wire.batch_jobs import read_batch_job
 
 NO_LIMIT = 2**60

@@ -18,7 +18,7 @@ from observatory.store.queries.windows.batch_jobs import (
 )
 from observatory.store.queries.windows.peak_memory import BIN, MEMORY
 from observatory.store.queries.windows.worker_groups import CPU
-from observatory.store.worker_thresholds import thresholds_of
+from observatory.store.workers.thresholds import thresholds_of
 from observatory.wire.batch_jobs import BatchJob, read_batch_job
 from observatory.wire.processes import PROCESS
 

@@ -12,7 +12,7 @@ from observatory.clusters.room import require_room
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.link_tokens import new_token, stored
-from observatory.store.askers import asks_about
+from observatory.store.places.askers import asks_about
 
 MOST_LINKS = 1_000
 """of a run"""

@@ -16,8 +16,8 @@ from observatory.replay.tiles.layers import Layer
 from observatory.runs.models import Run
 from observatory.runs.summary import summary
 from observatory.store.connection import read_connection
-from observatory.store.counters import Floats
 from observatory.store.queries.windows.comparison import prefix_names
+from observatory.store.series.counters import Floats
 from observatory.wire.blocks import decode
 from observatory.wire.layers import PREFIXES
 

@@ -21,8 +21,8 @@ from observatory.runtime.errors import StartupError
 from observatory.runtime.schema_versions import ADVICE, unknown_migrations
 from observatory.runtime.supervision import management
 from observatory.store.connection import session_parameters
-from observatory.store.free_space import RESERVE
 from observatory.store.maintenance import whole_database
+from observatory.store.outages.free_space import RESERVE
 
 EXCHANGE_FILE = re.compile(rf"{EXCHANGE}/(\d+)")
 RESTORED, REPLACED = "_restored", "_replaced"

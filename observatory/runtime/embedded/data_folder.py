@@ -13,7 +13,7 @@ from typing import IO
 from observatory.base.environment import run_dir
 from observatory.runtime.embedded.account import Account
 from observatory.runtime.errors import StartupError
-from observatory.store.free_space import RESERVE
+from observatory.store.outages.free_space import RESERVE
 
 PRIVATE = 0o700
 HERE = "/proc/self/cwd"

@@ -34,7 +34,7 @@ from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health.celery_ping import ping
 from observatory.store.connection import connect
 from observatory.store.engines import choose
-from observatory.store.free_space import DISK_FULL, is_reserve_used, storage_faults
+from observatory.store.outages.free_space import DISK_FULL, is_reserve_used, storage_faults
 
 MINIMUM_DISK = 2 << 30
 """bytes that must be free"""

@@ -8,9 +8,9 @@ from time import monotonic
 import psycopg
 
 from observatory.store.archive import presence
-from observatory.store.askers import PATIENCE
 from observatory.store.connection import connect
-from observatory.store.reading import ReadingConnection
+from observatory.store.places.askers import PATIENCE
+from observatory.store.reading.connections import ReadingConnection
 
 REMEMBERED = 60.0
 """seconds for which a process takes it as known that a cluster is not listed, or that a use was noted"""

@@ -15,7 +15,7 @@ from observatory.store.archive.found_clusters import KNOWN_TABLES, FoundCluster,
 from observatory.store.archive.numbers import Reserved, new_numbers
 from observatory.store.archive.place import Place
 from observatory.store.archive.run_tables import FINDING_MARK, RUN, RUN_TABLES, RunTable
-from observatory.store.series_identity import series_identity
+from observatory.store.series.identity import series_identity
 from observatory.store.texts import clean_json
 
 NUMBERED = ("worker", "lane", "prefix", "task_group", "typename", "series", "stack")

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 import psycopg
 
 from observatory.store.connection import is_unavailable
-from observatory.store.free_space import require_free_space
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.validated import ValidatedBatch, validate
 from observatory.store.ingest.copying import Copies
@@ -26,6 +25,7 @@ from observatory.store.ingest.writer import (
     store_records,
     within_limit,
 )
+from observatory.store.outages.free_space import require_free_space
 from observatory.store.queries.agents import with_agent
 
 log = logging.getLogger(__name__)

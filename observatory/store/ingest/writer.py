@@ -15,7 +15,6 @@ import psycopg
 from observatory.store.client_runs import store_client_runs
 from observatory.store.connection import connect, database_error
 from observatory.store.engines import Engine, choose
-from observatory.store.free_space import require_free_space
 from observatory.store.ingest.agents import delete_scraped, registered, registration
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.record_columns import Records
@@ -48,6 +47,7 @@ from observatory.store.ingest.refused_rows import (
 )
 from observatory.store.ingest.source_limits import MOST_NAMES, SOURCE_LIMITS, Rows
 from observatory.store.keys import OTHER
+from observatory.store.outages.free_space import require_free_space
 from observatory.store.queries.agents import has_agent
 from observatory.store.queries.extents import read_extent
 from observatory.wire.dropped_records import DropReason

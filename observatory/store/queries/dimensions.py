@@ -8,10 +8,10 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from observatory.store.worker_processes import process_number
-from observatory.store.worker_slots import SLOT
-from observatory.store.worker_tags import tags_of
-from observatory.store.worker_thresholds import thresholds_of
+from observatory.store.workers.processes import process_number
+from observatory.store.workers.slots import SLOT
+from observatory.store.workers.tags import tags_of
+from observatory.store.workers.thresholds import thresholds_of
 
 Item = dict[str, Any]
 

@@ -12,7 +12,7 @@ import psycopg
 
 from observatory.store.archive.scans.conditions import Condition, OneOf
 from observatory.store.queries.joins import Joins
-from observatory.store.scanning import parts, scanned
+from observatory.store.reading.scanning import parts, scanned
 from observatory.store.schema.dimensions import REFERRED
 from observatory.store.times import EPOCH, from_microseconds
 from observatory.wire.columns import Column, ColumnType, Reading, ValueType

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 
 from observatory.store.archive.scans.conditions import Condition
-from observatory.store.scanning import parts
+from observatory.store.reading.scanning import parts
 from observatory.store.schema.dimensions import REFERRED, Table
 from observatory.store.transfer.extract_tables import has_long_texts, record_tables
 from observatory.wire.blocks import Block, number_column, text_column

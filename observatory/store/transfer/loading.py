@@ -19,13 +19,13 @@ from psycopg import sql
 
 from observatory.store.colors import color_of
 from observatory.store.engines import choose
-from observatory.store.free_space import require_free_space
 from observatory.store.ingest.interning.stacks import identity
 from observatory.store.keys import GROUP_PLACEHOLDER
+from observatory.store.outages.free_space import require_free_space
 from observatory.store.queries.extents import SETTLING
 from observatory.store.schema.dimensions import REFERRED, Table
 from observatory.store.schema.time_series import table_of
-from observatory.store.series_identity import series_identity
+from observatory.store.series.identity import series_identity
 from observatory.store.texts import clean_json
 from observatory.store.times import from_seconds
 from observatory.wire.blocks import Block

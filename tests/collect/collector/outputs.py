@@ -14,8 +14,8 @@ from observatory.collect.collector.process_load import ProcessLoad
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.writer_threads import WriterThread
-from observatory.store import free_space
 from observatory.store.ingest.publishing.committed import Committed
+from observatory.store.outages import free_space
 from observatory.wire.records import Action, Span, WorkerSeen
 from tests.collect.observer import read
 

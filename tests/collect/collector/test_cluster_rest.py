@@ -11,7 +11,7 @@ from observatory.collect.collector.cluster_rest import Rest
 from observatory.collect.collector.watcher import Watcher
 from observatory.collect.scheduler.identity import Counts
 from observatory.replay import progress
-from observatory.store import counters
+from observatory.store.series import counters
 from tests.collect.collector.test_open_pages import page
 from tests.collect.dask_processes import scheduler
 from tests.collect.observer import eventually, observed, read

@@ -18,8 +18,8 @@ from observatory.collect.collector.writing.outbox import (
 )
 from observatory.collect.quarantine import patience
 from observatory.collect.quarantine.folder import files
-from observatory.store import free_space
 from observatory.store.connection import connect
+from observatory.store.outages import free_space
 from observatory.wire.dropped_records import DropReason
 from observatory.wire.records import Event, Sample, Series
 from tests.collect.collector.outputs import CLUSTER, WORKER, Output, dropped_events, output, seen, span

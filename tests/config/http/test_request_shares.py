@@ -15,8 +15,8 @@ from django.urls import path
 from observatory.config.http import request_shares
 from observatory.config.http.handler import OneThreadHandler
 from observatory.config.http.request_shares import is_free, who_asks
-from observatory.store.askers import ASKER, asks_about
-from observatory.store.shares import LONGEST_REST, REST, Busy, Places, RequestShares, Shares, Use
+from observatory.store.places.askers import ASKER, asks_about
+from observatory.store.places.shares import LONGEST_REST, REST, Busy, Places, RequestShares, Shares, Use
 
 LONG_WAIT = 120.0
 ATTACKERS = ("Bearer access-token", "Bearer another-token")
@@ -162,7 +162,7 @@ def test_who_had_more_than_one_place_for_a_while_has_one_at_a_time_beside_others
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("observatory.store.shares.time.monotonic", lambda: now)
+    monkeypatch.setattr("observatory.store.places.shares.time.monotonic", lambda: now)
     places = Places(4, 100)
     granted: list[int] = []
 
@@ -193,7 +193,7 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         self.granted: list[str] = []
-        monkeypatch.setattr("observatory.store.shares.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("observatory.store.places.shares.time.monotonic", lambda: self.now)
 
     def ask(self, places: Places, key: str) -> None:
         places.ask(key, lambda: self.granted.append(key))
@@ -242,8 +242,8 @@ class Heavy(Use):
 
 
 def test_who_rested_is_served_though_nobody_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("observatory.store.shares.REST", 1e9)
-    monkeypatch.setattr("observatory.store.shares.LONGEST_REST", 0.2)
+    monkeypatch.setattr("observatory.store.places.shares.REST", 1e9)
+    monkeypatch.setattr("observatory.store.places.shares.LONGEST_REST", 0.2)
 
     async def requests() -> None:
         shares = RequestShares(4, 100, LONG_WAIT, LONG_WAIT, Heavy())

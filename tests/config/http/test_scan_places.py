@@ -15,10 +15,10 @@ from django.urls import path
 
 from observatory.config.http.handler import OneThreadHandler
 from observatory.pages.site.errors import server_error
-from observatory.store import scan_places
-from observatory.store.askers import ASKER, AskerGone, asks_about, require_asker
-from observatory.store.scan_places import PLACES, scan_place
-from observatory.store.shares import Shares
+from observatory.store.places import scan_places
+from observatory.store.places.askers import ASKER, AskerGone, asks_about, require_asker
+from observatory.store.places.scan_places import PLACES, scan_place
+from observatory.store.places.shares import Shares
 
 LONG_WAIT = 120.0
 MANY = 20

@@ -8,11 +8,11 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
-from observatory.store import scan_places
 from observatory.store.archive.round import archive_round
-from observatory.store.askers import ASKER, Asker
 from observatory.store.connection import is_unavailable
-from observatory.store.shares import Shares
+from observatory.store.places import scan_places
+from observatory.store.places.askers import ASKER, Asker
+from observatory.store.places.shares import Shares
 from tests.exchange.everything import START
 from tests.store.archive.conftest import cluster, connection, folder, remove_unused
 from tests.support.projects import World, world

@@ -15,7 +15,7 @@ from observatory.replay.windows.environment_schemas import Environment
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import MAXIMUM_TIME
-from observatory.store.worker_tags import tags_of
+from observatory.store.workers.tags import tags_of
 from observatory.wire.records import Event, WorkerSeen
 from tests.support.response_schemas import assert_documented
 

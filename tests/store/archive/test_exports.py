@@ -15,11 +15,11 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.exchange.formats import FORMATS
 from observatory.replay.scope import Scope
-from observatory.store import scanning
 from observatory.store.archive import presence
 from observatory.store.archive.round import archive_round
 from observatory.store.connection import connect_reader
 from observatory.store.queries.timeline import snapshot
+from observatory.store.reading.connections import scanning
 from observatory.store.times import from_microseconds
 from observatory.store.transfer.extracts import Extract
 from tests.exchange.everything import START as FIRST_START

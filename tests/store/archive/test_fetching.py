@@ -17,8 +17,8 @@ from observatory.store.archive.errors import ArchiveError, BeingFetched
 from observatory.store.archive.fetching import fetch
 from observatory.store.archive.place import Place
 from observatory.store.archive.round import archive_round
-from observatory.store.askers import PATIENCE
 from observatory.store.connection import connect_reader
+from observatory.store.places.askers import PATIENCE
 from observatory.store.queries.logs import LogFilter, lines_before
 from tests.store.archive.conftest import remove_unused, rows_of
 from tests.support.projects import World

@@ -36,7 +36,7 @@ from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.other_work import NONE
 from observatory.store.queries.windows.sampled_tasks import sampled_tasks
 from observatory.store.queries.windows.transfers import largest_transfers
-from observatory.store.reading import UnknownCluster, clusters_of, kinds_of
+from observatory.store.reading.connections import UnknownCluster, clusters_of, kinds_of
 from observatory.store.times import from_seconds
 from observatory.wire.kinds import stored_kinds
 from observatory.wire.records import Event, Sample, Series

@@ -49,16 +49,16 @@ from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.round import archive_round
 from observatory.store.archive.scans.bloom_filters import may_have_any, xxh64
 from observatory.store.archive.scans.conditions import AtLeast, Condition
-from observatory.store.askers import ASKER, Asker, AskerGone
 from observatory.store.connection import connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.store.places.askers import ASKER, Asker, AskerGone
 from observatory.store.queries.logs import LogFilter
 from observatory.store.queries.named_records import Wanted as WantedRecords
 from observatory.store.queries.named_records import page, record_kinds, scanned_conditions
 from observatory.store.queries.timeline import snapshot
-from observatory.store.scanned_files import SCANNED_FILES, ScannedFiles
-from observatory.store.scanning import scanned
+from observatory.store.reading.scanned_files import SCANNED_FILES, ScannedFiles
+from observatory.store.reading.scanning import scanned
 from observatory.store.times import from_seconds
 from observatory.wire.records import Event
 from tests.store.archive.conftest import Archive, remove_unused

@@ -31,7 +31,6 @@ from observatory.replay.task_history import task_history
 from observatory.replay.task_search import Wanted as WantedTasks
 from observatory.replay.task_search import search_tasks
 from observatory.runs.tasks import enforce_retention
-from observatory.store import archived_counts, scanning
 from observatory.store.archive import catalogue, needed, presence
 from observatory.store.archive.errors import ArchiveError, DamagedFile
 from observatory.store.archive.place import Place
@@ -44,6 +43,7 @@ from observatory.store.maintenance.retained_windows import RetainedWindow
 from observatory.store.maintenance.retention import apply_retention, delete_cluster
 from observatory.store.queries.logs import LogFilter
 from observatory.store.queries.timeline import snapshot
+from observatory.store.reading.connections import archived_counts, scanning
 from observatory.store.times import from_seconds
 from observatory.wire.head import Head
 from tests.store.archive.conftest import Archive, remove_unused, rows_of

@@ -42,7 +42,7 @@ from observatory.store.queries.alerts.series import (
     series_within,
     workers_within,
 )
-from observatory.store.sample_intervals import ALWAYS_SENT, SENT_ON_CHANGE, SampleIntervals
+from observatory.store.series.sample_intervals import ALWAYS_SENT, SENT_ON_CHANGE, SampleIntervals
 
 MIN_STALENESS = 15.0
 """seconds"""

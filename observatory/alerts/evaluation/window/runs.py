@@ -38,7 +38,7 @@ from observatory.store.archive.scans.conditions import Condition
 from observatory.store.connection import connect_reader
 from observatory.store.queries.tasks.errors import ErrorKinds, error_kinds
 from observatory.store.queries.timeline import snapshot
-from observatory.store.scanning import scanned
+from observatory.store.reading.scanning import scanned
 from observatory.store.times import from_microseconds, to_microseconds
 
 LABEL = "run"

@@ -19,7 +19,7 @@ from observatory.runs.other_work import other_work_of
 from observatory.store.archive.scans.conditions import Condition
 from observatory.store.queries.tasks.errors import task_error
 from observatory.store.queries.windows.error_places import traced_errors
-from observatory.store.scanning import scanned
+from observatory.store.reading.scanning import scanned
 
 MOST_EVENTS = 100
 """of a run: those of the most frequent errors"""

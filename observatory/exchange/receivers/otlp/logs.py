@@ -32,7 +32,7 @@ from observatory.store.queries.tasks.errors import ErrorFilter, TaskError, task_
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.run_exceptions import RunException
 from observatory.store.queries.windows.sampled_tasks import FailedAttempt
-from observatory.store.scanning import parts, scanned
+from observatory.store.reading.scanning import parts, scanned
 from observatory.store.times import from_microseconds, to_microseconds
 
 RECORDS_AT_ONCE = 500

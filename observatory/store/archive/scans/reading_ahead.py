@@ -15,8 +15,8 @@ import pyarrow as pa
 from observatory.store.archive.scans.conditions import Condition
 from observatory.store.archive.scans.readers import Pending, Read, Reader, Wanted, reader_of, wanted_files
 from observatory.store.archive.scans.row_groups import RowGroup
-from observatory.store.askers import require_asker
-from observatory.store.scanned_files import SCANNED_FILES, ScannedFiles
+from observatory.store.places.askers import require_asker
+from observatory.store.reading.scanned_files import SCANNED_FILES, ScannedFiles
 
 FEW_BYTES = 1 << 20
 """of rows that were found in a row group: after more of them nothing is read ahead in this process"""

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from observatory.store.archive.bringing_back import copy_rows
 from observatory.store.archive.ids import Ids, with_ids
-from observatory.store.reading import ReadingConnection
+from observatory.store.reading.connections import ReadingConnection
 from observatory.wire.kinds import KINDS
 
 MANY_ROWS = 10_000

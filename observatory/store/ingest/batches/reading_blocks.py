@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from observatory.store.block_size import MAXIMUM_CONTAINERS
+from observatory.store.blocks.block_size import MAXIMUM_CONTAINERS
 from observatory.store.ingest.batches.record_columns import (
     NUMPY,
     Array,

@@ -10,10 +10,10 @@ from sys import getsizeof
 from typing import Any
 
 from observatory.store.texts import LARGEST_INTEGER, clean_json, clean_name
-from observatory.store.worker_processes import process_number
-from observatory.store.worker_slots import slot_of
-from observatory.store.worker_tags import tags_of
-from observatory.store.worker_thresholds import thresholds_of
+from observatory.store.workers.processes import process_number
+from observatory.store.workers.slots import slot_of
+from observatory.store.workers.tags import tags_of
+from observatory.store.workers.thresholds import thresholds_of
 from observatory.wire.records import WorkerSeen
 
 LIFETIME_SIZE, LANE_SIZE = 500, 250

@@ -17,7 +17,7 @@ from observatory.store.ingest.batches.record_columns import Coded, Times
 from observatory.store.ingest.interning.lifetime import Lifetime
 from observatory.store.ingest.interning.lifetimes import Workers, all_alive
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
-from observatory.store.series_identity import series_identity
+from observatory.store.series.identity import series_identity
 from observatory.store.texts import clean_json, clean_name
 from observatory.wire import gpus
 from observatory.wire.layers import LAYER_OF_METRIC

@@ -12,7 +12,7 @@ import redis
 from django.conf import settings
 
 from observatory.base.redis_server import RedisServer, connect
-from observatory.store.live_frames import channel_of
+from observatory.store.blocks.live_frames import channel_of
 
 
 def has_open_pages(cluster: int) -> bool:

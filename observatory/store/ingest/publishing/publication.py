@@ -12,7 +12,8 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from prometheus_client import Counter
 
-from observatory.store.counters import counter_rates
+from observatory.store.blocks.live_frames import group_of, joined
+from observatory.store.blocks.timeline_blocks import encode_block, extent_block
 from observatory.store.ingest.batches.record_columns import Array
 from observatory.store.ingest.publishing.committed import (
     Committed,
@@ -23,9 +24,8 @@ from observatory.store.ingest.publishing.committed import (
     StoredSpans,
 )
 from observatory.store.ingest.publishing.open_pages import has_open_pages
-from observatory.store.live_frames import group_of, joined
-from observatory.store.sample_intervals import SampleIntervals
-from observatory.store.timeline_blocks import encode_block, extent_block
+from observatory.store.series.counters import counter_rates
+from observatory.store.series.sample_intervals import SampleIntervals
 from observatory.wire.layers import ALL, BAND, OF_WORKERS, SPANS, band_layer
 from observatory.wire.timeline_blocks import EVENT, ITEMS, PROFILE_ROWS, SERIES_BIN, SPAN
 

@@ -13,7 +13,7 @@ import psycopg
 from observatory.store.queries.fetch import fetch_columns, fetch_packed_columns
 from observatory.store.queries.labels import decode_labels
 from observatory.store.times import from_microseconds
-from observatory.store.worker_processes import PROCESS
+from observatory.store.workers.processes import PROCESS
 
 Array = npt.NDArray[Any]
 

@@ -11,7 +11,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from observatory.store.keys import StoredKeys
-from observatory.store.worker_thresholds import DEFAULTS, thresholds_of
+from observatory.store.workers.thresholds import DEFAULTS, thresholds_of
 from observatory.wire.records import TASK_STATES, Action
 
 Row = TypeVar("Row")

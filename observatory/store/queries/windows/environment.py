@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.worker_slots import SLOT
+from observatory.store.workers.slots import SLOT
 from observatory.wire.event_kinds import AGENT_STARTED, CLIENT_DESCRIBED
 
 

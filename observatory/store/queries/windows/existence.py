@@ -10,7 +10,7 @@ from typing import LiteralString
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.worker_slots import SLOT
+from observatory.store.workers.slots import SLOT
 
 EXISTENCE: LiteralString = f"""
     WITH lifetime AS (

@@ -16,7 +16,7 @@ from uuid import UUID
 import psycopg
 
 from observatory.store.archive.scans.conditions import Condition, OneOf
-from observatory.store.scanning import scanned
+from observatory.store.reading.scanning import scanned
 from observatory.wire.event_kinds import CLIENT_DESCRIBED, GRAPH_UPDATED, RUNS
 from observatory.wire.runs import OF_WORKER
 

@@ -9,8 +9,8 @@ from typing import LiteralString
 import psycopg
 
 from observatory.store.queries.windows.existence import worker_existence
-from observatory.store.worker_processes import PROCESS
-from observatory.store.worker_slots import SLOT
+from observatory.store.workers.processes import PROCESS
+from observatory.store.workers.slots import SLOT
 
 MEMORY = "observatory_worker_memory_bytes"
 BIN = timedelta(seconds=5)

@@ -18,7 +18,7 @@ from observatory.store.queries.windows.findings import EARLIER_WITHIN
 from observatory.store.queries.windows.other_work import NONE, TASK, OtherWork
 from observatory.store.queries.windows.outliers import PAUSES
 from observatory.store.times import from_microseconds
-from observatory.store.worker_slots import SLOT
+from observatory.store.workers.slots import SLOT
 from observatory.wire.records import SOURCES, TASK_STATES, Action
 from observatory.wire.runs import ACTIVITIES, WAITING
 

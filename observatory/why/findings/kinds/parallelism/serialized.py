@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
-from observatory.store.worker_tags import amount_text
+from observatory.store.workers.tags import amount_text
 from observatory.why.findings.evidence import CONSTRAINED, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.lease_waits import lease_waits

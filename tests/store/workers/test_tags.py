@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from observatory.store.worker_tags import LONGEST, MOST_TAGS, UNKNOWN, group_of, tags_of
+from observatory.store.workers.tags import LONGEST, MOST_TAGS, UNKNOWN, group_of, tags_of
 
 
 def test_labels_come_first_and_replace_what_a_worker_tells_by_itself() -> None:

@@ -15,7 +15,7 @@ import psycopg
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.scans.conditions import Condition, OneOf, Test
 from observatory.store.queries.sums.sum_layer import UNKNOWN, Bins, Columns
-from observatory.store.scanning import LONGEST, of_files, one_snapshot, removed_kinds
+from observatory.store.reading.scanning import LONGEST, of_files, one_snapshot, removed_kinds
 from observatory.store.times import from_microseconds
 from observatory.wire.records import ROLES
 

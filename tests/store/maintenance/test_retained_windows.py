@@ -15,7 +15,7 @@ from observatory.store.maintenance.retention import apply_retention
 from observatory.store.schema.time_series import time_series
 from observatory.store.times import from_seconds
 from observatory.wire.records import Event
-from tests.store.test_retention import DAY, each, recorded
+from tests.store.maintenance.test_retention import DAY, each, recorded
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 LEVEL = 20

@@ -16,8 +16,8 @@ from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.scans.conditions import Condition
 from observatory.store.connection import connect
-from observatory.store.reading import ReadingConnection
-from observatory.store.scan_places import scan_place
+from observatory.store.places.scan_places import scan_place
+from observatory.store.reading.connections import ReadingConnection
 from observatory.store.times import EPOCH
 
 if TYPE_CHECKING:  # imports pyarrow, which not each process needs

@@ -11,14 +11,14 @@ from channels.layers import get_channel_layer
 from django.test import override_settings
 
 from observatory.base.redis_server import RedisServer
+from observatory.store.blocks.live_frames import FRAME_BYTES, group_of
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.record_columns import Coded
 from observatory.store.ingest.publishing import publication
 from observatory.store.ingest.publishing.committed import LiveSamples
 from observatory.store.ingest.publishing.publication import LOST, frames, publish, publish_sync, rates
 from observatory.store.ingest.writer import Writer
-from observatory.store.live_frames import FRAME_BYTES, group_of
-from observatory.store.sample_intervals import SampleIntervals
+from observatory.store.series.sample_intervals import SampleIntervals
 from observatory.wire.blocks import Block, decode
 from observatory.wire.records import Event, MetricType
 

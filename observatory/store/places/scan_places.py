@@ -10,8 +10,8 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from observatory.store.askers import ASKER
-from observatory.store.shares import Busy, Shares
+from observatory.store.places.askers import ASKER
+from observatory.store.places.shares import Busy, Shares
 
 PLACES = 3
 """of a process, of which one project has two at most: two threads read row groups (archive/scans)"""

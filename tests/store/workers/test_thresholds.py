@@ -8,7 +8,7 @@ import dask
 import pytest
 
 from observatory.agent.environment import describe
-from observatory.store.worker_thresholds import DEFAULTS, thresholds_of
+from observatory.store.workers.thresholds import DEFAULTS, thresholds_of
 
 MEMORY = "distributed.worker.memory."
 

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from observatory.base import redis_server
 from observatory.store.connection import connect
-from observatory.store.write_probe import write_fault
+from observatory.store.outages.write_probe import write_fault
 
 RESERVE = 256 << 20
 """bytes that recording leaves free on the embedded database's disk: without any, PostgreSQL stops"""

@@ -1,0 +1,1 @@
+"""How readers get at records, archived ones too: brought back, or scanned in files."""

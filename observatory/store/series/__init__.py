@@ -1,0 +1,1 @@
+"""What series are told by, and what their samples mean."""

@@ -1,0 +1,1 @@
+"""Workers: their processes, slots, tags and thresholds of memory."""
