@@ -25,7 +25,7 @@ from benchmarks.measuring.own_database import own_database
 from benchmarks.measuring.results import Result, print_results
 from observatory.clusters.models import Cluster, Project
 from observatory.store.archive import catalogue
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.connection import connect
 from observatory.store.engines import choose
 from observatory.store.schema.time_series import time_series

@@ -38,8 +38,8 @@ from observatory.replay.task_history import error_with_id, task_history, worker_
 from observatory.replay.task_search import Wanted as WantedTasks  # noqa: E402
 from observatory.replay.task_search import search_tasks  # noqa: E402
 from observatory.store.archive import catalogue, presence  # noqa: E402
+from observatory.store.archive.files.writing import order_of, schema_of, write_records  # noqa: E402
 from observatory.store.archive.place import FORMAT, required_place  # noqa: E402
-from observatory.store.archive.writing import order_of, schema_of, write_records  # noqa: E402
 from observatory.store.connection import connect, read_connection  # noqa: E402
 from observatory.store.ingest.batches.batch import BatchBuilder  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402

@@ -27,7 +27,7 @@ from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from observatory.clusters.models import Cluster, Project  # noqa: E402
 from observatory.exchange.sql.scopes import scope_of  # noqa: E402
 from observatory.runs.models import Run  # noqa: E402
-from observatory.store.archive.round import archive_round  # noqa: E402
+from observatory.store.archive.rounds.round import archive_round  # noqa: E402
 from observatory.store.ingest.batches.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.store.sql.limits import OF_REQUEST  # noqa: E402

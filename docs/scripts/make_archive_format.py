@@ -21,7 +21,7 @@ def current(page: str) -> str:
 
 def records() -> str:
     """The files of records, one kind a line."""
-    from observatory.store.archive.writing import order_of
+    from observatory.store.archive.files.writing import order_of
     from observatory.store.sql.tables import record_tables
 
     head = "| file | columns: those of the table | sorted by |\n| --- | --- | --- |\n"
@@ -32,8 +32,8 @@ def records() -> str:
 
 
 def others() -> str:
-    from observatory.store.archive.run_tables import RUN_TABLES
-    from observatory.store.archive.tables import CATALOGUE, OTHER_TABLES
+    from observatory.store.archive.files.run_tables import RUN_TABLES
+    from observatory.store.archive.files.tables import CATALOGUE, OTHER_TABLES
 
     head = "| file | what is in it | columns |\n| --- | --- | --- |\n"
     rows = [

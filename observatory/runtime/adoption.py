@@ -9,18 +9,18 @@ import psycopg
 
 from observatory.clusters.formatting import format_bytes, format_count
 from observatory.clusters.models import Project
-from observatory.store.archive.adoption import adopt, readers_know
-from observatory.store.archive.archiving import in_path
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.archive.found_clusters import (
+from observatory.store.archive.files.verification import Fault
+from observatory.store.archive.place import Place
+from observatory.store.archive.restoring.adoption import adopt, readers_know
+from observatory.store.archive.restoring.found_clusters import (
     FoundCluster,
     check_files,
     find_clusters,
     retention_days,
 )
-from observatory.store.archive.numbers import reserve
-from observatory.store.archive.place import Place
-from observatory.store.archive.verification import Fault
+from observatory.store.archive.restoring.numbers import reserve
+from observatory.store.archive.rounds.archiving import in_path
 from observatory.store.connection import connect
 
 Say = Callable[[str], object]

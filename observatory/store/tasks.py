@@ -35,7 +35,7 @@ def archive_clusters() -> None:
     if not settings.ARCHIVE:
         return
     # imports pyarrow: 28 MB and 0.3 s, which each process would spend
-    from observatory.store.archive.round import archive_round
+    from observatory.store.archive.rounds.round import archive_round
 
     try:
         done = archive_round()

@@ -20,7 +20,7 @@ from observatory.runtime.health import checks
 from observatory.runtime.health.own_metrics import quota_metrics
 from observatory.runtime.health.own_recording import own_metrics
 from observatory.store.archive import catalogue, needed, presence
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer

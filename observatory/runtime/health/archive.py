@@ -7,7 +7,7 @@ from django.conf import settings
 from observatory.clusters.formatting import format_bytes, format_count
 from observatory.store.archive import catalogue
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.archive.waiting import Progress, read_progress
+from observatory.store.archive.rounds.waiting import Progress, read_progress
 from observatory.store.connection import connect
 
 

@@ -69,8 +69,8 @@ def _have_in_tables(clusters: Collection[int], kinds: Collection[str]) -> set[in
         listed, removed = presence.note_use(connection, clusters, kinds)
     if removed:
         # import pyarrow: 28 MB and 0.3 s, which each process would spend
-        from observatory.store.archive.bringing_back import bring_back
-        from observatory.store.archive.fetching import fetch
+        from observatory.store.archive.restoring.bringing_back import bring_back
+        from observatory.store.archive.restoring.fetching import fetch
 
         patience = PATIENCE.get()
         for cluster in sorted({cluster for cluster, _ in removed}):

@@ -103,7 +103,7 @@ def delete_scraped(connection: psycopg.Connection, engine: Engine, cluster: int,
     lock(connection, [cluster])
     if presence.removed_kinds(connection, cluster):
         # imports pyarrow, which hardly any writer needs
-        from observatory.store.archive.bringing_back import bring_back_within
+        from observatory.store.archive.restoring.bringing_back import bring_back_within
 
         bring_back_within(connection, cluster, ("span", "event", "sample"))
     engine.allow_deletes(connection)

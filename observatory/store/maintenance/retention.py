@@ -17,8 +17,8 @@ from psycopg import sql
 
 from observatory.store.archive import catalogue, presence
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.archive.expiry import expire
-from observatory.store.archive.removal import remove_deleted
+from observatory.store.archive.removal.expiry import expire
+from observatory.store.archive.removal.uncounted_files import remove_deleted
 from observatory.store.archive.row_lock import lock_rows
 from observatory.store.connection import connect, connect_reader
 from observatory.store.engines import Engine, choose

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from observatory.store.archive import catalogue, presence
 from observatory.store.archive.catalogue import Piece
-from observatory.store.archive.stretches import counted, start_of
+from observatory.store.archive.files.stretches import counted, start_of
 from observatory.store.maintenance.retained_windows import RetainedWindow
 from observatory.store.queries.cluster_rows import tile_bytes
 from observatory.store.queries.extents import Extent, read_extent

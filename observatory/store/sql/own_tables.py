@@ -6,7 +6,7 @@ from typing import LiteralString
 
 import pyarrow as pa
 
-from observatory.store.archive.columns import TIME
+from observatory.store.archive.files.columns import TIME
 from observatory.store.sql.tables import TEXT, StoredTable, schema_of
 
 LONG, REAL, BOOLEAN = pa.int64(), pa.float64(), pa.bool_()

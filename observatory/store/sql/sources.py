@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from observatory.store.archive import needed
+from observatory.store.archive.files.rows import read_rows, with_names
+from observatory.store.archive.files.writing import schema_of as schema_of_files
+from observatory.store.archive.files.writing import sorted_table
 from observatory.store.archive.place import Place
-from observatory.store.archive.rows import read_rows, with_names
-from observatory.store.archive.writing import schema_of as schema_of_files
-from observatory.store.archive.writing import sorted_table
 from observatory.store.connection import connect
 from observatory.store.sql.limits import Limits
 from observatory.store.sql.tables import OF_CLUSTER, RecordTable, StoredTable

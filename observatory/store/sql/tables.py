@@ -11,8 +11,8 @@ import psycopg
 import pyarrow as pa
 from psycopg.sql import SQL
 
-from observatory.store.archive.columns import TIME, file_columns
-from observatory.store.archive.tables import OTHER_TABLES
+from observatory.store.archive.files.columns import TIME, file_columns
+from observatory.store.archive.files.tables import OTHER_TABLES
 from observatory.wire.kind import Kind
 from observatory.wire.kinds import stored_kinds
 

@@ -14,7 +14,7 @@ import psycopg
 import pyarrow as pa
 from psycopg.sql import SQL, Composable, Identifier, Literal
 
-from observatory.store.archive.columns import TIME, FileColumn, file_columns
+from observatory.store.archive.files.columns import TIME, FileColumn, file_columns
 from observatory.store.queries.joins import Joins
 from observatory.store.sql.own_tables import OWN_TABLES
 from observatory.store.sql.roles import SCHEMA, grant_all

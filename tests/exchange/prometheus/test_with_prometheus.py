@@ -11,7 +11,7 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.tokens import access_tokens
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds

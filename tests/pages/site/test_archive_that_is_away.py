@@ -8,7 +8,7 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.connection import is_unavailable
 from observatory.store.places import scan_places
 from observatory.store.places.askers import ASKER, Asker

@@ -18,10 +18,10 @@ from observatory.replay import task_search
 from observatory.replay.logs import counts
 from observatory.replay.logs import search as log_search
 from observatory.store.archive import catalogue, needed, presence
-from observatory.store.archive.departure import remove_rows
-from observatory.store.archive.pace import Pace
+from observatory.store.archive.files.verification import Fault, verify_files, verify_rows
 from observatory.store.archive.place import Place, required_place
-from observatory.store.archive.verification import Fault, verify_files, verify_rows
+from observatory.store.archive.removal.departure import remove_rows
+from observatory.store.archive.rounds.pace import Pace
 from observatory.store.connection import connect
 from observatory.store.engines import choose
 from observatory.store.maintenance.retention import delete_cluster

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from observatory.store.archive import stretches
+from observatory.store.archive.files import stretches
 from observatory.store.archive.scans import scan
 from observatory.store.ingest.batches.batch import BatchBuilder
 from observatory.store.ingest.writer import Writer

@@ -27,14 +27,15 @@ from observatory.runs.models import (
     Usage,
 )
 from observatory.runs.refresh import refresh_figures
-from observatory.store.archive import adoption, catalogue, needed, presence
-from observatory.store.archive import round as round_of_archive
-from observatory.store.archive.bringing_back import bring_back
-from observatory.store.archive.changed_runs import PARTS, clusters_with_other_runs
-from observatory.store.archive.restoring import Restoration
-from observatory.store.archive.round import archive_round
-from observatory.store.archive.run_tables import RUN_TABLES
-from observatory.store.archive.waiting import waiting_clusters
+from observatory.store.archive import catalogue, needed, presence
+from observatory.store.archive.files.run_tables import RUN_TABLES
+from observatory.store.archive.restoring import adoption
+from observatory.store.archive.restoring.bringing_back import bring_back
+from observatory.store.archive.restoring.tables import Restoration
+from observatory.store.archive.rounds import round as round_of_archive
+from observatory.store.archive.rounds.changed_runs import PARTS, clusters_with_other_runs
+from observatory.store.archive.rounds.round import archive_round
+from observatory.store.archive.rounds.waiting import waiting_clusters
 from observatory.store.connection import connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer

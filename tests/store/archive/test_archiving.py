@@ -13,14 +13,16 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
-from observatory.store.archive import archiving, catalogue, stretches
-from observatory.store.archive.archiving import archive_cluster
-from observatory.store.archive.pace import Pace
+from observatory.store.archive import catalogue
+from observatory.store.archive.files import stretches
+from observatory.store.archive.files.rows import Coded, keys_of
+from observatory.store.archive.files.tables import OTHER_TABLES
 from observatory.store.archive.place import MARK, Place
-from observatory.store.archive.round import archive_again, archive_round
-from observatory.store.archive.rows import Coded, keys_of
-from observatory.store.archive.tables import OTHER_TABLES
-from observatory.store.archive.waiting import read_progress, waiting_clusters
+from observatory.store.archive.rounds import archiving
+from observatory.store.archive.rounds.archiving import archive_cluster
+from observatory.store.archive.rounds.pace import Pace
+from observatory.store.archive.rounds.round import archive_again, archive_round
+from observatory.store.archive.rounds.waiting import read_progress, waiting_clusters
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import encode_keys

@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from observatory.clusters.models import Cluster
-from observatory.store.archive.archiving import archive_cluster
 from observatory.store.archive.place import Place
+from observatory.store.archive.rounds.archiving import archive_cluster
 
 PAGE = Path(__file__).parents[3] / "docs/archive.md"
 EXAMPLES = dict(re.findall(r"```python\n# (\w+)\n(.*?)```", PAGE.read_text(), re.DOTALL))

@@ -16,17 +16,17 @@ from observatory.clusters.models import Cluster
 from observatory.exchange.formats import FORMATS
 from observatory.replay.scope import Scope
 from observatory.store.archive import presence
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.connection import connect_reader
 from observatory.store.queries.timeline import snapshot
-from observatory.store.reading.connections import scanning
+from observatory.store.reading import scanning
 from observatory.store.times import from_microseconds
 from observatory.store.transfer.extracts import Extract
 from tests.exchange.everything import START as FIRST_START
 from tests.exchange.everything import STOP as LAST_STOP
 from tests.store.archive.conftest import remove_unused
 from tests.store.archive.long_history import START, STEP, STEPS
-from tests.store.archive.test_scans_of_changing_files import _replace_files
+from tests.store.archive.scans.test_scans_of_changing_files import _replace_files
 
 Rows = dict[str, list[tuple[Any, ...]]]
 WHOLE = (START - 100, START + STEPS * STEP + 100)

@@ -12,11 +12,12 @@ from django.test import RequestFactory
 
 from observatory.clusters.models import Cluster
 from observatory.config.http.handler import PATIENCE_OF_PAGES, PATIENCE_OF_PROGRAMS, patience
-from observatory.store.archive import bringing_back, fetching, presence
+from observatory.store.archive import presence
 from observatory.store.archive.errors import ArchiveError, BeingFetched
-from observatory.store.archive.fetching import fetch
 from observatory.store.archive.place import Place
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.restoring import bringing_back, fetching
+from observatory.store.archive.restoring.fetching import fetch
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.connection import connect_reader
 from observatory.store.places.askers import PATIENCE
 from observatory.store.queries.logs import LogFilter, lines_before

@@ -27,11 +27,13 @@ from observatory.clusters.models import Cluster, Project
 from observatory.runtime.embedded.account import service_account
 from observatory.runtime.embedded.data_folder import DataFolder
 from observatory.runtime.embedded.postgres import Postgres
-from observatory.store.archive import bringing_back, catalogue, departure, needed, presence
-from observatory.store.archive.bringing_back import bring_back
+from observatory.store.archive import catalogue, needed, presence
 from observatory.store.archive.place import MARK, Place
-from observatory.store.archive.round import archive_round
-from observatory.store.archive.waiting import waiting_clusters
+from observatory.store.archive.removal import departure
+from observatory.store.archive.restoring import bringing_back
+from observatory.store.archive.restoring.bringing_back import bring_back
+from observatory.store.archive.rounds.round import archive_round
+from observatory.store.archive.rounds.waiting import waiting_clusters
 from observatory.store.connection import close_pools, connect
 from observatory.store.engines.plain import Plain
 from observatory.store.ingest.batches.batch import Batch

@@ -15,13 +15,14 @@ from django.core.management import CommandError, call_command
 from observatory.clusters.models import Cluster, Project
 from observatory.replay.logs.search import listed_lines
 from observatory.replay.task_history import task_history
-from observatory.store.archive import bringing_back, catalogue, needed, presence
+from observatory.store.archive import catalogue, needed, presence
 from observatory.store.archive import place as places
-from observatory.store.archive.bringing_back import bring_back
 from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.place import MARK, Place, required_place
-from observatory.store.archive.round import archive_round
-from observatory.store.archive.waiting import waiting_clusters
+from observatory.store.archive.restoring import bringing_back
+from observatory.store.archive.restoring.bringing_back import bring_back
+from observatory.store.archive.rounds.round import archive_round
+from observatory.store.archive.rounds.waiting import waiting_clusters
 from observatory.store.connection import connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer

@@ -18,8 +18,8 @@ import pytest
 from observatory.clusters.models import Cluster
 from observatory.store import queries
 from observatory.store.archive import needed, presence
-from observatory.store.archive.bringing_back import bring_back
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.restoring.bringing_back import bring_back
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.connection import connect, connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer

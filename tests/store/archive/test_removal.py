@@ -11,14 +11,14 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
-from observatory.store.archive import catalogue, removal
-from observatory.store.archive.archiving import archive_cluster
+from observatory.store.archive import catalogue
 from observatory.store.archive.catalogue import LEAVING
 from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.place import Place
-from observatory.store.archive.removal import sweep
-from observatory.store.archive.round import archive_round
-from observatory.store.archive.waiting import waiting_clusters
+from observatory.store.archive.removal.uncounted_files import sweep
+from observatory.store.archive.rounds.archiving import archive_cluster
+from observatory.store.archive.rounds.round import archive_round
+from observatory.store.archive.rounds.waiting import waiting_clusters
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retained_windows import RetainedWindow
@@ -199,7 +199,7 @@ def test_files_that_are_being_written_stay_when_another_process_sweeps(
     original = Place.finish
 
     def finish_later(self: Place, path: str) -> None:
-        swept.append(removal.sweep(place))
+        swept.append(sweep(place))
         original(self, path)
 
     monkeypatch.setattr(Place, "finish", finish_later)

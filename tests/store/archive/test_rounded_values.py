@@ -8,7 +8,7 @@ import psycopg
 
 from observatory.clusters.models import Cluster
 from observatory.collect.agents.batch import batch_of
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.named_records import read, record_kinds
 from observatory.store.times import to_microseconds

@@ -15,14 +15,17 @@ from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
 from observatory.runtime.health import archive as health
-from observatory.store.archive import bringing_back, catalogue, columns, departure, needed, presence
-from observatory.store.archive.bringing_back import bring_back
-from observatory.store.archive.departure import remove_rows
+from observatory.store.archive import catalogue, needed, presence
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.archive.pace import Pace
+from observatory.store.archive.files import columns
 from observatory.store.archive.place import Place
-from observatory.store.archive.round import archive_again, archive_round
-from observatory.store.archive.waiting import waiting_clusters
+from observatory.store.archive.removal import departure
+from observatory.store.archive.removal.departure import remove_rows
+from observatory.store.archive.restoring import bringing_back
+from observatory.store.archive.restoring.bringing_back import bring_back
+from observatory.store.archive.rounds.pace import Pace
+from observatory.store.archive.rounds.round import archive_again, archive_round
+from observatory.store.archive.rounds.waiting import waiting_clusters
 from observatory.store.connection import connect, connect_reader
 from observatory.store.engines.plain import Plain
 from observatory.store.engines.timescale import Timescale

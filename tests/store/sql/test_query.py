@@ -13,7 +13,7 @@ import pytest
 
 from observatory.clusters.models import Cluster
 from observatory.store.archive import presence
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.sql import query as sql_query
 from observatory.store.sql.limits import Limits
 from observatory.store.sql.query import QueryRefused, run_query

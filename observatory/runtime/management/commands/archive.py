@@ -69,9 +69,9 @@ class Command(BaseCommand):
         self.stdout.write(f"{archive.sentence(archive.progress())}.")
 
     def _run(self, options: dict[str, Any]) -> None:
-        from observatory.store.archive.archiving import Archived
         from observatory.store.archive.place import required_place
-        from observatory.store.archive.round import archive_again, archive_round
+        from observatory.store.archive.rounds.archiving import Archived
+        from observatory.store.archive.rounds.round import archive_again, archive_round
 
         def report(cluster: int, done: Archived) -> None:
             self.stdout.write(
@@ -97,8 +97,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _verify(self, options: dict[str, Any]) -> None:
+        from observatory.store.archive.files.verification import Fault, verify_files, verify_rows
         from observatory.store.archive.place import required_place
-        from observatory.store.archive.verification import Fault, verify_files, verify_rows
 
         place, counts = required_place(), Counter[str]()
         with connect() as connection:

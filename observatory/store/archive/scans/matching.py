@@ -8,7 +8,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from observatory.store.archive.columns import TIME, file_columns
+from observatory.store.archive.files.columns import TIME, file_columns
 from observatory.store.archive.scans.conditions import AnyOf, AtLeast, Condition, Contains, OneOf, Test
 from observatory.store.archive.scans.row_groups import RowGroup
 

@@ -1,7 +1,7 @@
 """Reads row groups of files a few ahead of who uses what is found, in threads or on a Dask cluster.
 
 They do not depend on each other, so that several are read at a time; archiving's rows come from one cursor
-(own_thread.py).
+(files/own_thread.py).
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.errors import DamagedFile, LacksColumns
-from observatory.store.archive.ids import missing_columns
 from observatory.store.archive.place import Place
+from observatory.store.archive.restoring.ids import missing_columns
 from observatory.store.archive.scans.bloom_filters import may_have_any
 from observatory.store.archive.scans.conditions import AtLeast, Condition, OneOf
 from observatory.wire.kind import Kind

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from observatory.store.archive.catalogue import Piece
-from observatory.store.archive.columns import TIME
+from observatory.store.archive.files.columns import TIME
 from observatory.store.archive.place import Place
 from observatory.store.archive.scans.conditions import Condition
 from observatory.store.archive.scans.matching import matching_rows

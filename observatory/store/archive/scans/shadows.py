@@ -12,8 +12,8 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from observatory.store.archive.bringing_back import copy_rows
-from observatory.store.archive.ids import Ids, with_ids
+from observatory.store.archive.restoring.bringing_back import copy_rows
+from observatory.store.archive.restoring.ids import Ids, with_ids
 from observatory.store.reading.connections import ReadingConnection
 from observatory.wire.kinds import KINDS
 

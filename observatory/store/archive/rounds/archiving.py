@@ -1,7 +1,7 @@
 """Archives a cluster that has ended: writes the files that are missing, or have other rows than the tables.
 
-Rows stay in their tables; departure.py removes them later. Each day of each kind is read in one snapshot,
-and its files are entered at once.
+Rows stay in their tables; removal/departure.py removes them later. Each day of each kind is read in one
+snapshot, and its files are entered at once.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ import psycopg
 import pyarrow as pa
 
 from observatory.store.archive import catalogue, presence
-from observatory.store.archive.bringing_back import bring_back
 from observatory.store.archive.catalogue import LEAVING, REPLACED, Piece, Written
-from observatory.store.archive.own_thread import in_own_thread
-from observatory.store.archive.pace import Pace
+from observatory.store.archive.files.own_thread import in_own_thread
+from observatory.store.archive.files.rows import read_rows, with_names
+from observatory.store.archive.files.run_tables import RUN_TABLES, read_digests
+from observatory.store.archive.files.stretches import ROWS_OF_A_GROUP, Stretch, files_of_day, rows_by_day
+from observatory.store.archive.files.tables import CATALOGUE, OTHER_TABLES, OtherTable
+from observatory.store.archive.files.writing import sorted_table, write_records, write_table
 from observatory.store.archive.place import FORMAT, Place
-from observatory.store.archive.removal import remove
-from observatory.store.archive.rows import read_rows, with_names
-from observatory.store.archive.run_tables import RUN_TABLES, read_digests
-from observatory.store.archive.stretches import ROWS_OF_A_GROUP, Stretch, files_of_day, rows_by_day
-from observatory.store.archive.tables import CATALOGUE, OTHER_TABLES, OtherTable
-from observatory.store.archive.writing import sorted_table, write_records, write_table
+from observatory.store.archive.removal.uncounted_files import remove
+from observatory.store.archive.restoring.bringing_back import bring_back
+from observatory.store.archive.rounds.pace import Pace
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import ARCHIVE, try_lock
 from observatory.store.queries.extents import Extent, read_extent

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from psycopg import sql
 from pyarrow import csv
 
-from observatory.store.archive.columns import TYPES, FileColumn, file_columns
-from observatory.store.archive.names import Path, read_names
+from observatory.store.archive.files.columns import TYPES, FileColumn, file_columns
+from observatory.store.archive.files.names import Path, read_names
 from observatory.store.keys import GROUP_PLACEHOLDER
 from observatory.wire.kind import Kind
 

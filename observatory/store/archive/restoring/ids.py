@@ -9,8 +9,8 @@ from typing import Any, LiteralString
 import psycopg
 import pyarrow as pa
 
-from observatory.store.archive.columns import TYPES, FileColumn, file_columns
 from observatory.store.archive.errors import ArchiveError
+from observatory.store.archive.files.columns import TYPES, FileColumn, file_columns
 from observatory.store.keys import encode_keys
 from observatory.wire.columns import Column
 from observatory.wire.kind import Kind

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from observatory.store.archive import catalogue, presence
 from observatory.store.archive.catalogue import LEAVING, REPLACED, STORED, WRITING, Piece
 from observatory.store.archive.errors import ArchiveError
+from observatory.store.archive.files.stretches import rows_by_day
 from observatory.store.archive.place import Place
-from observatory.store.archive.stretches import rows_by_day
 from observatory.store.queries.extents import read_extent
 from observatory.store.schema.time_series import table_of
 from observatory.store.times import from_seconds

@@ -10,13 +10,13 @@ import psycopg
 from django.conf import settings
 
 from observatory.store.archive import catalogue, presence
-from observatory.store.archive.archiving import Archived, archive_cluster, archive_runs
-from observatory.store.archive.changed_runs import clusters_with_other_runs
-from observatory.store.archive.departure import remove_rows
-from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import Place, required_place
-from observatory.store.archive.removal import sweep
-from observatory.store.archive.waiting import (
+from observatory.store.archive.removal.departure import remove_rows
+from observatory.store.archive.removal.uncounted_files import sweep
+from observatory.store.archive.rounds.archiving import Archived, archive_cluster, archive_runs
+from observatory.store.archive.rounds.changed_runs import clusters_with_other_runs
+from observatory.store.archive.rounds.pace import Pace
+from observatory.store.archive.rounds.waiting import (
     SETTLED,
     clusters_to_remove_from,
     has_live_clusters,

@@ -20,13 +20,13 @@ from observatory.replay.logs.search import listed_lines
 from observatory.replay.scope import Scope
 from observatory.replay.task_search import search_tasks
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.archive.scans import on_dask, readers
 from observatory.store.connection import connect_reader
 from observatory.store.queries.logs import LogFilter
 from tests.store.archive.conftest import Archive, remove_unused
 from tests.store.archive.long_history import START, STEP, STEPS
-from tests.store.archive.test_scans import FILTERS, LOGS, READS, RULES, TASKS, Read
+from tests.store.archive.scans.test_scans import FILTERS, LOGS, READS, RULES, TASKS, Read
 
 QUIET = {"silence_logs": "CRITICAL", "dashboard_address": "127.0.0.1:0"}
 WORKERS = {"n_workers": 2, "threads_per_worker": 2, **QUIET}

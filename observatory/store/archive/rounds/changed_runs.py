@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from observatory.store.archive.run_tables import read_digests
+from observatory.store.archive.files.run_tables import read_digests
 
 PARTS = 60
 """in which runs of archived clusters are compared with their files: one a minute"""

@@ -10,7 +10,7 @@ import psycopg
 import pyarrow as pa
 from psycopg.abc import Query
 
-from observatory.store.archive.columns import TIME
+from observatory.store.archive.files.columns import TIME
 
 TEXT, SMALL, INTEGER, LONG, REAL = pa.string(), pa.int16(), pa.int32(), pa.int64(), pa.float64()
 FETCHED = 500

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 
 from observatory.store.archive.catalogue import STORED, Piece
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.archive.ids import missing_columns
+from observatory.store.archive.files.run_tables import RUN_TABLES
+from observatory.store.archive.files.tables import CATALOGUE, OTHER_TABLES, OtherTable
+from observatory.store.archive.files.verification import Fault
+from observatory.store.archive.files.writing import METADATA
 from observatory.store.archive.place import FORMAT, Place
-from observatory.store.archive.run_tables import RUN_TABLES
-from observatory.store.archive.tables import CATALOGUE, OTHER_TABLES, OtherTable
-from observatory.store.archive.verification import Fault
-from observatory.store.archive.writing import METADATA
+from observatory.store.archive.restoring.ids import missing_columns
 from observatory.wire.kinds import stored_kinds
 
 KNOWN_TABLES = {table.name: table for table in (*OTHER_TABLES, *(table.file for table in RUN_TABLES))}

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from observatory.clusters.models import Cluster
 from observatory.store.archive import presence
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from tests.browser.observatory import free_port
 from tests.store.archive.conftest import remove_unused
 from tests.store.archive.long_history import RARE, START, STEP

@@ -9,8 +9,8 @@ import psycopg
 import pyarrow as pa
 from psycopg import sql
 
-from observatory.store.archive.columns import TIME
-from observatory.store.archive.tables import INTEGER, LONG, REAL, TEXT, OtherTable
+from observatory.store.archive.files.columns import TIME
+from observatory.store.archive.files.tables import INTEGER, LONG, REAL, TEXT, OtherTable
 
 BOOLEAN, BINARY = pa.bool_(), pa.binary()
 RUN, FINDING_MARK = "run", "finding_mark"

@@ -16,11 +16,11 @@ from psycopg.types.json import Jsonb
 
 from observatory.store.archive import needed, presence
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.archive.found_clusters import FoundCluster
-from observatory.store.archive.numbers import Reserved
+from observatory.store.archive.files.run_tables import read_digests
 from observatory.store.archive.place import Place
-from observatory.store.archive.restoring import NUMBERED, Restoration
-from observatory.store.archive.run_tables import read_digests
+from observatory.store.archive.restoring.found_clusters import FoundCluster
+from observatory.store.archive.restoring.numbers import Reserved
+from observatory.store.archive.restoring.tables import NUMBERED, Restoration
 from observatory.store.connection import connect
 from observatory.wire.kinds import stored_kinds
 

@@ -11,13 +11,13 @@ import psycopg
 from psycopg import sql
 
 from observatory.store.archive import catalogue, presence
-from observatory.store.archive.bringing_back import copied_rows
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.errors import ArchiveError, LacksColumns
-from observatory.store.archive.ids import CLUSTER, Ids
-from observatory.store.archive.pace import Pace
 from observatory.store.archive.place import Place
 from observatory.store.archive.presence import UNUSED
+from observatory.store.archive.restoring.bringing_back import copied_rows
+from observatory.store.archive.restoring.ids import CLUSTER, Ids
+from observatory.store.archive.rounds.pace import Pace
 from observatory.store.archive.row_lock import changing_rows
 from observatory.store.connection import connect
 from observatory.store.engines import Engine, choose

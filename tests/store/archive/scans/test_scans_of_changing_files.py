@@ -34,7 +34,7 @@ from observatory.runs.tasks import enforce_retention
 from observatory.store.archive import catalogue, needed, presence
 from observatory.store.archive.errors import ArchiveError, DamagedFile
 from observatory.store.archive.place import Place
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.archive.scans import readers, scan
 from observatory.store.connection import connect_reader, read_connection
 from observatory.store.ingest.batches.batch import Batch
@@ -43,7 +43,7 @@ from observatory.store.maintenance.retained_windows import RetainedWindow
 from observatory.store.maintenance.retention import apply_retention, delete_cluster
 from observatory.store.queries.logs import LogFilter
 from observatory.store.queries.timeline import snapshot
-from observatory.store.reading.connections import archived_counts, scanning
+from observatory.store.reading import archived_counts, scanning
 from observatory.store.times import from_seconds
 from observatory.wire.head import Head
 from tests.store.archive.conftest import Archive, remove_unused, rows_of

@@ -12,8 +12,8 @@ from time import monotonic
 import redis
 from django.core.cache import cache
 
-from observatory.store.archive.bringing_back import bring_back
 from observatory.store.archive.errors import ArchiveError, BeingFetched
+from observatory.store.archive.restoring.bringing_back import bring_back
 
 log = logging.getLogger(__name__)
 

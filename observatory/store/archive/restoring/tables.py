@@ -11,10 +11,10 @@ import psycopg
 from psycopg import sql
 
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.archive.found_clusters import KNOWN_TABLES, FoundCluster, read_table
-from observatory.store.archive.numbers import Reserved, new_numbers
+from observatory.store.archive.files.run_tables import FINDING_MARK, RUN, RUN_TABLES, RunTable
 from observatory.store.archive.place import Place
-from observatory.store.archive.run_tables import FINDING_MARK, RUN, RUN_TABLES, RunTable
+from observatory.store.archive.restoring.found_clusters import KNOWN_TABLES, FoundCluster, read_table
+from observatory.store.archive.restoring.numbers import Reserved, new_numbers
 from observatory.store.series.identity import series_identity
 from observatory.store.texts import clean_json
 

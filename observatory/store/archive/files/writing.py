@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from observatory.store.archive.catalogue import Written
-from observatory.store.archive.columns import FileColumn, file_columns
 from observatory.store.archive.errors import ArchiveError
+from observatory.store.archive.files.columns import FileColumn, file_columns
+from observatory.store.archive.files.rows import Coded
 from observatory.store.archive.place import FORMAT, UNFINISHED, Place
-from observatory.store.archive.rows import Coded
 from observatory.wire.kind import Kind
 
 METADATA = "observatory"

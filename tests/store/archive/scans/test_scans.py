@@ -46,7 +46,7 @@ from observatory.replay.task_search import Position, search_tasks
 from observatory.replay.task_search import Wanted as WantedTasks
 from observatory.store.archive import presence
 from observatory.store.archive.errors import ArchiveError
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.archive.scans.bloom_filters import may_have_any, xxh64
 from observatory.store.archive.scans.conditions import AtLeast, Condition
 from observatory.store.connection import connect_reader

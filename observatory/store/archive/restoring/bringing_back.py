@@ -14,8 +14,8 @@ from pyarrow import csv
 from observatory.store.archive import catalogue, presence
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.errors import DamagedFile, LacksColumns
-from observatory.store.archive.ids import Ids, missing_columns, with_ids
 from observatory.store.archive.place import Place, required_place
+from observatory.store.archive.restoring.ids import Ids, missing_columns, with_ids
 from observatory.store.archive.row_lock import changing_rows, lock_rows
 from observatory.store.connection import connect
 from observatory.store.engines import choose

@@ -52,7 +52,7 @@ def _leave(connection: psycopg.Connection, cluster: int, kind: str, pieces: Sequ
 
 def _filter(connection: psycopg.Connection, cluster: int, kind: str, by: str) -> None:
     # imports pyarrow, which retention without an archive doesn't need
-    from observatory.store.archive.bringing_back import bring_back
+    from observatory.store.archive.restoring.bringing_back import bring_back
 
     bring_back(cluster, [kind])
     presence.note_filtered(connection, cluster, kind, by)

@@ -8,7 +8,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from observatory.store.archive.names import Path
+from observatory.store.archive.files.names import Path
 from observatory.wire.columns import Column, ColumnType, Reading
 from observatory.wire.kind import Kind
 

@@ -21,7 +21,7 @@ from observatory.replay.scope import Scope
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
 from observatory.store.archive import presence
-from observatory.store.archive.round import archive_round
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.connection import connect_reader
 from observatory.store.ingest.batches.batch import BatchBuilder
 from observatory.store.ingest.writer import Writer

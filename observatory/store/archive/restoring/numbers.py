@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from observatory.store.archive.found_clusters import FoundCluster
+from observatory.store.archive.restoring.found_clusters import FoundCluster
 
 MOST_SKIPPED = 20_000_000
 """numbers of a table that are given up at most"""

@@ -1,0 +1,1 @@
+"""The files of the archive: what is in them, and how they are written."""

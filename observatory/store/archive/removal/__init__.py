@@ -1,0 +1,1 @@
+"""What leaves the tables or the archive, and after which checks."""

@@ -1,0 +1,1 @@
+"""Rows of files come back into the tables."""

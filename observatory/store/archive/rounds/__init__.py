@@ -1,0 +1,1 @@
+"""Rounds of archiving: of which clusters, and how fast."""
