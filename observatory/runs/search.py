@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from collections.abc import Collection, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 
+import psycopg
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
@@ -16,6 +19,7 @@ from observatory.replay.task_search import Found, Wanted, search_tasks
 from observatory.runs.access import visible_runs
 from observatory.runs.models import Run
 from observatory.store.archive.errors import ArchiveError, BeingFetched
+from observatory.store.archive.scans.conditions import Condition, Contains
 from observatory.store.connection import read_connection
 from observatory.store.keys import groups_of_text
 from observatory.store.queries.names import (
@@ -25,6 +29,7 @@ from observatory.store.queries.names import (
     prefixes_with,
     workers_with,
 )
+from observatory.store.reading.scanned_clusters import may_have_rows
 
 log = logging.getLogger(__name__)
 
@@ -92,37 +97,65 @@ def search_tasks_everywhere(user: Person, text: str, skip: int = 0, budget: floa
     """Search the tasks of all visible clusters but the first `skip`, as far as `budget` seconds suffice."""
     deadline = time.monotonic() + budget
     ids = _visible_ids(user)
-    found: dict[int, Found] = {}
-    unfinished: list[int] = []
-    unreadable: list[int] = []
+    collected = _Collected(text)
     searched = min(skip, len(ids))
     with read_connection() as connection:
         named = clusters_with_group(connection, ids, text, groups_of_text(text), NAMES_TIMEOUT)
-        for cluster in sorted(ids, key=lambda id: id not in named)[skip:]:
-            until = time.monotonic() + CLUSTER_BUDGET
-            searched += 1
-            try:
-                tasks = search_tasks(connection, cluster, Wanted(text), TASKS_OF_CLUSTER, deadline=until)
-            except BeingFetched:
-                unfinished.append(cluster)
-            except ArchiveError as error:
-                log.warning("tasks of cluster %d can't be searched: %s", cluster, error)
-                unreadable.append(cluster)
-            else:
-                if tasks.tasks:
-                    found[cluster] = tasks
-                elif tasks.searched_to is not None:
-                    unfinished.append(cluster)
-            if len(found) == CLUSTERS_WITH_TASKS or time.monotonic() > deadline:
-                break
-    clusters = visible_clusters(user).in_bulk([*found, *unfinished, *unreadable])
+        order = sorted(ids, key=lambda id: id not in named)[skip:]
+        with closing(_looked_into(connection, order, named, text)) as looked_into:
+            for cluster, may_have in looked_into:
+                searched += 1
+                if may_have:
+                    collected.search(connection, cluster)
+                if len(collected.found) == CLUSTERS_WITH_TASKS or time.monotonic() > deadline:
+                    break
+    clusters = visible_clusters(user).in_bulk(
+        [*collected.found, *collected.unfinished, *collected.unreadable]
+    )
     return FoundTasks(
-        [(clusters[id], tasks) for id, tasks in found.items() if id in clusters],
-        [clusters[id] for id in unfinished if id in clusters],
-        [clusters[id] for id in unreadable if id in clusters],
+        [(clusters[id], tasks) for id, tasks in collected.found.items() if id in clusters],
+        [clusters[id] for id in collected.unfinished if id in clusters],
+        [clusters[id] for id in collected.unreadable if id in clusters],
         searched,
         len(ids),
     )
+
+
+@dataclass(slots=True)
+class _Collected:
+    """What was found of the clusters that were searched, by number."""
+
+    text: str
+    found: dict[int, Found] = field(default_factory=dict)
+    unfinished: list[int] = field(default_factory=list)
+    unreadable: list[int] = field(default_factory=list)
+
+    def search(self, connection: psycopg.Connection, cluster: int) -> None:
+        until = time.monotonic() + CLUSTER_BUDGET
+        try:
+            tasks = search_tasks(connection, cluster, Wanted(self.text), TASKS_OF_CLUSTER, deadline=until)
+        except BeingFetched:
+            self.unfinished.append(cluster)
+        except ArchiveError as error:
+            log.warning("tasks of cluster %d can't be searched: %s", cluster, error)
+            self.unreadable.append(cluster)
+        else:
+            if tasks.tasks:
+                self.found[cluster] = tasks
+            elif tasks.searched_to is not None:
+                self.unfinished.append(cluster)
+
+
+def _looked_into(
+    connection: psycopg.Connection, clusters: Sequence[int], named: Collection[int], text: str
+) -> Generator[tuple[int, bool]]:
+    """The clusters in their order, which has `named` first, and whether they may have tasks with the text."""
+    number = sum(cluster in named for cluster in clusters)
+    yield from ((cluster, True) for cluster in clusters[:number])
+    with_text = Condition((Contains(("key", "group"), text),))
+    wanted = {"span": with_text, "task": with_text}
+    with closing(may_have_rows(connection, clusters[number:], wanted)) as others:
+        yield from others
 
 
 def _visible_ids(user: Person) -> list[int]:

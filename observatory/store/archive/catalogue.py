@@ -166,6 +166,28 @@ def pieces(
         ).fetchall()
 
 
+def pieces_of_whole_clusters(
+    connection: psycopg.Connection, clusters: Sequence[int], kinds: Sequence[str]
+) -> dict[int, list[Piece]]:
+    """Those of kinds, by cluster and in its order, of the clusters whose records are all in the archive."""
+    rows = connection.execute(
+        """SELECT cluster_id FROM archived_cluster JOIN extent USING (cluster_id)
+           WHERE archived_cluster.sequence = extent.sequence AND cluster_id = ANY(%s)""",
+        [list(clusters)],
+    )
+    whole = {cluster for (cluster,) in rows}
+    found: dict[int, list[Piece]] = {cluster: [] for cluster in clusters if cluster in whole}
+    with connection.cursor(row_factory=class_row(Piece)) as cursor:
+        cursor.execute(
+            f"""SELECT {COLUMNS} FROM archive_piece
+                WHERE cluster_id = ANY(%s) AND kind = ANY(%s) AND state = %s ORDER BY kind, start, id""",
+            [list(found), list(kinds), STORED],
+        )
+        for piece in cursor:
+            found[piece.cluster].append(piece)
+    return found
+
+
 def are_stored(connection: psycopg.Connection, ids: Sequence[int]) -> bool:
     """Whether all of these pieces still count."""
     row = connection.execute(

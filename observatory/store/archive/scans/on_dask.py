@@ -1,4 +1,4 @@
-"""Has workers of the Dask cluster that OBSERVATORY_SCAN_SCHEDULER names read row groups of long scans.
+"""Has workers of the Dask cluster that OBSERVATORY_SCAN_SCHEDULER names read files of long scans.
 
 They call the functions that threads here call, on the same files, so that answers are the same. What they
 can't read is read here, and so are the scans of the next minute.
@@ -23,19 +23,16 @@ from distributed import Future as DaskFuture
 from django.conf import settings
 
 import observatory
-from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.place import Place
-from observatory.store.archive.scans.conditions import Condition
-from observatory.store.archive.scans.readers import Read, Threads
-from observatory.store.archive.scans.row_groups import RowGroup, row_group
+from observatory.store.archive.scans.readers import Threads
 
 MOST_AHEAD = 64
-"""row groups of a scan that are at workers: two for each of their threads, up to so many"""
+"""parts of a scan that are at workers: two for each of their threads, up to so many"""
 ANSWERS_WITHIN = 5.0
 """seconds that the scheduler may take"""
 LONGEST = 30.0
-"""seconds that a row group may take"""
+"""seconds that a part may take"""
 MOST_LOOKED_AT = 100
 """workers that are tested"""
 PAUSE = 60.0
@@ -77,12 +74,11 @@ class DaskWorkers:
         self.ahead = min(MOST_AHEAD, 2 * threads)
         self.failed = False
 
-    def submit(self, read: Read[Found], group: RowGroup, condition: Condition) -> _Asked[Found]:
-        return _Asked(self, read, group, condition)
+    def submit(self, here: Callable[[], Found], there: Callable[[], Found]) -> _Asked[Found]:
+        return _Asked(self, here, there)
 
-    def ask(self, read: Read[Any], group: RowGroup, condition: Condition) -> DaskFuture[Any]:
-        wanted = (group.place, group.piece, group.number, condition)
-        return _submitted(self._client, read_there, read, *wanted, VERSIONS)
+    def ask(self, read: Callable[[], Any]) -> DaskFuture[Any]:
+        return _submitted(self._client, read_there, read, VERSIONS)
 
     def fail(self, error: BaseException) -> None:
         """Read here from now on."""
@@ -91,13 +87,11 @@ class DaskWorkers:
 
 
 class _Asked(Generic[Found]):
-    """One row group."""
+    """A part of files."""
 
-    def __init__(
-        self, workers: DaskWorkers, read: Read[Found], group: RowGroup, condition: Condition
-    ) -> None:
-        self._workers, self._asked = workers, (read, group, condition)
-        self._future = None if workers.failed else workers.ask(*self._asked)
+    def __init__(self, workers: DaskWorkers, here: Callable[[], Found], there: Callable[[], Found]) -> None:
+        self._workers, self._here, self._there = workers, here, there
+        self._future = None if workers.failed else workers.ask(there)
 
     def result(self) -> Found:
         if self._future is None or self._workers.failed:
@@ -119,15 +113,13 @@ class _Asked(Generic[Found]):
             self._future.cancel()
 
     def _read_here(self) -> Found:
-        return Threads().submit(*self._asked).result()
+        return Threads().submit(self._here, self._there).result()
 
 
-def read_there(
-    read: Read[Found], place: Place, piece: Piece, number: int, condition: Condition, versions: dict[str, str]
-) -> Found:
+def read_there(read: Callable[[], Found], versions: dict[str, str]) -> Found:
     """On a worker. Raises OtherVersions and ArchiveError."""
     with _on_worker(versions):
-        return read(row_group(place, piece, number), condition)
+        return read()
 
 
 def look_there(place: Place, versions: dict[str, str]) -> None:
@@ -231,7 +223,7 @@ def _pause(reason: str) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Why a row group was not read on the cluster, and what to do."""
+    """Why files were not read on the cluster, and what to do."""
     text = _line(error)
     if isinstance(error, OtherVersions):
         return f"{text}: run workers from the image of the server's release"

@@ -1,4 +1,4 @@
-"""Who reads row groups: threads that all scans of this process share, or workers of a Dask cluster."""
+"""Who reads files of scans: threads that all scans of this process share, or workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.conf import settings
 
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.scans.conditions import Condition
-from observatory.store.archive.scans.row_groups import RowGroup, may_have_rows
+from observatory.store.archive.scans.row_groups import may_have_rows
 
 THREADS = 2
 """of a process: so many row groups are in memory, however many scans there are, besides the rows found"""
@@ -27,11 +27,10 @@ MANY_ROWS = 2_000_000
 Found = TypeVar("Found")
 FoundHere = TypeVar("FoundHere", covariant=True)
 Wanted = tuple[Sequence[Piece], Condition]
-Read = Callable[[RowGroup, Condition], Found]
 
 
 class Pending(Protocol[FoundHere]):
-    """What a row group is read for. `result` raises ArchiveError."""
+    """What a part of files is read for. `result` raises ArchiveError."""
 
     def result(self) -> FoundHere: ...
 
@@ -41,14 +40,14 @@ class Pending(Protocol[FoundHere]):
 class Reader(Protocol):
     @property
     def ahead(self) -> int:
-        """The number of row groups that are read before they are asked for."""
+        """The number of parts that are read before they are asked for."""
 
     @property
     def is_here(self) -> bool:
         """Whether what is found takes memory of this process."""
 
-    def submit(self, read: Read[Found], group: RowGroup, condition: Condition) -> Pending[Found]:
-        """Have a row group read."""
+    def submit(self, here: Callable[[], Found], there: Callable[[], Found]) -> Pending[Found]:
+        """Have a part of files read: by `here` in this process, or by `there` in another, which gets it."""
 
 
 class Threads:
@@ -59,8 +58,8 @@ class Threads:
     def __init__(self, ahead: int = AHEAD) -> None:
         self.ahead = ahead
 
-    def submit(self, read: Read[Found], group: RowGroup, condition: Condition) -> Pending[Found]:
-        return _threads().submit(read, group, condition)
+    def submit(self, here: Callable[[], Found], there: Callable[[], Found]) -> Pending[Found]:
+        return _threads().submit(here)
 
 
 def wanted_files(wanted: Iterable[Wanted]) -> list[Piece]:

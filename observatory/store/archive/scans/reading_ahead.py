@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Generic, TypeVar
 
 import pyarrow as pa
 
 from observatory.store.archive.scans.conditions import Condition
-from observatory.store.archive.scans.readers import Pending, Read, Reader, Wanted, reader_of, wanted_files
-from observatory.store.archive.scans.row_groups import RowGroup
+from observatory.store.archive.scans.readers import Pending, Reader, Wanted, reader_of, wanted_files
+from observatory.store.archive.scans.row_groups import Read, RowGroup, read_row_group
 from observatory.store.places.askers import require_asker
 from observatory.store.reading.scanned_files import SCANNED_FILES, ScannedFiles
 
@@ -82,5 +83,8 @@ class ReadingAhead(Generic[Found]):
         self._following = None
         if each is None:
             return False
-        self._begun.append((each[0], self._reader.submit(self._read, *each)))
+        group, condition = each
+        here = partial(self._read, group, condition)
+        there = partial(read_row_group, self._read, group.place, group.piece, group.number, condition)
+        self._begun.append((group, self._reader.submit(here, there)))
         return True

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +22,7 @@ from observatory.wire.kinds import KINDS
 MOST_LOOKED_UP = 200
 """values that a filter is asked for"""
 REMEMBERED_FILES = 128
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,9 @@ class RowGroup:
         return self.footer.metadata.row_group(self.number).column(self.footer.places[name])
 
 
+Read = Callable[[RowGroup, Condition], Found]
+
+
 def row_groups(place: Place, pieces: Sequence[Piece], condition: Condition) -> Iterator[RowGroup]:
     """The row groups that can have rows of the condition's time. Raises ArchiveError."""
     for piece in pieces:
@@ -119,10 +123,10 @@ def row_groups(place: Place, pieces: Sequence[Piece], condition: Condition) -> I
                     yield group
 
 
-def row_group(place: Place, piece: Piece, number: int) -> RowGroup:
-    """One of a file, by its number. Raises ArchiveError."""
+def read_row_group(read: Read[Found], place: Place, piece: Piece, number: int, condition: Condition) -> Found:
+    """What `read` finds in a row group of a file, by its number. Raises ArchiveError."""
     stream = place.open(piece.path)
-    return _row_group(place, piece, stream, _footer(stream, place, piece), number)
+    return read(_row_group(place, piece, stream, _footer(stream, place, piece), number), condition)
 
 
 def may_have_rows(piece: Piece, condition: Condition) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from distributed import Client, LocalCluster, SchedulerPlugin
+from distributed import Client, LocalCluster
 from django.conf import LazySettings
 
 from observatory.alerts.evaluation.back_test import back_test
@@ -25,30 +24,9 @@ from observatory.store.archive.scans import on_dask, readers
 from observatory.store.connection import connect_reader
 from observatory.store.queries.logs import LogFilter
 from tests.store.archive.conftest import Archive, remove_unused
+from tests.store.archive.dask_clusters import QUIET, dask_cluster, scanned_there
 from tests.store.archive.long_history import START, STEP, STEPS
 from tests.store.archive.scans.test_scans import FILTERS, LOGS, READS, RULES, TASKS, Read
-
-QUIET = {"silence_logs": "CRITICAL", "dashboard_address": "127.0.0.1:0"}
-WORKERS = {"n_workers": 2, "threads_per_worker": 2, **QUIET}
-
-
-class Finished(SchedulerPlugin):
-    """Counts the row groups that workers have read."""
-
-    name = "finished"
-
-    def __init__(self) -> None:
-        self.number = 0
-
-    def transition(self, key: str, start: str, finish: str, *args: Any, **options: Any) -> None:
-        self.number += finish == "memory" and str(key).startswith(on_dask.NAME)
-
-
-@contextmanager
-def dask_cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(**WORKERS) as cluster:
-        cluster.scheduler.add_plugin(Finished())
-        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +44,6 @@ def scans(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     on_dask.disconnect()
     yield
     on_dask.disconnect()
-
-
-def scanned_there(cluster: LocalCluster) -> int:
-    plugin = cluster.scheduler.plugins["finished"]
-    assert isinstance(plugin, Finished)
-    return plugin.number
 
 
 def _words(connection: psycopg.Connection, cluster: Cluster) -> Any:
