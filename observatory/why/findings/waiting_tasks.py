@@ -44,6 +44,8 @@ class _OfWorker:
     """those whose tasks used no CPU"""
     waits: dict[str, Steps]
     """those that were seen to wait, by what they waited in"""
+    cores: Steps
+    """that each thread with a task used or wanted"""
     used: float
     """mean share of a core, by the time of threads that waited"""
 
@@ -148,6 +150,13 @@ class WaitingTasks:
                 found[one.rows] = share.integrals(self._computations.spans.times.where(one.rows)) / 1e6
         return found
 
+    def computed(self, rows: Integers) -> float:
+        """Seconds of CPU that some computations used or wanted."""
+        found = np.zeros(len(self._computations.spans))
+        for one in self._workers.values():
+            found[one.rows] = one.cores.integrals(self._computations.spans.times.where(one.rows)) / 1e6
+        return float(found[rows].sum())
+
     def longest(self, steps: Mapping[int, Steps] | None = None) -> Integers:
         """The computations that waited longest."""
         return np.argsort(-self.of_rows(steps), kind="stable")[:LISTED]
@@ -187,7 +196,8 @@ def _of_worker(
     at_place[LOCK] = np.maximum(at_place[LOCK] - nested.counts(edges), 0.0)
     seen = {wait: Steps(edges, np.minimum(at_place[wait], busy)) for wait in TASK_WAITS}
     used = float((of_thread[place] * busy * lengths).sum()) / weight if weight else 0.0
-    return _OfWorker(rows, busy, waiting, seen, used)
+    cores_of_thread = Steps(edges, np.minimum(of_thread[place], 1.0))
+    return _OfWorker(rows, busy, waiting, seen, cores_of_thread, used)
 
 
 def _least_busy(busy: Steps, times: Intervals) -> Numbers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,11 +11,12 @@ import numpy as np
 
 from observatory.why.intervals import Flags, Numbers
 from observatory.why.records import Records
+from observatory.why.what_if.client_rounds import ClientRound, client_rounds
 from observatory.why.what_if.conditions import Conditions, SimulatedLock
 from observatory.why.what_if.doubt import FURTHEST, Predicted
 from observatory.why.what_if.leases import Leases
 from observatory.why.what_if.plan import Plan
-from observatory.why.what_if.rates import AT_ONCE, Rates
+from observatory.why.what_if.rates import AT_ONCE, Rates, Spilling
 from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays
 from observatory.why.what_if.simulation import Simulation
 from observatory.why.what_if.stalls import Stall
@@ -52,11 +53,13 @@ class Predictor:
         stalls: Sequence[Stall] = (),
         held: Mapping[int, int] | None = None,
         leases: Sequence[Leases] = (),
+        spilling: Spilling | None = None,
     ) -> None:
         """`held`: the number of the recorded worker with which computations stayed (Conditions)."""
         self._leases = leases
         self._records, self.plan, self._rates, self.stalls = records, plan, rates, stalls
         self._held = held or {}
+        self._spilling = spilling or Spilling(rates, {})
         self._lock_seconds = lock_seconds
         self._simulated: dict[tuple[Change, bool], float] = {}
         self.observed = (records.stop - records.start) / 1e6
@@ -71,6 +74,17 @@ class Predictor:
         """Of most workers."""
         counts = Counter(worker.threads for worker in self.recorded_workers)
         return counts.most_common(1)[0][0] if counts else 1
+
+    @cached_property
+    def client_rounds(self) -> Sequence[ClientRound]:
+        """Where the client waited for all tasks before it submitted more, for which it needn't have."""
+        return client_rounds(self.plan, self._records)
+
+    @property
+    def _unwaited(self) -> dict[int, float]:
+        """How long after the submission before each round comes if the client does not wait: its own code
+        takes as long. By the number of the submission."""
+        return {one.number: one.own_seconds for one in self.client_rounds}
 
     @cached_property
     def last(self) -> float:
@@ -123,17 +137,20 @@ class Predictor:
         """What the window would have taken without a cause. It never takes longer."""
         plan = self.plan if without.seceded is None else self.plan.with_seceded(without.seceded)
         seconds = without.seconds(plan)
-        rates = AT_ONCE if without.overhead else self._rates
-        stalls = [one for one in self.stalls if one.worker not in without.stalls]
+        never_full = self._spilling.rates if without.disk else self._rates
+        rates = AT_ONCE if without.overhead else never_full
+        stalls = [one for one in self._stalls(without.disk) if one.worker not in without.stalls]
         conditions = Conditions(
             seconds.tolist(),
             not without.transfers,
             not without.client,
             not without.own_code,
+            without.overhead,
             stalls,
             held={} if without.held else self._held,
             spread=frozenset(self._held) if without.held else frozenset(),
             has_resources=not without.resources,
+            unwaited=self._unwaited if without.rounds else {},
         )
         end = Simulation(plan, without.workers(self.recorded_workers), rates, conditions).run()
         found = min(self.observed, end * self.last / self.simulated + self._rest(without))
@@ -142,6 +159,11 @@ class Predictor:
             most = min(float(np.maximum(saved, 0.0).sum()), self._seconds_of_any(saved > 0))
             found = max(found, self.observed - most)
         return Predicted.of(found, self.observed, self.misfit, self.locked)
+
+    def _stalls(self, never_full: Collection[int]) -> list[Stall]:
+        """Those that are there if some workers never spill."""
+        since = {worker: time for worker, time in self._spilling.since.items() if worker in never_full}
+        return [one for one in self.stalls if one.worker not in since or one.start < since[one.worker]]
 
     def _rest(self, without: Without) -> float:
         """Seconds after the last task."""
@@ -193,10 +215,15 @@ class Predictor:
                 seconds = np.maximum(seconds - self._waited_for_leases / self._faster(change), 0.0)
             workers = self._workers(change)
             held = {place: number % len(workers) for place, number in self._held.items()}
+            spilling = self._spilling if change.unlimited_memory else Spilling(self._rates, {})
             conditions = Conditions(
-                seconds.tolist(), not change.no_transfers, stalls=self.stalls, held=held, locks=locks
+                seconds.tolist(),
+                not change.no_transfers,
+                stalls=self._stalls(spilling.since),
+                held=held,
+                locks=locks,
             )
-            simulation = Simulation(self.plan, workers, self._rates, conditions)
+            simulation = Simulation(self.plan, workers, spilling.rates, conditions)
             self._simulated[change, has_locks] = simulation.run()
         return self._simulated[change, has_locks]
 

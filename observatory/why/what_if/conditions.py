@@ -24,6 +24,8 @@ class Conditions:
     """the client takes time from the end of all tasks until it submits more"""
     has_own_code: bool = True
     """the client's own code takes time before it submits more"""
+    are_close_at_once: bool = False
+    """submissions that come soon after the one before come at once, but for the client's own code"""
     stalls: Sequence[Stall] = ()
     """the first of the computations of each stalls the worker to which it comes"""
     held: Mapping[int, int] = field(default_factory=dict)
@@ -32,5 +34,7 @@ class Conditions:
     """computations that go to any worker, wherever their data is"""
     has_resources: bool = True
     """tasks take the resources that they require"""
+    unwaited: Mapping[int, float] = field(default_factory=dict)
+    """seconds after the submission before at which some come, by number: not after the end of all tasks"""
     locks: Sequence[SimulatedLock] = ()
     """that computations hold at their end; `seconds` are without that and what they waited for it"""

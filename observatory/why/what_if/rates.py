@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,6 +45,15 @@ class Rates:
     bandwidth: float
 
 
+@dataclass(frozen=True, slots=True)
+class Spilling:
+    """What would be different if nothing had been spilled, beside the time of the disk."""
+
+    rates: Rates
+    since: Mapping[int, int]
+    """when each worker began to spill (microseconds)"""
+
+
 AT_ONCE = Rates(sending=0, turning=0, deciding=0, fetching=0, bandwidth=1e12)
 """nothing takes time but the tasks"""
 
@@ -53,7 +62,7 @@ def rates_of(
     records: Records, plan: Plan, known: Stays, transfers: Transfers, scheduler_seconds: float
 ) -> Rates:
     """`scheduler_seconds`: of CPU that the scheduler used in the window."""
-    sending, turning = _gaps(records, plan, known)
+    sending, turning = _gaps(records, plan, known, {})
     large = transfers.nbytes >= LARGE
     small = transfers.seconds[~large]
     fetching = float(np.median(small)) if len(small) >= FEWEST else sending
@@ -64,8 +73,26 @@ def rates_of(
     return Rates(sending, turning, deciding, fetching, bandwidth)
 
 
-def _gaps(records: Records, plan: Plan, known: Stays) -> tuple[float, float]:
-    """The medians of what Rates calls `sending` and `turning`."""
+def without_spilling(
+    rates: Rates, records: Records, plan: Plan, known: Stays, spilled: Mapping[int, int]
+) -> Rates:
+    """As long as things took before workers spilled: they write results on their event loops.
+
+    `spilled`: since when each worker had spilled results (microseconds).
+    """
+    if not spilled:
+        return rates
+    sending, turning = _gaps(records, plan, known, spilled)
+    return replace(
+        rates,
+        sending=min(sending, rates.sending),
+        turning=min(turning, rates.turning),
+        fetching=min(sending, rates.fetching),
+    )
+
+
+def _gaps(records: Records, plan: Plan, known: Stays, until: Mapping[int, int]) -> tuple[float, float]:
+    """The medians of what Rates calls `sending` and `turning`. `until`: of some workers (microseconds)."""
     computing, needed = plan.computing, plan.needed
     start, stop = computing.times.start, computing.times.stop
     error = records.clock_errors_of(computing.worker)
@@ -78,6 +105,8 @@ def _gaps(records: Records, plan: Plan, known: Stays) -> tuple[float, float]:
     is_remote = computing.worker[needing] != computing.worker[needed.places]
     fetches = np.bincount(needing[is_remote], minlength=len(computing)) > 0
     is_free = ~np.isin(np.arange(len(computing)), list(plan.required))
+    for worker, time in until.items():
+        is_free &= (computing.worker != worker) | (start < time)
     waited_for_needs = (arrived > freed) & (needed.counts > 0) & ~fetches & is_free
     waited_for_thread = (sent > 0) & (sent < freed - error) & (arrived < freed - error) & is_free
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from observatory.why.what_if.doubt import FURTHEST
 from observatory.why.what_if.held import held
 from observatory.why.what_if.leases import Leases, read_leases
 from observatory.why.what_if.plan import plan_of
-from observatory.why.what_if.rates import Transfers, rates_of
+from observatory.why.what_if.rates import Spilling, Transfers, rates_of, without_spilling
 from observatory.why.what_if.stalls import stalls
 from observatory.why.window import TooManyTasks
 from observatory.wire.records import Action
@@ -41,6 +41,7 @@ SHORT = 10_000
 """microseconds, for which a task may be in the state waiting without a cause"""
 CPU = "observatory_scheduler_cpu_percent"
 TASK_WAITING = "observatory_worker_task_waits"
+MEMORY, SPILLED = "observatory_worker_memory_bytes", "spilled"
 
 
 class Window:
@@ -55,8 +56,10 @@ class Window:
         lock_seconds: float = 0.0,
         required: Sequence[RequiredResource] = (),
         leases: Sequence[Leases] = (),
+        spilled: Mapping[int, int] | None = None,
     ) -> None:
-        self._leases = leases
+        """`spilled`: since when each worker had spilled results (microseconds)."""
+        self._leases, self._spilled = leases, spilled or {}
         self._records, self._graph, self._required = records, graph, required
         self._transfers, self._scheduler_seconds = transfers, scheduler_seconds
         self._lock_seconds = lock_seconds
@@ -84,6 +87,7 @@ class Window:
             stalls(records, plan.computing, self._stays),
             held(records, plan.computing, self._stays),
             self._leases,
+            Spilling(without_spilling(rates, records, plan, self._stays, self._spilled), self._spilled),
         )
 
     @property
@@ -184,7 +188,17 @@ def window_of(connection: psycopg.Connection, cluster: int, records: Records) ->
         _lock_seconds(connection, cluster, *window),
         _required(connection, cluster, records),
         read_leases(connection, cluster, records),
+        _spilled(connection, cluster, *window),
     )
+
+
+def _spilled(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[int, int]:
+    """Since when each worker had spilled results (microseconds)."""
+    found = samples.binned_series(connection, cluster, MEMORY, start, stop, SPILLED, "max")
+    is_some = found["value"] > 0
+    workers, bins = found["worker"][is_some], found["bin"][is_some]
+    width = (stop - start) / samples.BINS
+    return {id: start + round(int(bins[workers == id].min()) * width) for id in np.unique(workers).tolist()}
 
 
 def _required(connection: psycopg.Connection, cluster: int, records: Records) -> Sequence[RequiredResource]:

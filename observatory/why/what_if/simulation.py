@@ -21,12 +21,13 @@ from observatory.why.what_if.rates import Rates
 from observatory.why.what_if.required import supplied
 from observatory.why.what_if.seceded_ends import Ending, SecededEnds
 from observatory.why.what_if.stalls import Stall
+from observatory.why.what_if.stealing import is_unoccupied, next_balance
 from observatory.why.what_if.workers import Absence, AbsenceKind, SimulatedWorker, WorkerSpec, supplies
 
-STEALING = 1.0
-"""seconds between two balances: distributed.scheduler.work-stealing-interval"""
 SHORTEST_STOLEN = 0.005
 """seconds that a stolen task takes at least"""
+CLOSE = 0.05
+"""seconds between two submissions, most of which sending a task takes: what submits has made no pause"""
 LEAST_STOLEN_FROM = 0.2
 """seconds that the tasks of a worker are expected to take, from which others steal there"""
 
@@ -104,6 +105,9 @@ class Simulation:
             return
         submission = self._submissions[self._submitted]
         has_own_code = self._conditions.has_own_code
+        if self._submitted in self._conditions.unwaited:
+            self._plan_submission(time + self._conditions.unwaited[self._submitted])
+            return
         if submission.waits and self._unfinished and (has_own_code or not submission.was_busy):
             return
         follows = submission.follows
@@ -111,15 +115,20 @@ class Simulation:
             return
         if not has_own_code and self._unfinished > self._most_unfinished:
             return
-        self._submitted += 1
-        self._is_submitting = True
-        self._unfinished += len(submission.places)
-        is_client = submission.waits or follows != NONE or self._submitted == 1
+        is_client = submission.waits or follows != NONE or not self._submitted
         seconds = submission.seconds if self._conditions.has_client or not is_client else 0.0
         if not has_own_code:
             seconds = max(0.0, seconds - submission.own_seconds)
+        elif self._conditions.are_close_at_once and not is_client and seconds <= CLOSE:
+            seconds = min(seconds, submission.own_seconds)
         since = time if follows == NONE else self._ended[follows]
-        self._at(max(time, since + seconds), self._submit, self._submitted - 1)
+        self._plan_submission(max(time, since + seconds))
+
+    def _plan_submission(self, time: float) -> None:
+        self._at(time, self._submit, self._submitted)
+        self._unfinished += len(self._submissions[self._submitted].places)
+        self._submitted += 1
+        self._is_submitting = True
 
     def _submit(self, time: float, number: int) -> None:
         self._is_submitting = False
@@ -222,7 +231,7 @@ class Simulation:
         self._begin(time, worker)
         if worker.has_line and not self._is_stealing_due:
             self._is_stealing_due = True
-            self._at(_next_balance(time), self._steal)
+            self._at(next_balance(time), self._steal)
 
     def _stall(self, time: float, stall: Stall, worker: SimulatedWorker) -> None:
         for place in stall.places:
@@ -350,7 +359,7 @@ class Simulation:
         usual = sum(one.occupancy for one in self._joined) / max(threads, 1)  # what moves stays in the sum
         thieves, victims = list[SimulatedWorker](), list[SimulatedWorker]()
         for one in self._joined:
-            if _is_unoccupied(one, usual):
+            if is_unoccupied(one, usual):
                 thieves.append(one)
             elif one.has_line and one.occupancy > LEAST_STOLEN_FROM and time >= one.stalled_until:
                 victims.append(one)
@@ -358,14 +367,14 @@ class Simulation:
             self._steal_for(time, thief, victims, usual)
         self._is_stealing_due = any(one.has_line for one in self._workers)
         if self._is_stealing_due:
-            self._at(_next_balance(time), self._steal)
+            self._at(next_balance(time), self._steal)
 
     def _steal_for(
         self, time: float, thief: SimulatedWorker, victims: Sequence[SimulatedWorker], usual: float
     ) -> None:
         for victim in sorted(victims, key=lambda one: -one.occupancy):
             for place in sorted(victim.in_line, reverse=True):
-                if not _is_unoccupied(thief, usual):
+                if not is_unoccupied(thief, usual):
                     return
                 is_free = self._held_by(place) is None and self._can_have(place, thief)
                 if is_free and self._is_worth(place, thief, victim):
@@ -384,19 +393,6 @@ class Simulation:
             return False
         takes = expected + self._fetch_seconds(place, thief)
         return thief.occupancy + takes <= victim.occupancy - expected / 2
-
-
-def _is_unoccupied(worker: SimulatedWorker, usual: float) -> bool:
-    """SchedulerState.is_unoccupied: it has a free thread, or less than half of what others have.
-
-    `usual`: seconds of tasks for each thread of all workers.
-    """
-    return worker.processing < worker.threads or worker.occupancy < usual * worker.threads / 2
-
-
-def _next_balance(time: float) -> float:
-    """The scheduler balances whether there is work or not: in half of an interval on average."""
-    return (math.floor(time / STEALING + 0.5) + 0.5) * STEALING
 
 
 def _expected(plan: Plan, seconds: Sequence[float]) -> list[float]:

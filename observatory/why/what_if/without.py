@@ -34,6 +34,8 @@ class Without:
     """the time from the end of all tasks until the client submits more"""
     own_code: bool = False
     """the time of the client's own code before it submits more"""
+    rounds: bool = False
+    """the client's waiting for all tasks of a round before it submits the next one"""
     late: bool = False
     """workers that came after the window's start"""
     added: tuple[int, ...] = ()
@@ -62,6 +64,7 @@ class Without:
             any(one.overhead for one in some),
             any(one.client for one in some),
             any(one.own_code for one in some),
+            any(one.rounds for one in some),
             any(one.late for one in some),
             max((one.added for one in some), key=len, default=()),
             frozenset().union(*(one.disk for one in some)),

@@ -62,6 +62,8 @@ class Worker:
     is_leaving: bool = False
     sent: deque[str] = field(default_factory=deque)
     """tasks that stay with it until it has a thread for them"""
+    lanes: list[int] = field(default_factory=list)
+    """threads without a task"""
 
     @property
     def takes_tasks(self) -> bool:
@@ -114,7 +116,9 @@ class Simulated:
 
     def __post_init__(self) -> None:
         self._by_key = {task.key: task for task in self.tasks}
-        self._crew = [Worker(number, free=self.threads) for number in range(self.workers)]
+        self._crew = [
+            Worker(number, free=self.threads, lanes=[*range(self.threads)]) for number in range(self.workers)
+        ]
         self._where: dict[str, Worker] = {}
         self._running: dict[str, tuple[Worker, int]] = {}
         self._queue: deque[str] = deque()
@@ -214,16 +218,19 @@ class Simulated:
         return send
 
     def _ending(self, key: str, worker: Worker, life: int, begin: float) -> Callable[[float], None]:
+        lane = heapq.heappop(worker.lanes)
+
         def end(now: float) -> None:
             if worker.life != life or not worker.is_alive:
                 return
-            task, thread = self._by_key[key], len(self.spans)
+            task = self._by_key[key]
+            heapq.heappush(worker.lanes, lane)
             failed = self._failed.get(key, 0) < self.tries.get(key, 0)
             status = Status.ERROR if failed else Status.OK
             times = (START + begin, START + now)
             nbytes = 0 if failed else task.nbytes
             self.spans.append(
-                Span(worker.address, thread % self.threads, key, task.prefix, task.prefix, Action.COMPUTE,
+                Span(worker.address, lane, key, task.prefix, task.prefix, Action.COMPUTE,
                      *times, nbytes, "int", status)
             )  # fmt: skip
             worker.free += 1
@@ -273,6 +280,7 @@ class Simulated:
 
     def _restart(self, worker: Worker, now: float) -> None:
         worker.life, worker.free, worker.is_alive = worker.life + 1, self.threads, True
+        worker.lanes = [*range(self.threads)]
         self._see(worker, now)
 
     def then(self, tasks: Sequence[Task]) -> Simulated:

@@ -50,3 +50,11 @@ def test_tasks_that_come_one_by_one_wait_for_nothing() -> None:
     """A scheduler that needs 0.15 s for each lets them begin, and end, at equal times."""
     seeded = Simulated(futures(COUNT, 1.0), overhead=0.15)
     assert "serialized" not in [one["kind"] for one in seeded.findings()]
+
+
+def test_tasks_that_compute_all_the_time_wait_for_no_turn() -> None:
+    """Their lengths differ by as much as their ends."""
+    seeded = Simulated(in_turn())
+    for worker in range(seeded.workers):
+        seeded.sample("observatory_worker_task_cpu_percent", 200.0, 0, seeded.makespan, worker=worker)
+    assert "serialized" not in [one["kind"] for one in seeded.findings()]

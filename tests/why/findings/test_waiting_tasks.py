@@ -115,6 +115,16 @@ def test_tasks_of_a_process_that_wait_for_its_lock_cost_what_they_wait() -> None
     assert finding["moments"] == [{"label": "they wait from here on", "time": pytest.approx(START, abs=0.5)}]
 
 
+def test_what_tasks_of_one_worker_have_is_waited_for_on_others_as_well() -> None:
+    """As an event of Dask, which the only task that waits for nothing sets."""
+    seeded = Simulated(futures(80, 2.0), workers=2, threads=4)
+    for worker, waiting in enumerate((3, 4)):
+        seeded.sample(CPU, 1.0, 0, seeded.makespan, worker=worker)
+        seeded.sample(WAITS, waiting, 0, seeded.makespan, worker=worker, **{"in": "lock"})
+    finding = first(seeded.findings(), "serialized")
+    assert finding["thread_seconds"] == pytest.approx(7 / 8 * 160, rel=0.05)
+
+
 def test_a_lock_of_a_file_is_told_from_one_of_a_process() -> None:
     finding = first(using(Simulated(futures(160, 0.5)), 1.0, **{"file-lock": 1.5}).findings(), "serialized")
     assert "waited 1 min for the lock of a file, which another task had" in finding["sentence"]

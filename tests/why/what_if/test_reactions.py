@@ -49,6 +49,17 @@ def simulated(made: Plan, factor: float, of: Sequence[int] | range = range(1, PA
     return Simulation(made, [WorkerSpec(4)], AT_ONCE, Conditions(seconds)).run()
 
 
+def test_what_a_task_submits_one_by_one_comes_at_once_where_sending_takes_no_time() -> None:
+    """But for what a client computes between, and for pauses."""
+    spans = [computed(part, 0.04 * part, 0.04 * part + 5) for part in range(PARTS)]
+    spans.append(computed(PARTS, 3.0, 8.0))
+    transitions = [row for one in spans for row in life(one[1], one[3], one[4], begun=one[3])]
+    made = plan_of(recorded([worker(1, PARTS + 1)], spans, transitions), graph())
+    at_once = Conditions(made.seconds.tolist(), are_close_at_once=True)
+    last = 3.0 - 0.04 * (PARTS - 1)
+    assert Simulation(made, [WorkerSpec(PARTS + 1)], AT_ONCE, at_once).run() == pytest.approx(last + 5)
+
+
 def test_what_was_submitted_at_the_end_of_a_task_follows_that_task() -> None:
     made = plan_of(loop(DELAY), graph())
     assert [one.follows for one in made.submissions] == [-1, -1, *range(1, PARTS)]

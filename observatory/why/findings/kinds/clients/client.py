@@ -9,8 +9,9 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
-from observatory.why.findings.late_submissions import waits_for_client
+from observatory.why.findings.late_submissions import waits_for_own_code
 from observatory.why.findings.texts import facts
+from observatory.why.findings.waited_rounds import waited_rounds
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import OF_CLIENTS, TEXTS, ThreadKind
 from observatory.why.what_if.without import Without
@@ -39,13 +40,19 @@ BUSY = 50.0
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    yield from _between_tasks(evidence)
+    yield from _around_rounds(evidence)
     yield from _beside_tasks(evidence)
+
+
+def _around_rounds(evidence: Evidence) -> Iterator[Finding]:
+    """What rounds that are submitted without waiting would save of both: the one that costs threads more."""
+    found = [*_between_tasks(evidence), *waited_rounds(evidence)]
+    yield from sorted(found, key=lambda one: -one.cost.thread_seconds)[:1]
 
 
 def _beside_tasks(evidence: Evidence) -> Iterator[Finding]:
     """One finding for runs in which few tasks ran, as its client was busy before it submitted more."""
-    times, waits = waits_for_client(evidence), evidence.waits
+    times, waits = waits_for_own_code(evidence), evidence.waits
     idle = waits.during(ThreadKind.OTHERS, times)
     cost = evidence.cost(idle)
     if idle < LEAST_SHARE * waits.active or not evidence.is_worth(cost):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.lease_waits import lease_waits
 from observatory.why.findings.samples import LabelledSamples
 from observatory.why.findings.texts import counted, facts, listed
-from observatory.why.findings.turns import turns
+from observatory.why.findings.turns import Turns, turns
 from observatory.why.findings.waiting_tasks import LISTED
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.assignments import PROCESSING, stays
@@ -36,6 +36,8 @@ LEAST_HOLDING = 0.3
 """threads with a task that don't wait, on average: one of them has what the others wait for"""
 LEAST_CONTENTION = 0.3
 """share of the time in which threads wait for the GIL, which isn't told from other locks"""
+LEAST_WITHOUT_CPU = 0.5
+"""of the time in which tasks wait for their turn, that they used no CPU"""
 NAMES = {LOCK: "a lock, a condition or a queue of their process", FILE_LOCK: "the lock of a file"}
 RESOURCE_ADVICE = (
     "Tell workers that they have more of it where that is true (`--resources`), let tasks require less, or "
@@ -117,7 +119,7 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
     for wait, name in NAMES.items():
         locked = waiting.locked(wait)
         if wait == LOCK:  # a thread of another process can have the lock of a file
-            locked = {id: steps for id, steps in locked.items() if _is_held(evidence, id, steps)}
+            locked = _held(evidence, locked)
         waited = sum(steps.seconds for steps in locked.values())
         if not _is_much(evidence, waited):
             continue
@@ -146,7 +148,7 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
 def _turns(evidence: Evidence) -> Iterator[Finding]:
     for one in turns(evidence.computations):
         waited = float(one.waited.sum())
-        if not _is_much(evidence, waited):
+        if not _is_much(evidence, waited) or _computed_meanwhile(evidence, one):
             continue
         longest = one.rows[np.argsort(-one.waited, kind="stable")][:LISTED]
         code = evidence.task_code(one.prefix)
@@ -167,6 +169,13 @@ def _turns(evidence: Evidence) -> Iterator[Finding]:
             prefixes=(one.prefix,),
             without=Without((Shorter(one.rows, one.waited),)),
         )
+
+
+def _computed_meanwhile(evidence: Evidence, one: Turns) -> bool:
+    """Whether tasks used the CPU for most of the time in which they would have waited for their turn."""
+    durations = evidence.computations.durations[one.rows]
+    without_cpu = float(durations.sum()) - evidence.waiting_tasks.computed(one.rows)
+    return evidence.waiting_tasks.are_sampled(one.rows) and without_cpu < LEAST_WITHOUT_CPU * one.waited.sum()
 
 
 def _start(evidence: Evidence, rows: Integers) -> float:
@@ -204,6 +213,18 @@ def _resources(evidence: Evidence) -> Iterator[Finding]:
 
 def _is_much(evidence: Evidence, seconds: float) -> bool:
     return seconds >= LEAST_SHARE * evidence.waits.active and evidence.is_worth(evidence.cost(seconds))
+
+
+def _held(evidence: Evidence, locked: Mapping[int, Steps]) -> dict[int, Steps]:
+    """Those that wait for another thread of their worker, and on other workers the same tasks: for what a
+    task of another worker has, as Dask's own locks and events."""
+    held = {id: steps for id, steps in locked.items() if _is_held(evidence, id, steps)}
+    waiting = evidence.waiting_tasks
+    named = set(waiting.by_prefix(held)) if held else set()
+    for id, steps in locked.items():
+        if id not in held and not _is_gil(evidence, id) and named.issuperset(waiting.by_prefix({id: steps})):
+            held[id] = steps
+    return held
 
 
 def _is_held(evidence: Evidence, worker: int, steps: Steps) -> bool:
