@@ -13,8 +13,8 @@ from django.utils.timezone import now
 from observatory.clusters.models import Cluster, Project
 
 NAME = "Observatory"
-INTERVAL = 10.0
-"""seconds between two samples"""
+INTERVAL = 30.0
+"""seconds between two samples (settings.CELERY_BEAT_SCHEDULE)"""
 
 
 def own_cluster() -> Cluster:

@@ -185,6 +185,7 @@ CELERY_TASK_ROUTES = {
 }
 # a file for beat's state, for the worker that runs it as a thread (observatory.runtime.beat_thread)
 BEAT_SCHEDULE_FILE = ""
+CELERY_BEAT_SCHEDULER = "observatory.runtime.spread_schedule:SpreadScheduler"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "beat": {"task": "observatory.runtime.tasks.beat", "schedule": 10},
     "build-tiles": {
@@ -201,8 +202,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     "discover": {"task": "observatory.collect.tasks.discover", "schedule": 15, "options": {"expires": 15}},
     "record-own-metrics": {
         "task": "observatory.runtime.tasks.record_own_metrics",
-        "schedule": 10,
-        "options": {"expires": 10},
+        "schedule": 30,
+        "options": {"expires": 30},
     },
     "sweep-jobs": {
         "task": "observatory.exchange.tasks.sweep_jobs",

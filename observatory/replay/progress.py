@@ -15,8 +15,8 @@ import psycopg
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
-from observatory.store.colors import color_of
 from observatory.store.connection import build_connection, read_connection
+from observatory.store.dask_names import color_of
 from observatory.store.maintenance.keyframes import Counted, has_old_keyframes, make_keyframes
 from observatory.store.queries import progress as store
 from observatory.store.queries.extents import SETTLING, read_extent

@@ -14,20 +14,17 @@ from functools import lru_cache
 from typing import Any, LiteralString
 
 import psycopg
-from dask.utils import key_split
-from distributed.utils import key_split_group
 
+from observatory.store.dask_names import OTHER, group_of, prefix_of
 from observatory.store.texts import are_printable, clean_name
 from observatory.wire.records import MAXIMUM_KEY_LENGTH, clean_key, key_text
 
 CACHED_KEYS = 20_000
 """keys whose prefix and group are cached, as a task's records arrive together"""
-LONGEST_CACHED, CACHED_LONG_KEYS = 250, 1_000
-"""characters of such a key; longer ones are hostile, and few of them are cached"""
+LONGEST_CACHED = 250
+"""characters of such a key; longer ones are hostile"""
 GROUP_PLACEHOLDER = "\x01"
 """replaces the group's name; a cleaned key (wire.records.clean_key) has no control characters"""
-OTHER = "Other"
-"""what Dask calls prefix and group of a key without a name"""
 MAXIMUM_DEPTH = 20
 """of a key of tuples in tuples"""
 NO_LITERALS = ("nan", "inf", "-inf")
@@ -74,11 +71,8 @@ def clean_split(prefix: str, group: str) -> tuple[str, str]:
 
 def split_as_dask(key: Any) -> tuple[str, str]:
     """Return (prefix, group) as Dask splits a key of any type; (OTHER, OTHER) for one that it can't split."""
-    kept = key_split.cache_info().currsize
-    if kept > CACHED_KEYS or (kept > CACHED_LONG_KEYS and isinstance(key, str) and len(key) > LONGEST_CACHED):
-        key_split.cache_clear()  # Dask keeps 100,000 keys of any length: some 25 MB of each process
     try:
-        return str(key_split(key)), str(key_split_group(key))
+        return prefix_of(key), group_of(key)
     except (IndexError, ValueError, TypeError):
         return OTHER, OTHER
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-LARGE = "{'pyarrow', 'scipy', 'ruptures', 'plotly', 'apprise', 'dask.array', 'dask.dataframe'}"
+LARGE = "{'pyarrow', 'scipy', 'ruptures', 'plotly', 'apprise', 'dask', 'distributed', 'tornado', 'PIL'}"
 MODELS = "{name for name in sys.modules if name.startswith('observatory.') and name.endswith('.models')}"
 
 

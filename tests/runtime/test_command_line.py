@@ -79,6 +79,21 @@ print(gc.isenabled())
     assert manage("shell", "--verbosity", "0", "--command", code).stdout == "True\n"
 
 
+def test_what_is_preloaded_can_be_forked_and_has_the_caches_that_each_program_would_fill() -> None:
+    code = """
+import threading
+from django.db import connection
+from django.urls import get_resolver
+from observatory.config.celery import app
+from observatory.runtime.supervision.preloading import preload
+preload()
+print(threading.active_count(), connection.connection)
+print(get_resolver()._populated, "queues" in vars(app.amqp), app.loader.worker_initialized)
+"""
+    shown = manage("shell", "--verbosity", "0", "--command", code).stdout
+    assert shown.splitlines() == ["1 None", "True True True"]
+
+
 def test_importing_it_imports_neither_django_nor_distributed() -> None:
     code = "import sys, observatory.runtime.command_line\nprint({'django', 'distributed'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

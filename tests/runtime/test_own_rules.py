@@ -16,6 +16,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from observatory.alerts.evaluation import health
 from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evaluate
 from observatory.alerts.models import Alert, Channel, Condition, Delivery, Rule
 from observatory.alerts.rules.ready_made import make
@@ -24,7 +25,7 @@ from observatory.base import redis_server
 from observatory.base.redis_server import RedisServer
 from observatory.clusters.access import visible_clusters, visible_projects
 from observatory.clusters.models import Cluster, Membership, Project
-from observatory.clusters.own_cluster import own_cluster
+from observatory.clusters.own_cluster import INTERVAL, own_cluster
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.clusters.tokens.models import IngestRefusal
 from observatory.collect.collector.registry import end_abandoned
@@ -102,6 +103,32 @@ def test_the_installations_metrics_are_recorded(own: Installation) -> None:
     assert found["observatory_celery_beat_age_seconds"] == pytest.approx(40, abs=20)
 
 
+def test_a_database_of_an_older_version_gets_the_interval_of_this_one(own: Installation) -> None:
+    Cluster.objects.filter(pk=own.cluster.pk).update(identity_interval=10.0, metrics_interval=10.0)
+    record_own_metrics()
+    cluster = own_cluster()
+    assert (cluster.identity_interval, cluster.metrics_interval) == (INTERVAL, INTERVAL)
+    assert settings.CELERY_BEAT_SCHEDULE["record-own-metrics"]["schedule"] == INTERVAL
+
+
+def test_it_is_evaluated_once_for_each_of_its_samples_and_is_not_late_meanwhile(
+    own: Installation,
+) -> None:
+    evaluated: list[int] = []
+    lags: list[float] = []
+    own.tell({0: 8.0})
+    for after in range(10, 610, 10):
+        if after % INTERVAL == 0:
+            own.tell({after: 8.0})
+        if clusters_to_evaluate(START + after).exists():
+            evaluated.append(after)
+            own.evaluate(after)
+        if evaluated:
+            lags.append(health.lag(START + after))
+    assert 15 <= len(evaluated) <= 600 / INTERVAL + 1
+    assert max(lags) < 30, "a fault, in the checks of Observatory itself"
+
+
 def test_what_cannot_be_read_is_left_out(
     own: Installation, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +162,7 @@ def test_a_firing_alert_outlasts_a_restart_of_observatory(own: Installation) -> 
     assert len(firing()) == 1
     assert Alert.objects.get().state == "firing"
     own.tell(dict.fromkeys(range(500, 520, 10), 7.0))
-    own.evaluate(540)
+    own.evaluate(570)
     assert Alert.objects.get().state == "resolved"
 
 

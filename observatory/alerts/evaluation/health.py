@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
 from django.db.models import Count, Q, QuerySet
@@ -11,6 +10,7 @@ from django.utils.timezone import now
 from observatory.alerts.evaluation.watermark import watermark
 from observatory.alerts.models import Alert, Channel, Delivery, Progress, Rule
 from observatory.clusters.models import Cluster
+from observatory.clusters.own_cluster import INTERVAL
 from observatory.store.queries.extents import extents
 
 RECENT = timedelta(hours=1)
@@ -18,18 +18,19 @@ FAILED_ATTEMPTS = 2
 """failed attempts after which a channel counts as failing"""
 
 
-def lag() -> float:
-    """Seconds by which the evaluation of the slowest live cluster lags behind; 0 without any."""
-    clusters = list(Cluster.objects.filter(ended=None).select_related("target"))
+def lag(at: float) -> float:
+    """Seconds by which the evaluation of the slowest live cluster lags behind at this time; 0 without any."""
+    clusters = list(Cluster.objects.filter(ended=None).select_related("project", "target"))
     stored = extents(cluster.pk for cluster in clusters)
     until = dict(Progress.objects.filter(cluster__in=stored).values_list("cluster", "until"))
-    at = time.time()
     behind = [0.0]
     for cluster in clusters:
         extent = stored.get(cluster.pk)
         if extent is not None and extent.first:
             reached = until[cluster.pk].timestamp() if cluster.pk in until else extent.first
-            behind.append(watermark(cluster, extent, at) - reached)
+            # Observatory's own cluster waits for its next sample
+            waits = INTERVAL if cluster.project.is_own else 0.0
+            behind.append(watermark(cluster, extent, at) - reached - waits)
     return max(behind)
 
 

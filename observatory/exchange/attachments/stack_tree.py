@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from observatory.store.keys import OTHER
+from observatory.store.dask_names import OTHER
 from observatory.wire.records import printable
 
 MOST_FRAMES, MOST_NODES, DEEPEST = 50_000, 100_000, 500

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dask.utils import parse_bytes
-
 from observatory.exchange.bundles.manifest import ClusterFacts, RunFacts
 from observatory.exchange.imports.agent_rows import AgentRows, as_count, as_json, as_number, as_text
 from observatory.exchange.imports.allowance import Allowance
@@ -226,6 +224,8 @@ def _number(text: str | None) -> float:
 
 
 def _bytes(text: str) -> float:
+    from dask.utils import parse_bytes  # imports all of Dask
+
     try:
         return as_number(parse_bytes(text))
     except ValueError:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from django.core.cache import cache
-from PIL import Image, ImageDraw, ImageFont
 from redis.exceptions import RedisError
 
 from observatory.replay.scope import Scope
@@ -20,6 +20,9 @@ from observatory.store.queries.windows.comparison import prefix_names
 from observatory.store.series.counters import Floats
 from observatory.wire.blocks import decode
 from observatory.wire.layers import PREFIXES
+
+if TYPE_CHECKING:
+    from PIL import ImageDraw
 
 WIDTH, HEIGHT = 1200, 630
 """pixels, as usual for Open Graph"""
@@ -47,6 +50,8 @@ def cached_picture(run: Run, scope: Scope) -> bytes:
 
 def picture(run: Run, scope: Scope) -> bytes:
     """A PNG."""
+    from PIL import Image, ImageDraw, ImageFont
+
     image = Image.new("RGB", (WIDTH, HEIGHT), BACKGROUND)
     draw = ImageDraw.Draw(image)
     name = scope.text(run.name)

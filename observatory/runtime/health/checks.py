@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
+import time
 from collections.abc import Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass
@@ -192,7 +193,7 @@ def agents() -> Iterator[CheckResult]:
 
 def evaluation() -> CheckResult:
     """The evaluation's lag. Raises DatabaseError."""
-    lag = health.lag()
+    lag = health.lag(time.time())
     remedy = "see the log of Celery's workers; rules over long windows of many series take longest"
     text = "up to date" if lag <= MAXIMUM_LAG else f"{lag:.1f} s behind the recorded data"
     return CheckResult("alerts", lag <= MAXIMUM_LAG, text, remedy)

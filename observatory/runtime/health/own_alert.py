@@ -34,7 +34,7 @@ from observatory.store.maintenance.advisory_lock import OWN_ALERT, lock_session
 log = logging.getLogger(__name__)
 
 NAME = "Observatory itself"
-INTERVAL = 10.0
+INTERVAL = 30.0
 """seconds between two checks"""
 HOLD = timedelta(minutes=2)
 """how long a component has to fail: processes may be starting"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -201,7 +202,7 @@ def alert_metrics() -> Iterator[Metric]:
     alerts = GaugeMetricFamily("observatory_alerts", "Open alerts.", labels=["state"])
     deliveries = GaugeMetricFamily("observatory_deliveries", "Notifications, by state.", labels=["state"])
     try:
-        lag.add_metric([], health.lag())
+        lag.add_metric([], health.lag(time.time()))
         for state, count in health.open_alert_counts().items():
             alerts.add_metric([state], count)
         for state, count in health.delivery_counts().items():

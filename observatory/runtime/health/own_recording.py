@@ -14,7 +14,7 @@ from django.utils.timezone import now
 
 from observatory.base import redis_server
 from observatory.clusters.models import Cluster, Project
-from observatory.clusters.own_cluster import own_cluster
+from observatory.clusters.own_cluster import INTERVAL, own_cluster
 from observatory.clusters.tokens import ingest_refusals
 from observatory.runtime.health import process_heartbeats as beats
 from observatory.store.ingest.batches.batch import Batch
@@ -30,7 +30,9 @@ def record_own_metrics() -> None:
     samples = [Sample(series, at, value) for series, value in own_metrics()]
     with _writing:
         _writer.write(Batch.of(cluster.pk, samples=samples, committed=at))
-    Cluster.objects.filter(pk=cluster.pk).update(last_seen=now())
+    # shorter in a database of an older version
+    intervals = {"identity_interval": INTERVAL, "metrics_interval": INTERVAL}
+    Cluster.objects.filter(pk=cluster.pk).update(last_seen=now(), **intervals)
 
 
 def own_metrics() -> Iterator[tuple[Series, float]]:

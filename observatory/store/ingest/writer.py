@@ -14,6 +14,7 @@ import psycopg
 
 from observatory.store.client_runs import store_client_runs
 from observatory.store.connection import connect, database_error
+from observatory.store.dask_names import OTHER
 from observatory.store.engines import Engine, choose
 from observatory.store.ingest.agents import delete_scraped, registered, registration
 from observatory.store.ingest.batches.batch import Batch
@@ -46,7 +47,6 @@ from observatory.store.ingest.refused_rows import (
     without_rows,
 )
 from observatory.store.ingest.source_limits import MOST_NAMES, SOURCE_LIMITS, Rows
-from observatory.store.keys import OTHER
 from observatory.store.outages.free_space import require_free_space
 from observatory.store.queries.agents import has_agent
 from observatory.store.queries.extents import read_extent

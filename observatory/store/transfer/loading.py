@@ -17,7 +17,7 @@ import numpy.typing as npt
 import psycopg
 from psycopg import sql
 
-from observatory.store.colors import color_of
+from observatory.store.dask_names import color_of
 from observatory.store.engines import choose
 from observatory.store.ingest.interning.stacks import identity
 from observatory.store.keys import GROUP_PLACEHOLDER

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from observatory.collect.collector.collector import MOST_REMEMBERED, Collector, collect
+from observatory.collect.collector.writing import writer_threads
 from observatory.collect.collector.writing.writer_threads import (
     LARGEST_TRANSACTION,
     LINGER,
@@ -166,3 +167,25 @@ def test_a_collector_remembers_more_than_one_cluster_of_a_thousand_workers(
         KNOWN_CLUSTERS.allow(before)
     assert limits == [MOST_REMEMBERED]
     assert 5 * before < MOST_REMEMBERED
+
+
+@pytest.mark.usefixtures("new_connections")
+async def test_a_connection_that_nobody_needs_is_closed_and_opened_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writer_threads, "CONNECTION_IDLE", 0.1)
+    before = await sessions()
+    writers = WriterThreads()
+    thread = writers.take()
+
+    async def is_closed() -> bool:
+        return not await sessions() - before
+
+    for number in range(2):
+        await thread.write(batch(number))
+        await eventually(is_closed, what="the end of the connection")
+    assert await read("SELECT count(*) FROM sample") == [(2,)]
+    await thread.write(batch(2))
+    await writers.release(thread, ())
+    await asyncio.sleep(0.3)
+    assert await is_closed(), "the time that was waited for is over"

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 
 from observatory.store.connection import connect
+from observatory.store.dask_names import OTHER
 from observatory.store.ingest import writer as writers
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.interning import lifetimes, stacks
 from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.writer import Writer
-from observatory.store.keys import OTHER
 from observatory.wire.event_kinds import CLUSTER_ENDED
 from observatory.wire.records import Event, WorkerGone
 

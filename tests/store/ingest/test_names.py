@@ -8,10 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from distributed.utils import color_of as dasks_color_of
 from django.core.cache.backends.locmem import LocMemCache
 
-from observatory.store.colors import color_of
 from observatory.store.ingest import source_limits
 from observatory.store.ingest import writer as writers
 from observatory.store.ingest.batches.batch import Batch
@@ -183,15 +181,3 @@ def test_writers_of_a_process_share_what_they_remember(
         monkeypatch.setattr(names.Names, "_read", None)  # nothing has to be read
         write(second, cluster, now, ["a-2"])
         assert KNOWN_CLUSTERS.take(cluster) is known
-
-
-def test_colors_are_dasks_and_not_remembered_for_good() -> None:
-    [cache] = [
-        cell.cell_contents
-        for cell in dasks_color_of.__closure__ or ()
-        if isinstance(cell.cell_contents, dict)
-    ]
-    before = len(cache)
-    colors = {name: color_of(name) for name in (f"prefix-{number}" for number in range(100))}
-    assert len(cache) == before
-    assert colors == {name: dasks_color_of(name) for name in colors}

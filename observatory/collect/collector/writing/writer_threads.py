@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from observatory.base.environment import CONNECTION_IDLE
 from observatory.collect.collector.coalesced_calls import CoalescedCalls
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.joint_writer import JointWriter
@@ -27,15 +28,25 @@ class WriterThread:
         self.writer = JointWriter()
         self.executor = ThreadPoolExecutor(1, "writer")
         self.targets = 0
+        self._closing: asyncio.TimerHandle | None = None
         self.write: CoalescedCalls[Batch, Committed] = CoalescedCalls(self._write, lambda: LINGER)
         """Stores a batch, as Writer.write does."""
 
     async def _write(self, batches: list[Batch]) -> list[Committed | Exception]:
+        """Stores batches. The connection is closed when nothing came for a while."""
         loop = asyncio.get_running_loop()
+        self.keep_connection()
         results: list[Committed | Exception] = []
         for some in transactions(batches):
             results += await loop.run_in_executor(self.executor, self.writer.write_together, some)
+        self._closing = loop.call_later(CONNECTION_IDLE, self.executor.submit, self.writer.close)
         return results
+
+    def keep_connection(self) -> None:
+        """Ends the wait for the time at which the connection is closed."""
+        if self._closing is not None:
+            self._closing.cancel()
+            self._closing = None
 
     def forget(self, clusters: Iterable[int]) -> None:
         """Blocks until all batches are written, and frees what is remembered of clusters."""
@@ -82,4 +93,5 @@ class WriterThreads:
             await asyncio.to_thread(thread.forget, clusters)
         else:
             self.threads.remove(thread)
+            thread.keep_connection()
             await asyncio.to_thread(thread.close)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import psycopg
 
+from observatory.store.dask_names import OTHER
 from observatory.store.ingest.batches.record_columns import Array, Coded, Times
 from observatory.store.ingest.interning.lifetime import Lane, Lifetime
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
-from observatory.store.keys import OTHER
 from observatory.store.texts import clean_name
 from observatory.store.times import from_seconds
 from observatory.wire.event_kinds import CLUSTER_ENDED

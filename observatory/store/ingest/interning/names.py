@@ -11,9 +11,8 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from observatory.store.colors import color_of
+from observatory.store.dask_names import OTHER, color_of
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, SourceLimit
-from observatory.store.keys import OTHER
 from observatory.store.texts import clean_name
 
 COLUMN_ARRAYS: dict[str, LiteralString] = {

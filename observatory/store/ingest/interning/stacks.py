@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 
 import psycopg
 
+from observatory.store.dask_names import OTHER
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
-from observatory.store.keys import OTHER
 
 MOST_STACKS = 100_000
 """of a cluster; further ones are stored as OTHER_STACK"""
