@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 
 from observatory.store.queries.windows import findings as store
-from observatory.why.findings.samples import Samples, read_samples
+from observatory.why.findings.observed.samples import Samples, read_samples
 from observatory.why.intervals import Integers, Intervals
 
 METRIC, STATE = "observatory_worker_tasks", "cancelled"

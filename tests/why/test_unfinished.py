@@ -11,7 +11,7 @@ import pytest
 from observatory.why.cancelled import Cancelled
 from observatory.why.critical_path.path import CriticalPath
 from observatory.why.earlier import Earlier
-from observatory.why.findings.samples import Samples
+from observatory.why.findings.observed.samples import Samples
 from observatory.why.intervals import Intervals
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.kinds import ThreadKind

@@ -195,7 +195,7 @@ class Watcher:
     def poll_interval(self) -> float:
         """Seconds between two polls of a scheduler that answers, if nobody looks at its cluster.
 
-        At rest they are longer (cluster_rest.py), by less than charts and rules notice.
+        At rest they are longer (clusters/rest.py), by less than charts and rules notice.
         """
         interval = self.shared.pace.between_polls(self.target.identity_interval)
         return max(interval, min(LONGEST_ADMITTED_POLL, interval * self.slowdown.admitted()))

@@ -17,21 +17,25 @@ from observatory.store.queries.windows.other_work import OtherWork
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.why.clients import Clients
 from observatory.why.critical_path.predecessors import Predecessors, needed_computations
-from observatory.why.findings.code import places
-from observatory.why.findings.computations import Computations
 from observatory.why.findings.finding import Cost, FoundTask, Moment
-from observatory.why.findings.first_uses import FirstUse, first_uses
-from observatory.why.findings.found_tasks import computed_tasks, unfinished_tasks
-from observatory.why.findings.growths import Growth, growths
-from observatory.why.findings.idle_gpus import IdleGpu, idle_gpus
-from observatory.why.findings.nested_tasks import nested_waits
-from observatory.why.findings.restarts import restarts
-from observatory.why.findings.samples import LabelledSamples, Samples, read_labelled, read_samples
-from observatory.why.findings.silences import Silence, silences, standing_still
-from observatory.why.findings.slow_workers import SlowWorker, slow_workers
-from observatory.why.findings.stragglers import are_last_steps, are_stragglers, with_most_of_prefix
-from observatory.why.findings.waiting_tasks import WaitingTasks
-from observatory.why.findings.waits import Waits
+from observatory.why.findings.observed.code import places
+from observatory.why.findings.observed.samples import LabelledSamples, Samples, read_labelled, read_samples
+from observatory.why.findings.observed.tasks.computations import Computations
+from observatory.why.findings.observed.tasks.first_uses import FirstUse, first_uses
+from observatory.why.findings.observed.tasks.found_tasks import computed_tasks, unfinished_tasks
+from observatory.why.findings.observed.tasks.nested_tasks import nested_waits
+from observatory.why.findings.observed.tasks.stragglers import (
+    are_last_steps,
+    are_stragglers,
+    with_most_of_prefix,
+)
+from observatory.why.findings.observed.tasks.waiting_tasks import WaitingTasks
+from observatory.why.findings.observed.waits import Waits
+from observatory.why.findings.observed.workers.growths import Growth, growths
+from observatory.why.findings.observed.workers.idle_gpus import IdleGpu, idle_gpus
+from observatory.why.findings.observed.workers.restarts import restarts
+from observatory.why.findings.observed.workers.silences import Silence, silences, standing_still
+from observatory.why.findings.observed.workers.slow_workers import SlowWorker, slow_workers
 from observatory.why.intervals import Flags, Integers, Intervals, joined
 from observatory.why.piles import Piles, piles
 from observatory.why.reading import read_clients, read_graph, read_records

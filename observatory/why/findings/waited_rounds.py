@@ -12,7 +12,7 @@ from observatory.store.queries.windows.activity import submitted_code
 from observatory.store.times import from_microseconds
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding
-from observatory.why.findings.late_submissions import LEAST_OF_ROUNDS, waits_for_rounds
+from observatory.why.findings.observed.late_submissions import LEAST_OF_ROUNDS, waits_for_rounds
 from observatory.why.findings.texts import counted, facts
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.client_rounds import ClientRound

@@ -12,7 +12,7 @@ from observatory.runs.other_work import other_work_in
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.queries.windows.thread_time import keys_of_computations
-from observatory.why.findings.samples import read_samples
+from observatory.why.findings.observed.samples import read_samples
 from observatory.why.reading import read_accounted
 from observatory.why.records import Spans
 from observatory.why.thread_times.computing import Computing

@@ -12,7 +12,7 @@ import psycopg
 
 from observatory.replay.scope import Scope, Section
 from observatory.store.queries.windows.thread_time import SeenFunction, seen_functions
-from observatory.why.findings.samples import read_samples
+from observatory.why.findings.observed.samples import read_samples
 from observatory.why.records import Records, Spans
 from observatory.why.thread_times.gil import CONTENTION, gil_waits
 from observatory.why.thread_times.kinds import OWN

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.findings.samples import Samples, values_at
+from observatory.why.findings.observed.samples import Samples, values_at
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added
 from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.thread_times.thread_time import ThreadTime

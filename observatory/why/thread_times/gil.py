@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from observatory.why.findings.samples import Samples
+from observatory.why.findings.observed.samples import Samples
 from observatory.why.intervals import Numbers, Steps
 from observatory.why.records import Spans
 

@@ -14,8 +14,8 @@ import numpy as np
 import psycopg
 
 from observatory.store.queries.windows import findings as store
-from observatory.why.findings.lease_waits import lease_waits
-from observatory.why.findings.samples import LabelledSamples, read_labelled
+from observatory.why.findings.observed.lease_waits import lease_waits
+from observatory.why.findings.observed.samples import LabelledSamples, read_labelled
 from observatory.why.intervals import Integers, Numbers, Steps
 from observatory.why.records import Records, Spans
 from observatory.wire.records import Action

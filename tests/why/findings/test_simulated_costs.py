@@ -14,8 +14,8 @@ from observatory.why.findings import simulated_costs
 from observatory.why.findings.answer import findings
 from observatory.why.findings.lines import lines_of
 from observatory.why.what_if import reading
+from tests.why.findings.kinds.test_kinds import assert_saves, first
 from tests.why.findings.simulated import Simulated, Task, futures
-from tests.why.findings.test_kinds import assert_saves, first
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,8 +7,8 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from tests.why.findings.kinds.test_kinds import assert_saves, first
 from tests.why.findings.simulated import Simulated, Task
-from tests.why.findings.test_kinds import assert_saves, first
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,7 +12,7 @@ from observatory.replay.scope import Section
 from observatory.store.connection import read_connection
 from observatory.store.queries.windows.thread_time import SeenFunction
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why.findings.samples import Samples
+from observatory.why.findings.observed.samples import Samples
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.answer import thread_times
 from observatory.why.thread_times.computing import MOST_FUNCTIONS, top_functions

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.why.findings.samples import LabelledSamples
+from observatory.why.findings.observed.samples import LabelledSamples
 from observatory.why.records import Records
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.conditions import Conditions

@@ -34,7 +34,7 @@ class Slowdown:
         self.waited = waited
         """Seconds that the oldest record has waited since it was due."""
         self.admitted = admitted
-        """The factor of all that the process does (admission.py)."""
+        """The factor of all that the process does (load/admission.py)."""
         self.period: Period | None = None
         """The current slowdown, as far as it is not recorded yet."""
 

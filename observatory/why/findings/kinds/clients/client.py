@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
-from observatory.why.findings.late_submissions import waits_for_own_code
+from observatory.why.findings.observed.late_submissions import waits_for_own_code
 from observatory.why.findings.texts import facts
 from observatory.why.findings.waited_rounds import waited_rounds
 from observatory.why.intervals import Intervals

@@ -10,7 +10,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.samples import Samples
+from observatory.why.findings.observed.samples import Samples
 from observatory.why.findings.texts import facts
 from observatory.why.intervals import Integers, Intervals, Numbers
 from observatory.why.thread_times.gil import CONTENTION, gil_waits

@@ -9,8 +9,8 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.loops import scheduler_ticks
-from observatory.why.findings.scheduler_pace import seconds_of_change
+from observatory.why.findings.observed.scheduler_pace import seconds_of_change
+from observatory.why.findings.observed.workers.loops import scheduler_ticks
 from observatory.why.findings.texts import facts
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import ThreadKind

@@ -9,8 +9,8 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.nested_tasks import ADVICE as ADVICE_FOR_NESTED
-from observatory.why.findings.nested_tasks import wait_for_results
+from observatory.why.findings.observed.tasks.nested_tasks import ADVICE as ADVICE_FOR_NESTED
+from observatory.why.findings.observed.tasks.nested_tasks import wait_for_results
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals, Numbers
 from observatory.why.records import Spans

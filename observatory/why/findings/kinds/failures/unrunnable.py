@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.samples import LabelledSamples
+from observatory.why.findings.observed.samples import LabelledSamples
 from observatory.why.findings.texts import counted, facts
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import ThreadKind

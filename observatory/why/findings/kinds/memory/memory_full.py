@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.loops import WAITING, without_stalls, worker_ticks
+from observatory.why.findings.observed.workers.loops import WAITING, without_stalls, worker_ticks
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without

@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.late_submissions import waits_for_client
+from observatory.why.findings.observed.late_submissions import waits_for_client
 from observatory.why.findings.texts import counted, facts
 from observatory.why.intervals import Steps
 from observatory.why.thread_times.kinds import ThreadKind

@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.idle_gpus import IdleGpu
+from observatory.why.findings.observed.workers.idle_gpus import IdleGpu
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Numbers
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind

@@ -10,11 +10,11 @@ from observatory.clusters.formatting import format_duration
 from observatory.store.workers.tags import amount_text
 from observatory.why.findings.evidence import CONSTRAINED, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.lease_waits import lease_waits
-from observatory.why.findings.samples import LabelledSamples
+from observatory.why.findings.observed.lease_waits import lease_waits
+from observatory.why.findings.observed.samples import LabelledSamples
+from observatory.why.findings.observed.tasks.turns import Turns, turns
+from observatory.why.findings.observed.tasks.waiting_tasks import LISTED
 from observatory.why.findings.texts import counted, facts, listed
-from observatory.why.findings.turns import Turns, turns
-from observatory.why.findings.waiting_tasks import LISTED
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.assignments import PROCESSING, stays
 from observatory.why.thread_times.gil import CONTENTION

@@ -9,7 +9,13 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.loops import MODULES, WAITING, are_imports, without_stalls, worker_ticks
+from observatory.why.findings.observed.workers.loops import (
+    MODULES,
+    WAITING,
+    are_imports,
+    without_stalls,
+    worker_ticks,
+)
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.thread_times.kinds import ThreadKind
 

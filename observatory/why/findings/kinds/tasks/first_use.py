@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import LEAST_OF_OVERHEAD, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.first_uses import FirstUse
+from observatory.why.findings.observed.tasks.first_uses import FirstUse
 from observatory.why.findings.texts import facts
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind

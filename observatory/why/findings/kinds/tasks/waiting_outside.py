@@ -10,9 +10,9 @@ import numpy as np
 from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.nested_tasks import ADVICE as ADVICE_FOR_NESTED
+from observatory.why.findings.observed.tasks.nested_tasks import ADVICE as ADVICE_FOR_NESTED
+from observatory.why.findings.observed.tasks.waiting_tasks import LISTED, WaitingTasks
 from observatory.why.findings.texts import counted, facts, listed
-from observatory.why.findings.waiting_tasks import LISTED, WaitingTasks
 from observatory.why.intervals import Steps
 from observatory.why.thread_times.kinds import FINISHED
 from observatory.why.what_if.without import Without

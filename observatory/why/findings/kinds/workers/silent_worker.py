@@ -9,8 +9,8 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.loops import had_no_core_or_imported
-from observatory.why.findings.silences import Silence, standing_still
+from observatory.why.findings.observed.workers.loops import had_no_core_or_imported
+from observatory.why.findings.observed.workers.silences import Silence, standing_still
 from observatory.why.findings.texts import counted, facts
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind

@@ -9,7 +9,7 @@ import numpy as np
 from observatory.clusters.formatting import format_count, format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
-from observatory.why.findings.slow_workers import SlowWorker
+from observatory.why.findings.observed.workers.slow_workers import SlowWorker
 from observatory.why.findings.texts import facts, listed
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind

@@ -10,12 +10,12 @@ import pytest
 from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why.findings.lease_waits import lease_waits
+from observatory.why.findings.observed.lease_waits import lease_waits
 from observatory.why.intervals import Steps
 from observatory.why.what_if.answer import what_if
 from tests.support.recorded_cluster import START
+from tests.why.findings.kinds.test_kinds import assert_saves, first
 from tests.why.findings.simulated import Simulated, futures
-from tests.why.findings.test_kinds import assert_saves, first
 from tests.why.made_records import SECOND, computed, recorded
 
 pytestmark = pytest.mark.django_db(transaction=True)

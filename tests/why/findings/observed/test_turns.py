@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.why.findings.kinds.test_kinds import assert_saves, first
 from tests.why.findings.simulated import Simulated, Task, futures
-from tests.why.findings.test_kinds import assert_saves, first
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

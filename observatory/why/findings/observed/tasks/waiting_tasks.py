@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.why.findings.computations import Computations
-from observatory.why.findings.samples import Samples
+from observatory.why.findings.observed.samples import Samples
+from observatory.why.findings.observed.tasks.computations import Computations
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added, joined
 from observatory.wire.task_waits import FILE_LOCK, LOCK, TASK_WAITS
 

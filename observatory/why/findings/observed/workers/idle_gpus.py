@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.findings.computations import Computations
-from observatory.why.findings.samples import Samples, samples_of
+from observatory.why.findings.observed.samples import Samples, samples_of
+from observatory.why.findings.observed.tasks.computations import Computations
 from observatory.why.intervals import Flags, Integers, Numbers, Steps
 
 Array = Mapping[str, np.ndarray]

@@ -8,8 +8,8 @@ import pytest
 
 from observatory.wire.records import WorkerGone
 from tests.support.recorded_cluster import START
+from tests.why.findings.kinds.test_kinds import assert_saves, changed, first
 from tests.why.findings.simulated import Simulated, Task, futures
-from tests.why.findings.test_kinds import assert_saves, changed, first
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from observatory.why.findings.scheduler_pace import seconds_of_change
+from observatory.why.findings.observed.scheduler_pace import seconds_of_change
+from tests.why.findings.kinds.test_kinds import first
 from tests.why.findings.simulated import Simulated, futures
-from tests.why.findings.test_kinds import first
 
 TICKS = "observatory_scheduler_event_loop_interval_seconds"
 OWN = "observatory_scheduler_event_loop_own_interval_seconds"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from observatory.why.findings.evidence import Evidence
-from observatory.why.findings.samples import Samples, blocked_seconds, values_at
+from observatory.why.findings.observed.samples import Samples, blocked_seconds, values_at
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers
 from observatory.why.thread_times.cores import SCHEDULER, SCHEDULER_OWN, WORKER, WORKER_OWN, own_share
 from observatory.why.thread_times.kinds import ThreadKind

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.findings.samples import Samples
+from observatory.why.findings.observed.samples import Samples
 from observatory.why.intervals import Integers, Numbers
 
 LEAST_SHARE = 0.3

@@ -8,9 +8,9 @@ import numpy as np
 
 from observatory.replay.windows.stragglers import LEAST_EXCESS, RATIO
 from observatory.why.critical_path.predecessors import Predecessors
-from observatory.why.findings.computations import Computations
-from observatory.why.findings.first_uses import FirstUse
-from observatory.why.findings.slow_workers import SlowWorker
+from observatory.why.findings.observed.tasks.computations import Computations
+from observatory.why.findings.observed.tasks.first_uses import FirstUse
+from observatory.why.findings.observed.workers.slow_workers import SlowWorker
 from observatory.why.intervals import Flags, Integers, Numbers
 
 

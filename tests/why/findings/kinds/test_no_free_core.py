@@ -16,8 +16,8 @@ from observatory.why.thread_times.cores import USED, WANTED, WORKER, WORKER_OWN,
 from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.what_if import reading
 from observatory.why.window import readable_part
+from tests.why.findings.kinds.test_kinds import first
 from tests.why.findings.simulated import Simulated, Task, found_in, futures
-from tests.why.findings.test_kinds import first
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.findings.computations import Computations
+from observatory.why.findings.observed.tasks.computations import Computations
 from observatory.why.intervals import Integers, Numbers
 
 FEWEST = 20

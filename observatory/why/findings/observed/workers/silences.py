@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.findings.computations import Computations
-from observatory.why.findings.samples import Samples
+from observatory.why.findings.observed.samples import Samples
+from observatory.why.findings.observed.tasks.computations import Computations
 from observatory.why.intervals import Integers, Intervals, Numbers
 
 LEAST_SECONDS = 10.0

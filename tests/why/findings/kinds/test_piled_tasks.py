@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.why.findings.kinds.test_kinds import assert_saves, first, kinds_of
 from tests.why.findings.simulated import Pause, Simulated, Task, futures
-from tests.why.findings.test_kinds import assert_saves, first, kinds_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from observatory.why.findings.code import places
+from observatory.why.findings.observed.code import places
 
 CALLS = (
     "apply_function_simple\t/env/site-packages/distributed/worker.py\t3074\n"

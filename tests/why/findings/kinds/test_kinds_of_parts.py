@@ -14,8 +14,8 @@ from observatory.runs.models import Run
 from observatory.store.connection import read_connection
 from observatory.wire.records import Event
 from tests.support.recorded_cluster import START, at
+from tests.why.findings.kinds.test_kinds import assert_saves, first
 from tests.why.findings.simulated import Simulated, Task, found_in, futures, map_reduce
-from tests.why.findings.test_kinds import assert_saves, first
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

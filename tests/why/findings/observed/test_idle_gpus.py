@@ -8,8 +8,8 @@ import pytest
 
 from observatory.wire.records import Sample, Series
 from tests.support.recorded_cluster import START
+from tests.why.findings.kinds.test_kinds import assert_saves, first
 from tests.why.findings.simulated import Simulated, Task
-from tests.why.findings.test_kinds import assert_saves, first
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,8 +9,8 @@ import pytest
 
 from observatory.wire.records import Event, WorkerGone
 from tests.support.recorded_cluster import START
+from tests.why.findings.kinds.test_kinds_of_parts import findings_of_run
 from tests.why.findings.simulated import Death, Simulated, futures, map_reduce
-from tests.why.findings.test_kinds_of_parts import findings_of_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from observatory.why.findings.nested_tasks import nested_waits
+from observatory.why.findings.observed.tasks.nested_tasks import nested_waits
 from observatory.why.records import Records
 from observatory.why.what_if.change import Predictor
 from observatory.why.what_if.plan import plan_of

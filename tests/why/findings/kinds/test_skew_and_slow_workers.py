@@ -8,12 +8,12 @@ from operator import attrgetter
 import numpy as np
 import pytest
 
-from observatory.why.findings.computations import Computations
-from observatory.why.findings.slow_workers import slow_workers
+from observatory.why.findings.observed.tasks.computations import Computations
+from observatory.why.findings.observed.workers.slow_workers import slow_workers
 from tests.why import made_records
+from tests.why.findings.kinds.test_kinds import assert_saves, changed, first
+from tests.why.findings.observed.test_waiting_tasks import CPU, using
 from tests.why.findings.simulated import Simulated, Task, futures, map_reduce
-from tests.why.findings.test_kinds import assert_saves, changed, first
-from tests.why.findings.test_waiting_tasks import CPU, using
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
