@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.unprepared.tasks import FitsCompute
 from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
-from observatory.wire.task_waits import SLEEP
+from observatory.wire.tasks.waits import SLEEP
 
 
 class ComputesOrWaits(FitsCompute):

@@ -18,7 +18,7 @@ from typing import Any
 
 from observatory.agent.submitting_runs import open_runs_here
 from observatory.agent.wrapping import Wrapping
-from observatory.wire.runs import CODE, GATHERING, MOST_ACTIVITIES, OPTIMIZING, SENDING, WAITING
+from observatory.wire.client_code.runs import CODE, GATHERING, MOST_ACTIVITIES, OPTIMIZING, SENDING, WAITING
 
 SHORTEST_GAP = 0.005
 """seconds between two times of one activity that are kept apart"""

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from observatory.wire.runs import BUNDLE_SUFFIX
+from observatory.wire.client_code.runs import BUNDLE_SUFFIX
 
 MARK = "observe"
 PLAIN_ID = r"[\w./]+(?:::\w+)*"

@@ -19,7 +19,7 @@ from distributed.comm.addressing import get_address_host, parse_address
 
 from observatory.agent import install, remove
 from observatory.agent.runs import OpenRun
-from observatory.wire.runs import METADATA
+from observatory.wire.client_code.runs import METADATA
 
 FIRST_BATCH = 20.0
 """Most seconds until the agent's first batch; it sends one each second."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-from observatory.wire.runs import LONGEST_MESSAGE, clean_line, clean_traceback, shown
+from observatory.wire.client_code.runs import LONGEST_MESSAGE, clean_line, clean_traceback, shown
 
 MOST_FRAMES = 50
 """innermost, of each exception"""

@@ -28,8 +28,8 @@ from observatory.agent.run_exception import describe_exception
 from observatory.agent.submitting_runs import SubmittingRun
 from observatory.agent.trace_context import link_trace, trace_tags
 from observatory.agent.workflow_tags import workflow_tags
-from observatory.wire.ci import ci_tags
-from observatory.wire.runs import (
+from observatory.wire.client_code.ci import ci_tags
+from observatory.wire.client_code.runs import (
     ERRED,
     FINISHED,
     LONGEST_NAME,
@@ -43,7 +43,7 @@ from observatory.wire.runs import (
     clean_tags,
     page_of_run,
 )
-from observatory.wire.submitted_code import Frame, around_calls, code_of_frames
+from observatory.wire.client_code.submitted_code import Frame, around_calls, code_of_frames
 
 log = logging.getLogger("observatory")
 

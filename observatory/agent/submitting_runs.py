@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from observatory.agent.wrapping import Wrapping
-from observatory.wire.runs import MOST_NESTED, RUNS_OF_GRAPH
+from observatory.wire.client_code.runs import MOST_NESTED, RUNS_OF_GRAPH
 
 OPERATION = "update-graph"
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from observatory.wire.runs import TRACE, TRACE_SPAN
+from observatory.wire.client_code.runs import TRACE, TRACE_SPAN
 
 RUN_URL = "observatory.run.url"
 """attribute of the span in which the run is opened"""

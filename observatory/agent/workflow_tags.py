@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from observatory.wire.runs import FLOW_RUN
+from observatory.wire.client_code.runs import FLOW_RUN
 
 FLOW, TASK, MAP_INDEX = "flow", "task", "map_index"
 

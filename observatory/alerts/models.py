@@ -21,7 +21,7 @@ from observatory.alerts.rules.conditions import (
     Operation,
 )
 from observatory.clusters.models import Cluster, Project, Target
-from observatory.wire.runs import LONGEST_NAME
+from observatory.wire.client_code.runs import LONGEST_NAME
 
 DAY = 86_400
 

@@ -11,8 +11,8 @@ from observatory.client.connection import TOKEN, URL, Connection, ObservatoryErr
 from observatory.client.run import Run
 from observatory.client.settings import read_settings
 from observatory.client.shown import Bundle, plain_bundle
+from observatory.wire.client_code.runs import RUNNING, page_of_run
 from observatory.wire.records import printable
-from observatory.wire.runs import RUNNING, page_of_run
 
 TIMEOUT = 20.0
 """most seconds that the output of a cell waits for one answer"""

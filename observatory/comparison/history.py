@@ -9,9 +9,9 @@ from typing import Any
 
 from observatory.comparison.change_points import ChangePoint, find_change_points
 from observatory.runs.models import Run
-from observatory.wire.ci import JOB
+from observatory.wire.client_code.ci import JOB
+from observatory.wire.client_code.runs import FLOW_RUN, TRACE, TRACE_SPAN
 from observatory.wire.records import Action
-from observatory.wire.runs import FLOW_RUN, TRACE, TRACE_SPAN
 
 MOST_RUNS = 500
 """shown, the newest"""

@@ -136,12 +136,12 @@ def constants() -> dict[str, tuple[Any, str]]:
     from observatory.replay.windows import stragglers
     from observatory.runs.models import LONGEST_NAME, Note
     from observatory.store.queries.extents import SETTLING
-    from observatory.wire import gpus
     from observatory.wire.blocks import MAXIMUM_ROWS
     from observatory.wire.dropped_records import MISSING, DropReason
     from observatory.wire.event_kinds import EVENT_KINDS
     from observatory.wire.layers import ALL, EACH
     from observatory.wire.records import TASK_STATES, Action, Status
+    from observatory.wire.workers import gpus
 
     return {
         "TABS": ([tab.name for tab in TABS], "Tabs of a timeline, in their order. @type {TabName[]}"),

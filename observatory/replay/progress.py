@@ -24,8 +24,8 @@ from observatory.store.queries.progress import PrefixCounted
 from observatory.store.queries.state import LastValues
 from observatory.store.times import from_microseconds, seconds_to_microseconds, to_microseconds
 from observatory.wire.metrics import computed_tasks
-from observatory.wire.prefixes import OTHERS
 from observatory.wire.records import TASK_STATES, UNFINISHED_STATES
+from observatory.wire.tasks.prefixes import OTHERS
 
 TASK_COUNTS, SCRAPED_COUNTS = "observatory_cluster_tasks", "dask_scheduler_tasks"
 MAXIMUM_AGE = 3.5

@@ -13,9 +13,9 @@ from observatory.replay.progress import scraped_age
 from observatory.replay.scope import Scope
 from observatory.store.queries import state as store
 from observatory.store.queries import timeline
-from observatory.wire import gpus
-from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.records import Action
+from observatory.wire.workers import gpus
+from observatory.wire.workers.custom_metrics import METRIC as CUSTOM
 
 FIGURES = {
     ("observatory_worker_event_loop_interval_seconds", ""): "event_loop",

@@ -10,7 +10,7 @@ from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster, Project
 from observatory.runs.sharing.link_tokens import shown
-from observatory.wire.runs import LONGEST_NAME, LONGEST_TAG, LONGEST_USER, MOST_TAGS
+from observatory.wire.client_code.runs import LONGEST_NAME, LONGEST_TAG, LONGEST_USER, MOST_TAGS
 
 __all__ = ["LONGEST_NAME", "LONGEST_TAG", "MOST_TAGS"]
 

@@ -28,7 +28,7 @@ from observatory.store.queries.windows.contents import (
 )
 from observatory.store.queries.windows.totals import window_totals
 from observatory.store.times import from_seconds, to_microseconds
-from observatory.wire.submitted_code import around_calls, code_of_frames, frames_of_code
+from observatory.wire.client_code.submitted_code import around_calls, code_of_frames, frames_of_code
 
 PREFIXES = 3
 """one more than a name can contain"""

@@ -8,7 +8,7 @@ import numpy as np
 
 from observatory.why.intervals import Integers, Intervals, joined
 from observatory.why.thread_times.kinds import OF_CLIENTS, ThreadKind
-from observatory.wire.runs import ACTIVITIES, CODE, GATHERING, OPTIMIZING, SENDING, WAITING
+from observatory.wire.client_code.runs import ACTIVITIES, CODE, GATHERING, OPTIMIZING, SENDING, WAITING
 
 KINDS = {
     ThreadKind.GATHERING: GATHERING,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from observatory.wire.departures import DISAPPEARED, LOST, REMOVED, RETIRED, UNKNOWN
 from observatory.wire.dropped_records import MISSING, DropReason
+from observatory.wire.workers.departures import DISAPPEARED, LOST, REMOVED, RETIRED, UNKNOWN
 
 
 class Gap(Enum):

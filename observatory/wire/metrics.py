@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from observatory.wire.records import MetricType
-from observatory.wire.task_waits import TASK_WAITS
+from observatory.wire.tasks.waits import TASK_WAITS
 
 GAUGE, COUNTER = MetricType.GAUGE, MetricType.COUNTER
 

@@ -18,7 +18,7 @@ import observatory
 import observatory.agent
 from observatory.agent.client_activities import Activities, unwatch, watch
 from observatory.agent.submitting_runs import SubmittingRun
-from observatory.wire.runs import MOST_ACTIVITIES
+from observatory.wire.client_code.runs import MOST_ACTIVITIES
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 

@@ -13,8 +13,8 @@ import observatory
 import observatory.agent
 from observatory.agent.run_exception import TRACEBACK
 from observatory.runs.errors.places import place_of
+from observatory.wire.client_code.runs import LONGEST_MESSAGE, LONGEST_TRACEBACK
 from observatory.wire.event_kinds import RUN_RAISED
-from observatory.wire.runs import LONGEST_MESSAGE, LONGEST_TRACEBACK
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 

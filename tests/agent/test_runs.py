@@ -26,7 +26,7 @@ from observatory.clusters.models import Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
-from observatory.wire.submitted_code import frames_of_code
+from observatory.wire.client_code.submitted_code import frames_of_code
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 from tests.support.traces import ID, span
 

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster, get_client, wait
 import observatory
 import observatory.agent
 from observatory.agent.submitting_runs import SubmittingRun, open_runs_here
-from observatory.wire.runs import MOST_NESTED, RUNS_OF_GRAPH
+from observatory.wire.client_code.runs import MOST_NESTED, RUNS_OF_GRAPH
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 

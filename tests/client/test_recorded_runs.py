@@ -24,7 +24,7 @@ from observatory.client.check.command import check
 from observatory.client.recording import Recording
 from observatory.client.without_server import CommandFailed
 from observatory.exchange.bundles.bundle import Bundle
-from observatory.wire.runs import METADATA
+from observatory.wire.client_code.runs import METADATA
 from tests.runtime.machine import manage
 from tests.support.traces import span
 

@@ -22,9 +22,9 @@ from observatory.store.ingest.batches.batch import Batch, BatchBuilder
 from observatory.store.ingest.writer import Writer
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
+from observatory.wire.client_code.submitted_code import Frame, frames_of_code
 from observatory.wire.event_kinds import RUN_RAISED
 from observatory.wire.records import Event
-from observatory.wire.submitted_code import Frame, frames_of_code
 from tests.comparison.made_runs import START, make_run
 from tests.support.projects import HOSTILE, World
 from tests.support.recorded_cluster import Recorded

@@ -22,7 +22,6 @@ from observatory.runs.refresh import refresh_figures
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
-from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.event_kinds import EVENT_KINDS, Gap
 from observatory.wire.head import Head
 from observatory.wire.kind import Kind, Type
@@ -37,6 +36,7 @@ from observatory.wire.records import (
     WorkerGone,
     WorkerSeen,
 )
+from observatory.wire.workers.custom_metrics import METRIC as CUSTOM
 from tests.support.stored_alerts import make_alert
 
 BEFORE, INSIDE, AFTER = PHASES = "before", "inside", "after"

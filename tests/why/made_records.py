@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from observatory.why.clients import Clients
 from observatory.why.intervals import Intervals
 from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
+from observatory.wire.client_code.runs import ACTIVITIES
 from observatory.wire.records import TASK_STATES, Action
-from observatory.wire.runs import ACTIVITIES
 
 SECOND = 1_000_000
 LENGTH = 100

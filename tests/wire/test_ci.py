@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from observatory.agent.runs import _tags
-from observatory.wire.ci import ci_tags
+from observatory.wire.client_code.ci import ci_tags
 
 GITHUB = {
     "GITHUB_ACTIONS": "true",

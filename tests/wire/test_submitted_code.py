@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from observatory.wire.submitted_code import Frame, around_calls, code_of_frames, frames_of_code
+from observatory.wire.client_code.submitted_code import Frame, around_calls, code_of_frames, frames_of_code
 
 SOURCE = "\n".join(f"line {number}" for number in range(5, 105))
 

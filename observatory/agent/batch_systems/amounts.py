@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from observatory.wire.batch_jobs import LONGEST, MOST_COUNT, MOST_MEMORY, MOST_SECONDS
+from observatory.wire.workers.batch_jobs import LONGEST, MOST_COUNT, MOST_MEMORY, MOST_SECONDS
 
 KIB, MIB = 2**10, 2**20
 SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,10})?)\s*([kmgtpe]?)(i?b|w)?", re.IGNORECASE)

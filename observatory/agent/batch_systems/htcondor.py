@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from observatory.agent.batch_systems.amounts import MIB, bytes_of, count_of, seconds_of, wait_of
 from observatory.agent.batch_systems.batch_system import BatchSystem
-from observatory.wire.batch_jobs import LONGEST, BatchJob
+from observatory.wire.workers.batch_jobs import LONGEST, BatchJob
 
 ATTRIBUTE = re.compile(r"^(\w{1,60}) = (.{0,1000})$", re.MULTILINE)
 LONGEST_AD = 1_000_000

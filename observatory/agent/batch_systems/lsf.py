@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from observatory.agent.batch_systems.amounts import MIB, bytes_of, count_of, seconds_of, text_of
 from observatory.agent.batch_systems.batch_system import BatchSystem
-from observatory.wire.batch_jobs import MOST_MEMORY, BatchJob
+from observatory.wire.workers.batch_jobs import MOST_MEMORY, BatchJob
 
 NUMBER = re.compile(r"\d{1,18}")
 RESERVED = re.compile(r"rusage\[[^\]]{0,500}?\bmem=([\d.]{1,20}[a-zA-Z]{0,2})")

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from observatory.agent.batch_systems.amounts import bytes_of, count_of, duration_of, text_of, wait_of
 from observatory.agent.batch_systems.batch_system import BatchSystem
-from observatory.wire.batch_jobs import LONGEST, BatchJob
+from observatory.wire.workers.batch_jobs import LONGEST, BatchJob
 
 ID = re.compile(r"\d{1,18}(\[\d*\])?(\.[\w.-]{1,150})?")
 ATTRIBUTE = re.compile(r"^    ([A-Za-z_.]+) = (.*)$", re.MULTILINE)

@@ -20,7 +20,7 @@ from observatory.agent.batch_systems.amounts import (
     wait_of,
 )
 from observatory.agent.batch_systems.batch_system import BatchSystem
-from observatory.wire.batch_jobs import BatchJob
+from observatory.wire.workers.batch_jobs import BatchJob
 
 NUMBER = re.compile(r"\d{1,18}")
 FORMAT = "%V|%S|%l"

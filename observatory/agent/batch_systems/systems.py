@@ -16,7 +16,7 @@ from observatory.agent.batch_systems.htcondor import HTCONDOR
 from observatory.agent.batch_systems.lsf import LSF
 from observatory.agent.batch_systems.pbs import PBS
 from observatory.agent.batch_systems.slurm import SLURM
-from observatory.wire.batch_jobs import BatchJob
+from observatory.wire.workers.batch_jobs import BatchJob
 
 SYSTEMS: tuple[BatchSystem, ...] = (HTCONDOR, SLURM, PBS, LSF)
 """HTCondor first: its pilots run as jobs of the others, whose variables its jobs inherit"""

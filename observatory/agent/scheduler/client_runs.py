@@ -13,8 +13,7 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
-from observatory.wire.event_kinds import CLIENT_DESCRIBED, RUN_RAISED
-from observatory.wire.runs import (
+from observatory.wire.client_code.runs import (
     ACTIVITIES,
     ERRED,
     LONGEST_MESSAGE,
@@ -32,6 +31,7 @@ from observatory.wire.runs import (
     clean_tags,
     clean_traceback,
 )
+from observatory.wire.event_kinds import CLIENT_DESCRIBED, RUN_RAISED
 
 HANDLER = "observatory_run"
 RUN = re.compile(r"[0-9a-f]{32}")

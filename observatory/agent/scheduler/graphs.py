@@ -17,10 +17,10 @@ from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.scheduler.client_runs import RUN
+from observatory.wire.client_code.runs import MOST_NESTED, OF_WORKER, RUNS_OF_GRAPH
+from observatory.wire.client_code.submitted_code import Frame, around_calls, code_of_frames
 from observatory.wire.event_kinds import GRAPH_UPDATED, RUNS
 from observatory.wire.records import clean_key, key_text
-from observatory.wire.runs import MOST_NESTED, OF_WORKER, RUNS_OF_GRAPH
-from observatory.wire.submitted_code import Frame, around_calls, code_of_frames
 
 EMPTY = "{}"
 MAXIMUM_CODE = 100_000

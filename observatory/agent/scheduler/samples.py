@@ -28,15 +28,15 @@ from observatory.agent.worker.modules import METRIC as MODULES
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.profiles import Profiles
 from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
-from observatory.wire import gpus
-from observatory.wire.custom_metrics import LABEL, CustomMetrics
-from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.event_kinds import METRICS_IGNORED, PREFIXES_SUMMED
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
-from observatory.wire.prefixes import NamedPrefixes
-from observatory.wire.processes import MONITORED, WorkerMemory, has_measured, process_of_address
 from observatory.wire.records import TASK_STATES, MetricType
 from observatory.wire.rounding import rounded
+from observatory.wire.tasks.prefixes import NamedPrefixes
+from observatory.wire.workers import gpus
+from observatory.wire.workers.custom_metrics import LABEL, CustomMetrics
+from observatory.wire.workers.custom_metrics import METRIC as CUSTOM
+from observatory.wire.workers.processes import MONITORED, WorkerMemory, has_measured, process_of_address
 
 GAUGE, COUNTER = int(MetricType.GAUGE), int(MetricType.COUNTER)
 SLOW = 5

@@ -10,8 +10,8 @@ from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.environment import describe
-from observatory.wire.departures import LOST, REMOVED, RETIRED, Reason, reason_of
 from observatory.wire.event_kinds import AGENT_STARTED, CLUSTER_ENDED
+from observatory.wire.workers.departures import LOST, REMOVED, RETIRED, Reason, reason_of
 
 
 class WorkerLifetimes:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from time import monotonic, time
 from typing import Any
 
-from observatory.wire.gpus import DASK_CUDA
 from observatory.wire.records import MetricType
+from observatory.wire.workers.gpus import DASK_CUDA
 
 INTERVAL = 1.0
 MOST_KEYS = 10_000

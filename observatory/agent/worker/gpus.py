@@ -18,9 +18,9 @@ from distributed.diagnostics import nvml as dasks
 
 from observatory.agent.worker.gpu_devices import Device, Gpu, visible_devices
 from observatory.wire.event_kinds import GPU_LOST
-from observatory.wire.gpus import DEVICE, MODEL, NUMBER
 from observatory.wire.records import MetricType
 from observatory.wire.rounding import rounded
+from observatory.wire.workers.gpus import DEVICE, MODEL, NUMBER
 
 DASKS_SETTING = "distributed.diagnostics.nvml"
 """where it is false, Dask doesn't read GPUs, and neither does the agent"""

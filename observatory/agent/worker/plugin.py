@@ -36,11 +36,11 @@ from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
 from observatory.agent.worker.task_threads import TaskThreads
 from observatory.agent.worker.transfers import Transfers
 from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
-from observatory.wire.batch_jobs import BATCH_JOB, BatchJob
 from observatory.wire.event_kinds import NATIVE_PROFILE_REFUSED
-from observatory.wire.gpus import COUNT as GPUS
 from observatory.wire.kinds.spill import REPORTS_SPILLED
-from observatory.wire.processes import PROCESS
+from observatory.wire.workers.batch_jobs import BATCH_JOB, BatchJob
+from observatory.wire.workers.gpus import COUNT as GPUS
+from observatory.wire.workers.processes import PROCESS
 
 FLUSH = "observatory_flush"
 URGENT = logging.WARNING

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from observatory.agent.batch_systems.batch_system import BatchSystem
 from observatory.agent.batch_systems.systems import with_queue
-from observatory.wire.batch_jobs import BatchJob
+from observatory.wire.workers.batch_jobs import BatchJob
 
 SPREAD = 20.0
 """seconds in which the jobs that start at the same time ask: a batch system has one server"""

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from observatory.wire.task_waits import CONNECTION, FILE, FILE_LOCK, LOCK, OTHER, PROCESS, SLEEP
+from observatory.wire.tasks.waits import CONNECTION, FILE, FILE_LOCK, LOCK, OTHER, PROCESS, SLEEP
 
 METRIC = "observatory_task_threads"
 """among the metrics of heartbeats (Worker.metrics)"""

@@ -20,7 +20,7 @@ from IPython.core.inputtransformer2 import cell_magic
 
 from observatory.client.cells.observed_cell import ObservedCell
 from observatory.client.cells.panel import CellOutput
-from observatory.wire.runs import clean_code
+from observatory.wire.client_code.runs import clean_code
 
 log = logging.getLogger("observatory")
 

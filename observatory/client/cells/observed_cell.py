@@ -18,7 +18,7 @@ from observatory.client.opened_runs import find_run, how_to_show, local_bundle, 
 from observatory.client.run import Run
 from observatory.client.settings import read_settings
 from observatory.client.shown import Bundle, Output, plain_bundle
-from observatory.wire.runs import RUNNING
+from observatory.wire.client_code.runs import RUNNING
 
 log = logging.getLogger("observatory")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from observatory.client.check.answers import CheckError
 from observatory.client.check.texts import Item
 from observatory.client.without_server import CommandFailed, run_command
-from observatory.wire.runs import BUNDLE_SUFFIX
+from observatory.wire.client_code.runs import BUNDLE_SUFFIX
 
 COMMAND = "check_bundles"
 MOST_BUNDLES = 1_000

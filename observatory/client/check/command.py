@@ -17,7 +17,7 @@ from observatory.client.check.markdown import document
 from observatory.client.check.table import table
 from observatory.client.check.texts import Item
 from observatory.client.connection import Connection, ObservatoryError
-from observatory.wire.ci import JOB, ci_tags
+from observatory.wire.client_code.ci import JOB, ci_tags
 
 FINE, WORSE, FAILED, UNCLEAR = 0, 1, 2, 3
 """exit codes; FAILED: the check couldn't be made"""

@@ -15,6 +15,15 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.reading_blocks import records_of_block
 from observatory.store.ingest.batches.record_columns import Array, Records, joined, records_of_rows
 from observatory.wire.blocks import Block
+from observatory.wire.client_code.runs import (
+    LONGEST_NAME,
+    LONGEST_TAG,
+    LONGEST_USER,
+    OUTCOMES,
+    clean_code,
+    clean_line,
+    clean_tags,
+)
 from observatory.wire.dropped_records import dropped_detail
 from observatory.wire.event_kinds import EVENT_KINDS, RECORDS_DROPPED
 from observatory.wire.head import Head
@@ -27,15 +36,6 @@ from observatory.wire.records import (
     Status,
     WorkerGone,
     WorkerSeen,
-)
-from observatory.wire.runs import (
-    LONGEST_NAME,
-    LONGEST_TAG,
-    LONGEST_USER,
-    OUTCOMES,
-    clean_code,
-    clean_line,
-    clean_tags,
 )
 
 RUN = re.compile(r"[0-9a-f]{32}")

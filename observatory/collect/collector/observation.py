@@ -24,8 +24,8 @@ from observatory.collect.workers.membership import Membership, Record
 from observatory.wire.clocks import TOLERANCE, UNCORRECTED_ACTIONS
 from observatory.wire.dropped_records import DropReason, dropped_detail
 from observatory.wire.event_kinds import METRICS_IGNORED, PREFIXES_SUMMED, RECORDS_DROPPED
-from observatory.wire.processes import OF_SCHEDULER, process_of_address
 from observatory.wire.records import Event, Series, Span, WorkerGone, clean_text, is_time
+from observatory.wire.workers.processes import OF_SCHEDULER, process_of_address
 
 MAXIMUM_DESCRIBED = 2_000
 """Most metrics of a cluster whose help text is kept."""

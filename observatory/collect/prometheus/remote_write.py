@@ -40,8 +40,8 @@ from observatory.store.ingest.resumption import known_series
 from observatory.store.ingest.source_limits import TooManyInBatch, TooManyNew
 from observatory.store.places.shares import Busy
 from observatory.store.series.sample_intervals import SampleIntervals
-from observatory.wire.departures import DISAPPEARED
 from observatory.wire.records import WorkerGone, WorkerSeen, clean_text
+from observatory.wire.workers.departures import DISAPPEARED
 
 log = logging.getLogger(__name__)
 

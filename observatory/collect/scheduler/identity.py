@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from observatory.wire import gpus
-from observatory.wire.processes import PROCESS, process_of_address
 from observatory.wire.records import WorkerSeen, clean_text, is_time
+from observatory.wire.workers import gpus
+from observatory.wire.workers.processes import PROCESS, process_of_address
 
 logger = logging.getLogger(__name__)
 

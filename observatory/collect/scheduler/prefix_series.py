@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from observatory.wire.prefixes import OTHERS, NamedPrefixes
 from observatory.wire.records import Series
+from observatory.wire.tasks.prefixes import OTHERS, NamedPrefixes
 
 LABEL = "task_prefix_name"
 

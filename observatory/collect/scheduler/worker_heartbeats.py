@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 
 from observatory.collect.scheduler.identity import Counts, Identity, WorkerIdentity
 from observatory.wire.clocks import HEARTBEAT_LATENCY
-from observatory.wire.custom_metrics import LABEL, CustomMetrics
-from observatory.wire.custom_metrics import METRIC as CUSTOM
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
-from observatory.wire.processes import CPU, MONITORED, WorkerMemory, has_measured, process_of_address
 from observatory.wire.records import MetricType, Series
 from observatory.wire.rounding import rounded
+from observatory.wire.workers.custom_metrics import LABEL, CustomMetrics
+from observatory.wire.workers.custom_metrics import METRIC as CUSTOM
+from observatory.wire.workers.processes import CPU, MONITORED, WorkerMemory, has_measured, process_of_address
 
 Emit = Callable[[Series, float, float], None]
 Name = tuple[str, str, str]

@@ -22,8 +22,8 @@ from observatory.collect.scheduler.identity import (
     Problems,
     WorkerIdentity,
 )
-from observatory.wire.processes import process_of_address
 from observatory.wire.records import clean_text
+from observatory.wire.workers.processes import process_of_address
 
 SCHEDULER = re.compile(r"^Scheduler\s+(\S{1,300})$")
 DASHBOARD = re.compile(r"^\.\./\.\./proxy/(\d{1,5})/([^/\s]{1,253})/status$")

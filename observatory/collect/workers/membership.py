@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 from observatory.collect.scheduler.identity import MAXIMUM_WORKERS, Identity, WorkerIdentity
 from observatory.collect.workers.scheduler_log import Removals
 from observatory.wire.clocks import heartbeat_interval
-from observatory.wire.departures import BROKEN, DISAPPEARED, LOST, REMOVED, UNKNOWN, Reason
 from observatory.wire.event_kinds import CLUSTER_ENDED, WORKER_DISAPPEARED, WORKER_LOST, WORKER_REMOVED
-from observatory.wire.processes import process_of_address
 from observatory.wire.records import Event, WorkerGone, WorkerSeen
+from observatory.wire.workers.departures import BROKEN, DISAPPEARED, LOST, REMOVED, UNKNOWN, Reason
+from observatory.wire.workers.processes import process_of_address
 
 SETTLING = 5.0
 """Seconds to wait for signs of why a worker left."""

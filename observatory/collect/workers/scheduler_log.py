@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from observatory.wire.departures import BROKEN, CLOSED_BY_SCHEDULER, RESTARTED, Reason, reason_of
 from observatory.wire.records import clean_text
+from observatory.wire.workers.departures import BROKEN, CLOSED_BY_SCHEDULER, RESTARTED, Reason, reason_of
 
 ON_PURPOSE = 60.0
 """Seconds after a restart or a request to close in which a worker's connection breaks on purpose."""

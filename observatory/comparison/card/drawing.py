@@ -19,8 +19,8 @@ from observatory.replay.scope import Scope
 from observatory.runs.discovery.client_runs import EXCEPTION
 from observatory.runs.errors.run_exceptions import is_same, sentence_of
 from observatory.runs.models import Run, RunFindings
-from observatory.wire.runs import TRACE, TRACE_SPAN
-from observatory.wire.submitted_code import Frame, around_calls, frames_of_code
+from observatory.wire.client_code.runs import TRACE, TRACE_SPAN
+from observatory.wire.client_code.submitted_code import Frame, around_calls, frames_of_code
 
 BAR = 100.0
 """width of the bar of times"""

@@ -18,7 +18,7 @@ from observatory.comparison.run_selection import MOST_EARLIER, finished_before, 
 from observatory.runs.access import get_run
 from observatory.runs.models import Run
 from observatory.runs.tags import parse_tag
-from observatory.wire.ci import BRANCH
+from observatory.wire.client_code.ci import BRANCH
 
 LONGEST = 500
 FORMS = "“last:10”, “last:10 of main” (a branch), “last:10 of TAG=VALUE” or “run:41,42”"

@@ -17,8 +17,8 @@ from observatory.store.queries.agents import has_agent
 from observatory.store.queries.timeline import snapshot
 from observatory.store.times import MAXIMUM_TIME, from_microseconds
 from observatory.store.transfer.extracts import Extract
+from observatory.wire.client_code.runs import BUNDLE_SUFFIX
 from observatory.wire.kinds import stored_kinds
-from observatory.wire.runs import BUNDLE_SUFFIX
 
 ROUNDED = 2
 """microseconds: what ended a run has the time of its end, which is rounded in two places"""

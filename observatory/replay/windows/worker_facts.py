@@ -7,7 +7,7 @@ from typing import Any
 
 from observatory.store.queries.windows.environment import WorkerSpec
 from observatory.store.workers.tags import RESOURCE, amount_text
-from observatory.wire.batch_jobs import read_batch_job
+from observatory.wire.workers.batch_jobs import read_batch_job
 
 NO_LIMIT = 2**60
 """bytes: older agents told the number that Linux shows for no limit"""

@@ -19,8 +19,8 @@ from observatory.store.queries.windows.batch_jobs import (
 from observatory.store.queries.windows.peak_memory import BIN, MEMORY
 from observatory.store.queries.windows.worker_groups import CPU
 from observatory.store.workers.thresholds import thresholds_of
-from observatory.wire.batch_jobs import BatchJob, read_batch_job
-from observatory.wire.processes import PROCESS
+from observatory.wire.workers.batch_jobs import BatchJob, read_batch_job
+from observatory.wire.workers.processes import PROCESS
 
 Identity = tuple[str, str, str, int]
 """batch system, its cluster, the job's id and how often it was requeued"""

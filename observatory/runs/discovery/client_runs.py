@@ -7,8 +7,8 @@ from observatory.runs.discovery.discover import SHORTEST_RUN, drop_found_runs
 from observatory.runs.models import Run
 from observatory.store.client_runs import take_client_runs
 from observatory.store.times import from_seconds
+from observatory.wire.client_code.runs import RUNNING
 from observatory.wire.records import ClientRun
-from observatory.wire.runs import RUNNING
 
 EXCEPTION = "exception"
 """the tag with the type of the exception that ended a run"""

@@ -6,7 +6,7 @@ import re
 from pathlib import PurePath
 
 from observatory.runs.models import LONGEST_NAME
-from observatory.wire.runs import clean_line
+from observatory.wire.client_code.runs import clean_line
 
 MOST_PREFIXES = 2
 FILE = re.compile(r"# (\S.*\.py|<.+>)(?:, lines? [\d, ]+ \(from line \d+\))?$", re.MULTILINE)

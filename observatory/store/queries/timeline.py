@@ -15,9 +15,9 @@ from psycopg.rows import class_row
 from observatory.store.keys import decode_key
 from observatory.store.queries.fetch import fetch_columns, fetch_packed_columns
 from observatory.store.times import from_microseconds
-from observatory.wire import gpus
 from observatory.wire.layers import BAND
 from observatory.wire.records import Action
+from observatory.wire.workers import gpus
 
 Array = npt.NDArray[Any]
 

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, LiteralString
 
-from observatory.wire.processes import PROCESS as KEY
+from observatory.wire.workers.processes import PROCESS as KEY
 
 PROCESS: LiteralString = "coalesce(nullif(worker.detail->>'process', ''), worker.id::text)"
 """workers of a cluster with the same text share a process"""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from observatory.wire.batch_jobs import read_batch_job
+from observatory.wire.workers.batch_jobs import read_batch_job
 
 LONGEST = 100
 """characters of a name or value"""

@@ -46,8 +46,8 @@ from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 from observatory.why.what_if.change import Predictor
 from observatory.why.what_if.reading import trusted_predictor, window_of
-from observatory.wire.departures import DISAPPEARED, LOST
-from observatory.wire.task_waits import TASK_WAITS
+from observatory.wire.tasks.waits import TASK_WAITS
+from observatory.wire.workers.departures import DISAPPEARED, LOST
 
 LEAST_SHARE = 0.03
 """of the time of threads in which there was something to do, that a finding costs"""

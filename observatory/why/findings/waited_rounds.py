@@ -17,7 +17,7 @@ from observatory.why.findings.texts import counted, facts
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.client_rounds import ClientRound
 from observatory.why.what_if.without import Without
-from observatory.wire.submitted_code import frames_of_code
+from observatory.wire.client_code.submitted_code import frames_of_code
 
 ADVICE = (
     "Submit all rounds at once, or the next tasks as others end, with `as_completed`: the scheduler keeps "

@@ -25,7 +25,7 @@ from observatory.why.what_if.rates import Spilling, Transfers, rates_of, without
 from observatory.why.what_if.stalls import stalls
 from observatory.why.window import TooManyTasks
 from observatory.wire.records import Action
-from observatory.wire.task_waits import FILE_LOCK, LOCK
+from observatory.wire.tasks.waits import FILE_LOCK, LOCK
 
 MOST_COMPUTATIONS = 20_000
 FEWEST_COMPUTATIONS = 20

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from observatory.wire.client_code.runs import ACTIVITIES
 from observatory.wire.kind import Field, Importance, Kind, Label, Type
-from observatory.wire.runs import ACTIVITIES
 
 RECORD_KIND = Kind(
     meaning="What Dask's client did in a run of client code. They come with the end of the run.",

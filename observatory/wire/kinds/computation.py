@@ -14,7 +14,7 @@ RECORD_KIND = Kind(
         Field(
             "code",
             Type.LONG,
-            "the code that submitted it (wire/submitted_code.py)",
+            "the code that submitted it (wire/client_code/submitted_code.py)",
             "",
             "Computation.code",
             part="code",

@@ -16,7 +16,7 @@ import pytest
 from observatory.agent.batch_systems.slurm import SLURM
 from observatory.agent.batch_systems.systems import with_queue
 from observatory.agent.worker.queue_report import AnotherAsks, claim
-from observatory.wire.batch_jobs import BatchJob
+from observatory.wire.workers.batch_jobs import BatchJob
 from tests.agent.eventually import eventually
 
 JOB = BatchJob("slurm", "12")
@@ -65,7 +65,7 @@ def test_of_the_workers_of_a_job_on_a_machine_one_asks_and_another_when_it_has_g
     first = claim(JOB)
     assert first is not None
     code = f"from observatory.agent.worker.queue_report import *; claim({JOB!r})"
-    other = [sys.executable, "-c", f"from observatory.wire.batch_jobs import BatchJob; {code}"]
+    other = [sys.executable, "-c", f"from observatory.wire.workers.batch_jobs import BatchJob; {code}"]
     assert "AnotherAsks" in subprocess.run(other, capture_output=True, text=True, check=False).stderr
     with pytest.raises(AnotherAsks):
         claim(JOB)

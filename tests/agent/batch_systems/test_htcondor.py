@@ -9,7 +9,7 @@ from dask_jobqueue.htcondor import HTCondorJob
 
 from observatory.agent.batch_systems.htcondor import HTCONDOR
 from observatory.agent.batch_systems.systems import job_of_process
-from observatory.wire.batch_jobs import BatchJob
+from observatory.wire.workers.batch_jobs import BatchJob
 
 GIB = 2**30
 JOB = """AcctGroup = "physics"

@@ -9,7 +9,7 @@ from dask_jobqueue.lsf import LSFJob
 
 from observatory.agent.batch_systems.lsf import LSF
 from observatory.agent.batch_systems.systems import job_of_process
-from observatory.wire.batch_jobs import BatchJob
+from observatory.wire.workers.batch_jobs import BatchJob
 
 GIB, MIB = 2**30, 2**20
 IN_JOB = {

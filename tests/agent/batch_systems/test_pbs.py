@@ -9,7 +9,7 @@ import pytest
 
 from observatory.agent.batch_systems.pbs import PBS
 from observatory.agent.batch_systems.systems import job_of_process, with_queue
-from observatory.wire.batch_jobs import BatchJob
+from observatory.wire.workers.batch_jobs import BatchJob
 
 GIB = 2**30
 IN_JOB = {

@@ -12,7 +12,7 @@ from dask_jobqueue import SLURMCluster
 from distributed import Client, LocalCluster
 
 import observatory.agent
-from observatory.wire.batch_jobs import BatchJob, read_batch_job
+from observatory.wire.workers.batch_jobs import BatchJob, read_batch_job
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 from tests.support.slurm import Slurm, slurm

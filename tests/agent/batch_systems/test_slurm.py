@@ -6,7 +6,7 @@ import pytest
 
 from observatory.agent.batch_systems.slurm import SLURM
 from observatory.agent.batch_systems.systems import job_of_process
-from observatory.wire.batch_jobs import BATCH_JOB, LONGEST, BatchJob, read_batch_job
+from observatory.wire.workers.batch_jobs import BATCH_JOB, LONGEST, BatchJob, read_batch_job
 
 GIB, MIB = 2**30, 2**20
 IN_JOB = {

@@ -11,8 +11,8 @@ from distributed.worker import DEFAULT_METRICS, DEFAULT_STARTUP_INFORMATION
 
 import observatory.agent
 from observatory.collect.scheduler.identity import Problems, read_identity
-from observatory.wire.custom_metrics import CustomMetrics
-from observatory.wire.gpus import heartbeat_values
+from observatory.wire.workers.custom_metrics import CustomMetrics
+from observatory.wire.workers.gpus import heartbeat_values
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, fake_server
 

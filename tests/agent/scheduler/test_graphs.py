@@ -10,7 +10,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from observatory.agent.scheduler.graphs import MAXIMUM_CODE, _code
-from observatory.wire.submitted_code import frames_of_code
+from observatory.wire.client_code.submitted_code import frames_of_code
 
 
 def test_graphs_of_one_function_have_its_source_once() -> None:

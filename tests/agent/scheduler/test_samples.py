@@ -16,8 +16,8 @@ from distributed import Client, LocalCluster, span, wait
 
 import observatory.agent
 from observatory.agent.scheduler.bandwidth import MAXIMUM_TYPES, METRIC, OTHER, Bandwidth
-from observatory.wire import prefixes
 from observatory.wire.records import Action
+from observatory.wire.tasks import prefixes
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 

@@ -22,8 +22,8 @@ from observatory.clusters.models import Cluster, Project, Target
 from observatory.store.late_records import LATENESS
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.alerts import events as queries_of_events
-from observatory.wire.custom_metrics import METRIC
 from observatory.wire.records import Event, Sample, Series
+from observatory.wire.workers.custom_metrics import METRIC
 from tests.alerts.evaluation.conftest import (
     START,
     Observed,

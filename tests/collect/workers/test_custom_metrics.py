@@ -11,7 +11,7 @@ import pytest
 from distributed import Client
 
 import observatory.agent
-from observatory.wire.custom_metrics import LONGEST_NAME, MAXIMUM, METRIC, CustomMetrics
+from observatory.wire.workers.custom_metrics import LONGEST_NAME, MAXIMUM, METRIC, CustomMetrics
 from tests.agent.eventually import eventually as eventually_true
 from tests.agent.fake_server import TOKEN, fake_server
 from tests.collect.dask_processes import Scheduler, scheduler

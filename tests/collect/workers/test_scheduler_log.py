@@ -7,7 +7,7 @@ import html
 import pytest
 
 from observatory.collect.workers.scheduler_log import read_scheduler_log
-from observatory.wire.departures import BROKEN, CLOSED_BY_SCHEDULER, OVERDUE, RESTARTED, reason_of
+from observatory.wire.workers.departures import BROKEN, CLOSED_BY_SCHEDULER, OVERDUE, RESTARTED, reason_of
 
 A, B = "tcp://10.0.0.1:4000", "tcp://10.0.0.2:4000"
 

@@ -35,8 +35,8 @@ from observatory.collect.scheduler.identity_poller import FIRST_WAIT
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store.connection import read_connection
-from observatory.wire.prefixes import MAXIMUM_PREFIXES
 from observatory.wire.records import Series
+from observatory.wire.tasks.prefixes import MAXIMUM_PREFIXES
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import event_kinds, eventually, observed, read
 

@@ -12,8 +12,8 @@ from observatory.runs.refresh import refresh_figures
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
-from observatory.wire.batch_jobs import BATCH_JOB, BatchJob
 from observatory.wire.records import Action, Sample, Series, Span, WorkerGone, WorkerSeen
+from observatory.wire.workers.batch_jobs import BATCH_JOB, BatchJob
 
 START = 1_780_000_000.0
 GIB = 2**30

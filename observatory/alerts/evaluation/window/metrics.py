@@ -60,7 +60,7 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.alerts.silences.matchers import match_all
 from observatory.store.queries.alerts.series import WorkerLifetime
-from observatory.wire.processes import device_of, is_of_process
+from observatory.wire.workers.processes import device_of, is_of_process
 
 COMPARE: dict[Comparison, Callable[[Floats, float], Array]] = {
     Comparison.ABOVE: operator.gt,

@@ -40,7 +40,7 @@ from observatory.store.queries.windows.sampled_tasks import (
     spans_of_tasks,
 )
 from observatory.store.times import from_microseconds
-from observatory.wire.runs import MOST_TAGS, TRACE
+from observatory.wire.client_code.runs import MOST_TAGS, TRACE
 
 SPANS_OF_TASK = 20
 """on average, that are sent at most"""

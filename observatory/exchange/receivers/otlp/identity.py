@@ -6,7 +6,7 @@ import re
 from hashlib import blake2b
 
 from observatory.runs.models import Run
-from observatory.wire.runs import TRACE, TRACE_SPAN
+from observatory.wire.client_code.runs import TRACE, TRACE_SPAN
 
 TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")

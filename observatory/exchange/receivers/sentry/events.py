@@ -20,7 +20,7 @@ from observatory.runs.errors.places import FRAME, LIBRARY, LONGEST_TRACEBACK
 from observatory.runs.models import Run
 from observatory.store.queries.tasks.errors import TaskError
 from observatory.store.queries.windows.run_exceptions import RunException
-from observatory.wire.ci import COMMIT
+from observatory.wire.client_code.ci import COMMIT
 
 Item = dict[str, Any]
 

@@ -19,9 +19,9 @@ from observatory.store.ingest.interning.lifetimes import Workers, all_alive
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
 from observatory.store.series.identity import series_identity
 from observatory.store.texts import clean_json, clean_name
-from observatory.wire import gpus
 from observatory.wire.layers import LAYER_OF_METRIC
 from observatory.wire.records import MetricType, Series
+from observatory.wire.workers import gpus
 
 LIFETIME = attrgetter("lifetime")
 SERIES_SIZE, LABEL_SIZE, FIRST_SIZE = 650, 60, 200

@@ -14,7 +14,7 @@ from observatory.store.queries.windows.peak_memory import BIN, MEMORY
 from observatory.store.queries.windows.worker_groups import CPU
 from observatory.store.workers.processes import PROCESS
 from observatory.store.workers.slots import SLOT
-from observatory.wire.batch_jobs import BATCH_JOB
+from observatory.wire.workers.batch_jobs import BATCH_JOB
 
 # As in peak_memory.py: workers that share a process report its memory and its CPU, each; of a worker that was
 # restarted within a bin the larger process counts.

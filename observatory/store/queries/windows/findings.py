@@ -15,8 +15,8 @@ from observatory.store.queries.fetch import Array, fetch_columns
 from observatory.store.queries.timeline import OVERLAPS, WITHIN, window_parameters
 from observatory.store.queries.windows.other_work import NONE, TASK, OtherWork
 from observatory.store.times import from_microseconds
-from observatory.wire import gpus
 from observatory.wire.records import SOURCES, Action
+from observatory.wire.workers import gpus
 
 EARLIER_WITHIN = 86_400_000_000
 """microseconds before a window, in which tasks of it can have been sent"""

@@ -17,8 +17,8 @@ import psycopg
 
 from observatory.store.archive.scans.conditions import Condition, OneOf
 from observatory.store.reading.scanning import scanned
+from observatory.wire.client_code.runs import OF_WORKER
 from observatory.wire.event_kinds import CLIENT_DESCRIBED, GRAPH_UPDATED, RUNS
-from observatory.wire.runs import OF_WORKER
 
 SUBMITTED_BEFORE = timedelta(days=1)
 MOST_COMPUTATIONS = 20_000

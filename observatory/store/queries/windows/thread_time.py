@@ -19,8 +19,8 @@ from observatory.store.queries.windows.other_work import NONE, TASK, OtherWork
 from observatory.store.queries.windows.outliers import PAUSES
 from observatory.store.times import from_microseconds
 from observatory.store.workers.slots import SLOT
+from observatory.wire.client_code.runs import ACTIVITIES, WAITING
 from observatory.wire.records import SOURCES, TASK_STATES, Action
-from observatory.wire.runs import ACTIVITIES, WAITING
 
 MOST_CLIENT_ACTIVITIES = 500_000
 """that are read: of a hundred runs in a window, at least"""

@@ -28,7 +28,7 @@ from observatory.why.what_if.leases import (
     steps_of_samples,
 )
 from observatory.why.what_if.without import Shorter, Without
-from observatory.wire.task_waits import FILE_LOCK, LOCK
+from observatory.wire.tasks.waits import FILE_LOCK, LOCK
 
 LEAST_SHARE = 0.1
 """of the time of threads in which there was something to do"""

@@ -16,7 +16,7 @@ from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Steps
 from observatory.why.thread_times.kinds import FINISHED
 from observatory.why.what_if.without import Without
-from observatory.wire.task_waits import CONNECTION, FILE, FILE_LOCK, LOCK, OTHER, PROCESS, SLEEP
+from observatory.wire.tasks.waits import CONNECTION, FILE, FILE_LOCK, LOCK, OTHER, PROCESS, SLEEP
 
 LEAST_SHARE = 0.1
 """of the time of threads while there was something to do"""

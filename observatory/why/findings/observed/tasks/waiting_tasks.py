@@ -11,7 +11,7 @@ import numpy as np
 from observatory.why.findings.observed.samples import Samples
 from observatory.why.findings.observed.tasks.computations import Computations
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added, joined
-from observatory.wire.task_waits import FILE_LOCK, LOCK, TASK_WAITS
+from observatory.wire.tasks.waits import FILE_LOCK, LOCK, TASK_WAITS
 
 MOST_OF_THREAD, MOST_OF_WORKER = 0.25, 0.6
 """cores that a thread with a task, and all threads of a worker, used or wanted, up to which its tasks wait.

@@ -12,8 +12,8 @@ from itertools import islice
 from numbers import Real
 from typing import Any
 
-from observatory.wire.gpus import OF_MONITOR
 from observatory.wire.records import clean_text
+from observatory.wire.workers.gpus import OF_MONITOR
 
 METRIC, LABEL = "observatory_worker_custom", "name"
 MAXIMUM = 50

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from observatory.wire.gpus import DEVICE
 from observatory.wire.metrics import METRICS
+from observatory.wire.workers.gpus import DEVICE
 
 PROCESS = "process"
 """the key in a worker's detail: workers of a cluster with the same text share a process"""

@@ -1,0 +1,1 @@
+"""Words and limits about tasks."""
