@@ -16,7 +16,7 @@ django.setup()
 
 from benchmarks.simulated.stored_cluster import make_stored_cluster  # noqa: E402
 from observatory.clusters.models import Project  # noqa: E402
-from observatory.collect.collector.registry import end_cluster  # noqa: E402
+from observatory.collect.collector.clusters.registry import end_cluster  # noqa: E402
 from observatory.store.ingest.batches.batch import Batch  # noqa: E402
 from observatory.store.ingest.writer import Writer  # noqa: E402
 from observatory.wire.event_kinds import CLUSTER_ENDED  # noqa: E402

@@ -8,7 +8,7 @@ from celery import shared_task
 
 from observatory.base.redis_server import connect
 from observatory.clusters.models import Discovery
-from observatory.collect.collector import registry
+from observatory.collect.collector.clusters import registry
 from observatory.collect.interruptions import listening_for, note_interruptions
 from observatory.collect.prometheus.clusters import is_of_prometheus
 from observatory.store.ingest.batches.batch import Batch

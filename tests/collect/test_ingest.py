@@ -18,7 +18,7 @@ from django.utils import timezone
 from observatory.agent.delivery.spool import owner_of
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.clusters.tokens import ingest_tokens
-from observatory.collect.collector.registry import unnamed_cluster_of
+from observatory.collect.collector.clusters.registry import unnamed_cluster_of
 from observatory.collect.tasks import end_silent_clusters
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch

@@ -14,7 +14,7 @@ from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.collect.agents import series_limits
 from observatory.collect.agents import writers as of_agents
-from observatory.collect.collector import registry
+from observatory.collect.collector.clusters import registry
 from observatory.store.connection import connect
 from observatory.store.ingest import agents as stored_agents
 from observatory.store.ingest import source_limits

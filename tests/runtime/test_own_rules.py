@@ -28,7 +28,7 @@ from observatory.clusters.models import Cluster, Membership, Project
 from observatory.clusters.own_cluster import INTERVAL, own_cluster
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.clusters.tokens.models import IngestRefusal
-from observatory.collect.collector.registry import end_abandoned
+from observatory.collect.collector.clusters.registry import end_abandoned
 from observatory.runtime.health import checks
 from observatory.runtime.health.own_recording import own_metrics, record_own_metrics
 from observatory.store.connection import connect, read_connection

@@ -25,7 +25,7 @@ from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import Body, BodyError, length_of, read_body
 from observatory.collect.agents.series_limits import limit_series
 from observatory.collect.agents.writers import SHARES, writer
-from observatory.collect.collector import registry
+from observatory.collect.collector.clusters import registry
 from observatory.collect.quarantine.folder import put
 from observatory.collect.quarantine.patience import Patience
 from observatory.store.blocks.block_size import json_containers, stored_characters

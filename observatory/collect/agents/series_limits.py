@@ -10,7 +10,7 @@ from time import monotonic
 import numpy as np
 from cachetools import LRUCache
 
-from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.collector.clusters.series_limit import SeriesLimit
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.record_columns import Records, joined, records_of_rows
 from observatory.store.ingest.resumption import known_series, new_series

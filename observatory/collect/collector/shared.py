@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from observatory.collect.collector.admission import Admission
-from observatory.collect.collector.claims import Claims
+from observatory.collect.collector.clusters.open_pages import OpenPages
+from observatory.collect.collector.clusters.registry import MetricHelps
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.lease import Leases
-from observatory.collect.collector.open_pages import OpenPages
-from observatory.collect.collector.pace import Pace
-from observatory.collect.collector.process_load import ProcessLoad
-from observatory.collect.collector.registry import MetricHelps
+from observatory.collect.collector.leases.claims import Claims
+from observatory.collect.collector.leases.lease import Leases
+from observatory.collect.collector.load.admission import Admission
+from observatory.collect.collector.load.pace import Pace
+from observatory.collect.collector.load.process_load import ProcessLoad
 from observatory.collect.collector.status_rows import StatusRows
 from observatory.collect.collector.writing.writer_threads import WriterThreads
 from observatory.collect.http.fetch import HttpClient

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from observatory.collect.collector.coalesced_calls import CoalescedCalls
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.pace import Pace
+from observatory.collect.collector.load.pace import Pace
 from observatory.store.target_rows import TargetRow, update_targets
 
 

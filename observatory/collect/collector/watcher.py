@@ -13,14 +13,14 @@ import psycopg
 from django.db import Error as DatabaseError
 
 from observatory.clusters.models import Target
-from observatory.collect.collector.admission import Demand
-from observatory.collect.collector.cluster_rest import BETWEEN_BATCHES, Rest
-from observatory.collect.collector.cluster_tracker import ClusterTracker
+from observatory.collect.collector.clusters.observation import Observation
+from observatory.collect.collector.clusters.rest import BETWEEN_BATCHES, Rest
+from observatory.collect.collector.clusters.tracker import ClusterTracker
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.load.admission import Demand
+from observatory.collect.collector.load.standstill import StandstillDetector
+from observatory.collect.collector.load.ticks import tick
 from observatory.collect.collector.shared import Shared
-from observatory.collect.collector.standstill import StandstillDetector
-from observatory.collect.collector.ticks import tick
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Slowdown

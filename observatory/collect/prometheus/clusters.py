@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from observatory.clusters.models import Cluster, Project
-from observatory.collect.collector.registry import MOST_CLUSTERS, TooManyClusters, source_of
+from observatory.collect.collector.clusters.registry import MOST_CLUSTERS, TooManyClusters, source_of
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows
 from observatory.store.times import from_seconds
 

@@ -26,8 +26,8 @@ from observatory.collect.agents import metrics
 from observatory.collect.agents.body import BodyError, length_of
 from observatory.collect.agents.ingest import DAY, Refusal, TokenAuth
 from observatory.collect.agents.writers import SHARES, writer
-from observatory.collect.collector import registry
-from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.collector.clusters import registry
+from observatory.collect.collector.clusters.series_limit import SeriesLimit
 from observatory.collect.prometheus.body import read_message
 from observatory.collect.prometheus.clusters import cluster_of_labels
 from observatory.collect.prometheus.messages_pb2 import WriteRequest

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 
 from observatory.clusters.models import Target
-from observatory.collect.collector.claims import Claims
-from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.ticks import until_tick
+from observatory.collect.collector.clusters.observation import Observation
+from observatory.collect.collector.leases.claims import Claims
+from observatory.collect.collector.load.ticks import until_tick
 from observatory.collect.http.addresses import stream_url
 from observatory.collect.http.fetch import FetchError, HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock

@@ -7,8 +7,8 @@ import logging
 import time
 from collections.abc import Callable
 
-from observatory.collect.collector.cluster_rest import Rest
-from observatory.collect.collector.observation import Observation
+from observatory.collect.collector.clusters.observation import Observation
+from observatory.collect.collector.clusters.rest import Rest
 from observatory.collect.http.fetch import FetchError, HttpClient, parse_off_loop
 from observatory.collect.workers.scheduler_log import Removals, read_scheduler_log
 

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from observatory.clusters.models import Target
-from observatory.collect.collector.cluster_rest import Rest
+from observatory.collect.collector.clusters.observation import Observation, totals_of
+from observatory.collect.collector.clusters.rest import Rest
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.observation import Observation, totals_of
 from observatory.collect.http.addresses import AddressError, proxied_worker_url, worker_url
 from observatory.collect.http.exposition import ExpositionError, Page, Parser
 from observatory.collect.http.fetch import METRICS_LIMIT, FetchError, HttpClient, parse_off_loop

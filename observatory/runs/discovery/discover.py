@@ -36,7 +36,7 @@ MARGIN = timedelta(seconds=1)
 SHORTEST_RUN = timedelta(microseconds=1)
 NOT_FOUND = (Run.Origin.CODE, Run.Origin.IMPORTED)
 PLAIN_CLOSE = "the scheduler closed"
-"""the end_reason of a cluster that was closed normally (collect/collector/registry.py)"""
+"""the end_reason of a cluster that was closed normally (collect/collector/clusters/registry.py)"""
 TASKS, TOTALS = ("observatory_cluster_tasks",), ("observatory_cluster_tasks_finished_total",)
 MESSAGE_DELAY = timedelta(seconds=1)
 """how much later the event stream can tell that a client left"""

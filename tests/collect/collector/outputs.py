@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from observatory.collect.collector.cluster_rest import Rest
+from observatory.collect.collector.clusters.rest import Rest
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.load.process_load import ProcessLoad
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.writer_threads import WriterThread

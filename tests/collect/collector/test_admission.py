@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from observatory.clusters.models import Cluster
-from observatory.collect.collector import line as line_module
-from observatory.collect.collector.admission import (
+from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.load import line as line_module
+from observatory.collect.collector.load.admission import (
     LARGEST_FACTOR,
     LARGEST_GROWTH,
     LARGEST_OF_OTHERS,
@@ -22,9 +23,8 @@ from observatory.collect.collector.admission import (
     Demand,
     shared_factors,
 )
-from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.line import Line
-from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.load.line import Line
+from observatory.collect.collector.load.process_load import ProcessLoad
 from observatory.collect.workers.scraping import LONGEST_WAIT as LONGEST_INTERVAL
 from observatory.collect.workers.scraping import slowed
 from tests.collect.dask_processes import scheduler

@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from observatory.base.redis_server import connect_async
-from observatory.collect.collector.claims import DURATION, RENEWAL, Claims
+from observatory.collect.collector.leases.claims import DURATION, RENEWAL, Claims
 
 
 class SwallowingRedis:
@@ -55,7 +55,7 @@ async def test_a_claim_is_renewed_before_it_expires_and_not_each_time(
         await server.delete("observatory:claim:observe:renewed")
         assert await claims.hold("observe:renewed", 1)
         assert not await server.exists("observatory:claim:observe:renewed")
-        monkeypatch.setattr("observatory.collect.collector.claims.RENEWAL", 0.0)
+        monkeypatch.setattr("observatory.collect.collector.leases.claims.RENEWAL", 0.0)
         assert await claims.hold("observe:renewed", 1)
         assert 0 < await server.ttl("observatory:claim:observe:renewed") <= DURATION
         assert DURATION > 2 * RENEWAL
@@ -70,7 +70,7 @@ async def test_claims_that_are_renewed_at_one_time_take_one_request(monkeypatch:
         claims = Claims(server)
         names = [f"observe:together-{number}" for number in range(50)]
         assert all([await claims.hold(name, 1) for name in names])
-        monkeypatch.setattr("observatory.collect.collector.claims.RENEWAL", 0.0)
+        monkeypatch.setattr("observatory.collect.collector.leases.claims.RENEWAL", 0.0)
         await server.set(f"observatory:claim:{names[0]}", "2")
         requests = []
         pipeline = server.pipeline

@@ -6,8 +6,8 @@ import pytest
 
 from observatory.alerts.evaluation import watermark
 from observatory.alerts.evaluation.window import data
-from observatory.collect.collector import cluster_rest
-from observatory.collect.collector.cluster_rest import Rest
+from observatory.collect.collector.clusters import rest as cluster_rest
+from observatory.collect.collector.clusters.rest import Rest
 from observatory.collect.collector.watcher import Watcher
 from observatory.collect.scheduler.identity import Counts
 from observatory.replay import progress

@@ -12,8 +12,8 @@ from distributed import Client
 from django.utils import timezone
 
 from observatory.clusters.models import Cluster
+from observatory.collect.collector.clusters.registry import cluster_of_agent, end_abandoned, update_from_agent
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.registry import cluster_of_agent, end_abandoned, update_from_agent
 from observatory.collect.collector.watcher import REFUSED_END, Watcher
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at

@@ -27,9 +27,9 @@ from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.collector import HEARTBEAT_INTERVAL, TABLE_INTERVAL
 from observatory.collect.collector.collector_heartbeat import HEARTBEAT, HEARTBEAT_LIFETIME
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.lease import DURATION, RENEWAL, Leases
-from observatory.collect.collector.lease_renewal import LONGEST_PAUSE, LeaseRenewal
-from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.leases.lease import DURATION, RENEWAL, Leases
+from observatory.collect.collector.leases.renewal import LONGEST_PAUSE, LeaseRenewal
+from observatory.collect.collector.load.process_load import ProcessLoad
 from observatory.store.connection import parameters
 from tests.collect.dask_processes import Scheduler, scheduler
 from tests.collect.observer import eventually, make_target, read

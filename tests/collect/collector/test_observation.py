@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from observatory.clusters.models import Cluster
+from observatory.collect.collector.clusters.observation import Observation
+from observatory.collect.collector.clusters.series_limit import SeriesLimit
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount

@@ -11,8 +11,8 @@ import pytest
 from channels.layers import get_channel_layer
 
 from observatory.base.redis_server import connect_async
-from observatory.collect.collector.open_pages import OpenPages
-from observatory.collect.collector.pace import LONGEST_BETWEEN_BATCHES, LONGEST_BETWEEN_POLLS
+from observatory.collect.collector.clusters.open_pages import OpenPages
+from observatory.collect.collector.load.pace import LONGEST_BETWEEN_BATCHES, LONGEST_BETWEEN_POLLS
 from observatory.store.blocks.live_frames import group_of
 from tests.collect.dask_processes import scheduler
 from tests.collect.observer import eventually, observed

@@ -13,8 +13,8 @@ from django.db import DatabaseError
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector import status_rows
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.lease import Leases
-from observatory.collect.collector.pace import Pace
+from observatory.collect.collector.leases.lease import Leases
+from observatory.collect.collector.load.pace import Pace
 from observatory.collect.collector.status_rows import StatusRows
 from observatory.store.target_rows import TargetRow, update_targets
 from tests.collect.observer import make_target

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from observatory.clusters.models import Cluster
+from observatory.collect.collector.clusters.observation import Observation
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.observation import Observation
 from observatory.collect.collector.watcher import Watcher
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.collect.collector import ticks
+from observatory.collect.collector.load import ticks
 
 
 class Clock:

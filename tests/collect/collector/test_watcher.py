@@ -58,7 +58,7 @@ async def test_a_target_where_no_scheduler_ever_answered_says_that_and_not_what_
 
 
 async def test_the_rows_of_more_targets_are_updated_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("observatory.collect.collector.pace.UPDATES_PER_SECOND", 1e-6)
+    monkeypatch.setattr("observatory.collect.collector.load.pace.UPDATES_PER_SECOND", 1e-6)
     async with observed(f"http://127.0.0.1:{free_port()}") as watcher:
         updates: list[TargetRow] = []
 

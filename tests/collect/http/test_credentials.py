@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from observatory.clusters.models import Target
-from observatory.collect.collector.cluster_rest import Rest
+from observatory.collect.collector.clusters.rest import Rest
 from observatory.collect.collector.collector import needs_restart
 from observatory.collect.collector.counters import Counters
 from observatory.collect.collector.database import run_in_django_thread

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from observatory.clusters.models import Cluster, Target
-from observatory.collect.collector.cluster_rest import Rest
+from observatory.collect.collector.clusters.observation import Observation
+from observatory.collect.collector.clusters.rest import Rest
+from observatory.collect.collector.clusters.series_limit import SeriesLimit
 from observatory.collect.collector.counters import Counters
-from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.series_limit import SeriesLimit
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.http.fetch import HttpClient
 from observatory.collect.scheduler.clock import SchedulerClock

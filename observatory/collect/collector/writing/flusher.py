@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from observatory.collect.collector.cancellation import raise_if_cancelled
-from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.load.process_load import ProcessLoad
 from observatory.collect.collector.writing.outbox import Outbox, QueuedBatch
 from observatory.collect.collector.writing.writer_threads import WriterThread
 from observatory.collect.quarantine.folder import put

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from observatory.clusters.models import Cluster
-from observatory.collect.collector.series_limit import SeriesLimit
-from observatory.collect.collector.standstill import Standstill
+from observatory.collect.collector.clusters.series_limit import SeriesLimit
+from observatory.collect.collector.load.standstill import Standstill
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.collector.writing.slowdown import Period
 from observatory.collect.http.exposition import Page, Parser

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from observatory.clusters.models import Cluster, Target
-from observatory.collect.collector import registry
-from observatory.collect.collector.claims import Claims
+from observatory.collect.collector.clusters import registry
+from observatory.collect.collector.clusters.observation import Observation
+from observatory.collect.collector.clusters.registry import is_unnamed
+from observatory.collect.collector.clusters.series_limit import SeriesLimit
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.observation import Observation
-from observatory.collect.collector.registry import is_unnamed
-from observatory.collect.collector.series_limit import SeriesLimit
+from observatory.collect.collector.leases.claims import Claims
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount

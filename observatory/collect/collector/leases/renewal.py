@@ -9,8 +9,8 @@ import time
 from django.db import Error as DatabaseError
 from django.db import close_old_connections
 
-from observatory.collect.collector.lease import RENEWAL, Leases
-from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.leases.lease import RENEWAL, Leases
+from observatory.collect.collector.load.process_load import ProcessLoad
 
 logger = logging.getLogger(__name__)
 

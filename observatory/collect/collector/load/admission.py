@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from observatory.collect.collector.line import Line
-from observatory.collect.collector.process_load import ProcessLoad
+from observatory.collect.collector.load.line import Line
+from observatory.collect.collector.load.process_load import ProcessLoad
 
 INTERVAL = 1.0
 """Seconds between two changes of the factor."""

@@ -6,7 +6,7 @@ hundred of them. With a few targets nothing is rarer than its interval says.
 
 from __future__ import annotations
 
-from observatory.collect.collector.lease import Leases
+from observatory.collect.collector.leases.lease import Leases
 
 POLLS_PER_SECOND = 10
 """of all targets whose clusters have no open pages"""

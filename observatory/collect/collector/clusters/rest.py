@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from observatory.collect.collector.ticks import tick
+from observatory.collect.collector.load.ticks import tick
 from observatory.collect.scheduler.identity import Counts
 
 BEGINS = 30.0

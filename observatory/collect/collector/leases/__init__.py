@@ -1,0 +1,1 @@
+"""Which collector observes which target."""

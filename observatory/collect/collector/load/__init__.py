@@ -1,0 +1,1 @@
+"""How much a collector does at once, and how often."""
