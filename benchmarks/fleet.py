@@ -27,7 +27,7 @@ from benchmarks.measuring.own_database import own_database  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.simulated.stored_cluster import make_stored_cluster  # noqa: E402
 from observatory.alerts.models import Alert, Rule  # noqa: E402
-from observatory.clusters import fleet  # noqa: E402
+from observatory.clusters.live import fleet  # noqa: E402
 from observatory.clusters.models import Project  # noqa: E402
 from observatory.store.connection import connect  # noqa: E402
 from observatory.store.ingest.batches.batch import Batch  # noqa: E402

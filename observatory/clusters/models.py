@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils.timezone import now
 
 from observatory.clusters import retention
-from observatory.clusters.addresses import validate_target_url
+from observatory.clusters.addresses.http_addresses import validate_target_url
 from observatory.clusters.audit.models import AuditEntry as AuditEntry
 from observatory.clusters.deletion.models import Deletion as Deletion
 from observatory.clusters.provisioning.models import Provisioned as Provisioned

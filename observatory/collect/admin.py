@@ -12,9 +12,9 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import INPUT_CLASSES, SELECT_CLASSES, TEXTAREA_CLASSES
 
 from observatory.clusters import access
+from observatory.clusters.live.status import target_status
 from observatory.clusters.models import Discovery, Target
 from observatory.clusters.provisioning.admin import ProvisionedAdmin
-from observatory.clusters.status import target_status
 from observatory.collect.credentials.form import FIELDS, CredentialsForm, UnshownText
 from observatory.collect.discovery.form import DiscoveryForm
 from observatory.collect.discovery.status import discovery_status

@@ -12,10 +12,10 @@ from django.http import HttpRequest
 from ninja import Field, Router, Schema, Status
 
 from observatory.clusters import access
+from observatory.clusters.live.status import target_status
 from observatory.clusters.models import Target
 from observatory.clusters.provisioning.marks import places_of, refuse_provisioned
 from observatory.clusters.refusal import Refusal, refused
-from observatory.clusters.status import target_status
 from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
 from observatory.collect.credentials.schemas import CredentialsIn, Workers, credential_fields
 from observatory.collect.credentials.storage import stored_parts

@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from observatory.clusters import access
-from observatory.clusters.addresses import clean_target_url
+from observatory.clusters.addresses.http_addresses import clean_target_url
 from observatory.clusters.models import Target
 from observatory.collect.credentials.form import CredentialsForm
 from observatory.collect.project_form import UniqueInProject

@@ -22,8 +22,8 @@ from django.db.models import Q
 from django.utils.timezone import now
 
 from observatory.clusters.formatting import format_duration
+from observatory.clusters.live.scheduler_clock import scheduler_time
 from observatory.clusters.models import Cluster
-from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.clusters.tokens import ingest_refusals
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from observatory.clusters.room import require_room
+from observatory.clusters.limits.room import require_room
 
 
 class UniqueInProject(forms.BaseForm):

@@ -18,7 +18,7 @@ from observatory.clusters.accounts.invitations_api import router as invitations
 from observatory.clusters.api import router as clusters
 from observatory.clusters.audit.api import router as audit
 from observatory.clusters.deletion.api import router as deletions
-from observatory.clusters.rates import TooFast
+from observatory.clusters.limits.rates import TooFast
 from observatory.clusters.tokens.api_sign_in import SessionOrToken
 from observatory.collect.agents.ingest import router as ingest
 from observatory.collect.api import router as targets

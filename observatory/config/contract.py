@@ -127,7 +127,7 @@ def charts_styles() -> str:
 
 def constants() -> dict[str, tuple[Any, str]]:
     """Constants of the server that the browser needs, each with its meaning."""
-    from observatory.clusters.status import TAKEN_STREAMS
+    from observatory.clusters.live.status import TAKEN_STREAMS
     from observatory.exchange.formats.report import BINS_AN_INTERVAL, FINEST_PROFILE
     from observatory.replay.api import MAXIMUM_NAMES, MAXIMUM_STACKS, MAXIMUM_TILES
     from observatory.replay.tabs import DEFAULT_TAB, TABS

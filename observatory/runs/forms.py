@@ -12,8 +12,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.timezone import now
 
+from observatory.clusters.limits.room import require_room
 from observatory.clusters.models import Cluster
-from observatory.clusters.room import require_room
 from observatory.runs.finding_marks import keep_main_finding
 from observatory.runs.models import MOST_TAGS, Note, Run
 from observatory.runs.refresh import refresh_figures

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 
-from observatory.clusters.addresses import clean_target_url
+from observatory.clusters.addresses.http_addresses import clean_target_url
 
 
 @pytest.mark.parametrize(

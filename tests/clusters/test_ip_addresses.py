@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from observatory.clusters.ip_addresses import is_metadata, is_reserved, parse_ip
+from observatory.clusters.addresses.ip_addresses import is_metadata, is_reserved, parse_ip
 
 METADATA_FORMS = [
     "169.254.169.254",

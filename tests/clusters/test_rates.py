@@ -11,9 +11,9 @@ from django.core.cache import cache
 from django.test import Client
 from redis.exceptions import RedisError
 
-from observatory.clusters import rates
+from observatory.clusters.limits import rates
+from observatory.clusters.limits.rates import EXPORTS, INGEST, LINKS, TooFast, statuses, take
 from observatory.clusters.models import Project
-from observatory.clusters.rates import EXPORTS, INGEST, LINKS, TooFast, statuses, take
 from observatory.clusters.tokens import ingest_tokens
 from observatory.exchange.models import Job
 from observatory.runs.models import Permalink

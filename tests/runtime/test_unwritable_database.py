@@ -18,8 +18,8 @@ from django.utils.timezone import now
 
 from observatory.alerts.models import Channel
 from observatory.alerts.secrets import encrypt
+from observatory.clusters.live.status import target_status
 from observatory.clusters.models import Project, Target
-from observatory.clusters.status import target_status
 from observatory.collect.quarantine.folder import put
 from observatory.runtime.health.checks import own_faults, quarantine, run_checks
 from observatory.runtime.health.own_alert import HOLD, OwnAlert

@@ -37,9 +37,9 @@ from observatory.alerts.evaluation.window.state_machine import advance
 from observatory.alerts.evaluation.window.steps import SECOND
 from observatory.alerts.models import Alert, Progress
 from observatory.alerts.rules.conditions import EventCondition, RuleSpec
+from observatory.clusters.live.own_cluster import INTERVAL
+from observatory.clusters.live.scheduler_clock import scheduler_time
 from observatory.clusters.models import Cluster
-from observatory.clusters.own_cluster import INTERVAL
-from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.store.connection import return_to_savepoint, set_savepoint, statement_timeout
 from observatory.store.late_records import LATENESS, take_late, with_late
 from observatory.store.queries.extents import Extent, extents

@@ -9,8 +9,8 @@ from django.utils.timezone import now
 
 from observatory.alerts.evaluation.watermark import watermark
 from observatory.alerts.models import Alert, Channel, Delivery, Progress, Rule
+from observatory.clusters.live.own_cluster import INTERVAL
 from observatory.clusters.models import Cluster
-from observatory.clusters.own_cluster import INTERVAL
 from observatory.store.queries.extents import extents
 
 RECENT = timedelta(hours=1)

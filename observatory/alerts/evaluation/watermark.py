@@ -6,8 +6,8 @@ seconds on the scheduler's clock; `now` is on ours.
 
 from __future__ import annotations
 
+from observatory.clusters.live.scheduler_clock import scheduler_time
 from observatory.clusters.models import Cluster
-from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.store.late_records import LATENESS
 from observatory.store.queries.extents import Extent
 

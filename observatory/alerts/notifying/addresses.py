@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.receiver_addresses import check_host
-from observatory.clusters.addresses import split_address
+from observatory.clusters.addresses.http_addresses import split_address
 
 MAX_LENGTH = 2000
 APPRISE = " For other services choose Apprise."

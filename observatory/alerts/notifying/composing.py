@@ -12,7 +12,7 @@ from observatory.alerts.models import RANKS, Alert, Delivery
 from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.web.fired import fired_in_run_of
 from observatory.alerts.web.links import alert_path, moment_path
-from observatory.clusters.public_urls import url_in_message
+from observatory.clusters.addresses.public_urls import url_in_message
 
 
 def message_of(id: UUID, channel: str, deliveries: Iterable[Delivery]) -> Message:

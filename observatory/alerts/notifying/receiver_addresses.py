@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 
 from observatory.alerts.notifying.errors import SendError
-from observatory.clusters.ip_addresses import IPAddress, is_metadata, is_reserved, parse_ip
+from observatory.clusters.addresses.ip_addresses import IPAddress, is_metadata, is_reserved, parse_ip
 
 REFUSED = (
     "Its host is this machine, a link-local address or a cloud's metadata service. The setting "

@@ -12,7 +12,7 @@ from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError, scrub
 from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.secrets import SecretLost, decrypt
-from observatory.clusters.public_urls import url_in_message
+from observatory.clusters.addresses.public_urls import url_in_message
 
 
 def send(channel: Channel, message: Message, at: datetime) -> None:

@@ -17,8 +17,8 @@ from observatory.clusters.access import (
     projects_to_set_targets_in,
     visible_projects,
 )
+from observatory.clusters.limits.room import require_room
 from observatory.clusters.models import Project
-from observatory.clusters.room import require_room
 
 MOST_RULES, MOST_CHANNELS = 500, 100
 """of the projects that somebody owns"""

@@ -6,7 +6,7 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-import observatory.clusters.addresses
+import observatory.clusters.addresses.http_addresses
 
 
 class Migration(migrations.Migration):
@@ -439,7 +439,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         help_text="The scheduler's HTTP address: http://host:8787",
                         max_length=500,
-                        validators=[observatory.clusters.addresses.validate_target_url],
+                        validators=[observatory.clusters.addresses.http_addresses.validate_target_url],
                         verbose_name="address",
                     ),
                 ),

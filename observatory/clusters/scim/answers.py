@@ -33,7 +33,7 @@ from scim2_models import (
 )
 from scim2_models import User as ScimUser
 
-from observatory.clusters.public_urls import public_url
+from observatory.clusters.addresses.public_urls import public_url
 from observatory.clusters.scim.models import ScimPerson
 from observatory.clusters.scim.people import Told, add, people, person, remove, replace
 

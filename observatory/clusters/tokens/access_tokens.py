@@ -14,7 +14,7 @@ from django.http import Http404
 from django.utils.timezone import now
 
 from observatory.clusters.accounts.departures import is_vouched_for
-from observatory.clusters.room import require_room
+from observatory.clusters.limits.room import require_room
 from observatory.clusters.tokens.ingest_tokens import LONGEST, SHOWN, USED, digest_of
 from observatory.clusters.tokens.models import AccessToken
 

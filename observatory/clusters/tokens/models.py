@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.timezone import now
 
-from observatory.clusters.room import require_room
+from observatory.clusters.limits.room import require_room
 
 MOST_INGEST_TOKENS = 1_000
 """of a project, that are not revoked"""

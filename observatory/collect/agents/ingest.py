@@ -16,8 +16,8 @@ from ninja import Query, Router, Schema
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
+from observatory.clusters.limits.rates import INGEST, TooFast, take
 from observatory.clusters.models import Cluster, Project
-from observatory.clusters.rates import INGEST, TooFast, take
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.clusters.tokens.models import IngestRefusal, IngestToken
 from observatory.collect.agents import metrics

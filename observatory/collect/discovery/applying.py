@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from observatory.clusters.addresses import clean_target_url
-from observatory.clusters.ip_addresses import is_reserved, parse_ip
+from observatory.clusters.addresses.http_addresses import clean_target_url
+from observatory.clusters.addresses.ip_addresses import is_reserved, parse_ip
 from observatory.clusters.models import Discovery, Target
 from observatory.collect.discovery.asking import Answer
 from observatory.collect.discovery.kind import MOST_FOUND, Found

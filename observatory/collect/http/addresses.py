@@ -16,8 +16,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 from django.core.exceptions import ValidationError
 
-from observatory.clusters.addresses import clean_target_url
-from observatory.clusters.ip_addresses import IPAddress, is_reserved, parse_ip
+from observatory.clusters.addresses.http_addresses import clean_target_url
+from observatory.clusters.addresses.ip_addresses import IPAddress, is_reserved, parse_ip
 
 MOST_REMEMBERED = 20_000
 """URLs of workers, which are asked for at each scrape."""

@@ -19,7 +19,7 @@ import aiohttp
 from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from observatory.clusters.ip_addresses import IPAddress, is_metadata, is_reserved, parse_ip
+from observatory.clusters.addresses.ip_addresses import IPAddress, is_metadata, is_reserved, parse_ip
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.http.connections import (
     ConnectionEnded,

@@ -18,8 +18,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router
 from redis.exceptions import RedisError
 
+from observatory.clusters.limits.rates import INGEST, TooFast, take
 from observatory.clusters.models import Cluster, Project
-from observatory.clusters.rates import INGEST, TooFast, take
 from observatory.clusters.tokens import ingest_refusals
 from observatory.clusters.tokens.models import IngestRefusal, IngestToken
 from observatory.collect.agents import metrics

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import Http404
 
 from observatory.clusters.access import Person, get_cluster
-from observatory.clusters.ip_addresses import IPAddress
+from observatory.clusters.addresses.ip_addresses import IPAddress
 from observatory.clusters.models import Target
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.credentials.storage import CredentialsLost, unseal

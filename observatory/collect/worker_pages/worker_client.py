@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import aiohttp
 from aiohttp.abc import ResolveResult
 
-from observatory.clusters.ip_addresses import parse_ip
+from observatory.clusters.addresses.ip_addresses import parse_ip
 from observatory.collect.http.fetch import (
     CONNECT_TIMEOUT,
     FetchError,

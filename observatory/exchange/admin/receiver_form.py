@@ -11,7 +11,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from observatory.alerts.admin.address_form import HIDDEN, AddressForm
 from observatory.alerts.notifying.addresses import clean_address
 from observatory.alerts.web.access import managed
-from observatory.clusters.room import require_room
+from observatory.clusters.limits.room import require_room
 from observatory.exchange.models import Receiver
 from observatory.exchange.receivers.headers import read_headers
 from observatory.exchange.receivers.kinds import LABELS, receiver_kind

@@ -14,8 +14,8 @@ from django.utils.timezone import now
 
 from observatory.clusters.access import visible_projects
 from observatory.clusters.background_work import OPEN
+from observatory.clusters.limits.rates import EXPORTS, take
 from observatory.clusters.models import Project
-from observatory.clusters.rates import EXPORTS, take
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.jobs import folder
 from observatory.exchange.models import Job

@@ -12,8 +12,8 @@ from django.utils.timezone import now
 from observatory.alerts.models import RANKS
 from observatory.alerts.web.flags import Flag, flags_of_clusters
 from observatory.clusters.access import Person
-from observatory.clusters.fleet import NO_FIGURES, Figures, Health, fleet_figures, health_of
 from observatory.clusters.listing import ClusterFilter, find_clusters
+from observatory.clusters.live.fleet import NO_FIGURES, Figures, Health, fleet_figures, health_of
 from observatory.clusters.models import Cluster
 from observatory.pages.site.csv import csv_response
 from observatory.store.queries.extents import Extent, extents

@@ -12,7 +12,7 @@ from django.utils.deprecation import MiddlewareMixin
 from ninja.throttling import SimpleRateThrottle
 from redis.exceptions import RedisError
 
-from observatory.clusters.rates import TooFast
+from observatory.clusters.limits.rates import TooFast
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.pages.site.errors import is_api
 

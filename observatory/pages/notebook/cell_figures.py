@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from observatory.clusters.live.scheduler_clock import scheduler_time
 from observatory.clusters.models import Cluster
-from observatory.clusters.scheduler_clock import scheduler_time
 from observatory.replay.progress import complete_keyframes
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at

@@ -15,9 +15,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from observatory.alerts.models import MaintenanceWindow, Rule
 from observatory.alerts.scope_changes import limited_to
 from observatory.clusters import access
+from observatory.clusters.live.status import target_status
 from observatory.clusters.models import Target
 from observatory.clusters.provisioning.marks import places_of, refuse_provisioned
-from observatory.clusters.status import target_status
 from observatory.collect.discovery.status import discovery_status
 from observatory.collect.forms import target_form
 

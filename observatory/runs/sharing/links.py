@@ -7,8 +7,8 @@ from django.db.models import F
 from django.http import Http404
 from django.utils.timezone import now
 
-from observatory.clusters.rates import LINKS, take
-from observatory.clusters.room import require_room
+from observatory.clusters.limits.rates import LINKS, take
+from observatory.clusters.limits.room import require_room
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.runs.models import Permalink
 from observatory.runs.sharing.link_tokens import new_token, stored

@@ -8,7 +8,7 @@ import psycopg
 from django.db import DatabaseError
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 
-from observatory.clusters.agents import live_agents
+from observatory.clusters.live.agents import live_agents
 
 LABELS = ("project", "cluster", "agent")
 

@@ -22,10 +22,10 @@ from django.utils.timezone import now
 
 from observatory.alerts.evaluation import health
 from observatory.base.redis_server import connect as connect_to_redis
-from observatory.clusters.agents import live_agents
 from observatory.clusters.formatting import format_age, format_bytes
+from observatory.clusters.live.agents import live_agents
+from observatory.clusters.live.status import TAKEN_STREAMS
 from observatory.clusters.models import Target
-from observatory.clusters.status import TAKEN_STREAMS
 from observatory.clusters.tokens import ingest_refusals
 from observatory.collect.quarantine.folder import files, folder
 from observatory.exchange.receivers.health import failing_receivers

@@ -26,7 +26,7 @@ from observatory.alerts.notifying.channels import channel_kinds
 from observatory.alerts.notifying.errors import SendError
 from observatory.alerts.notifying.message import Change, Item, Message
 from observatory.alerts.notifying.sending import send
-from observatory.clusters.public_urls import public_url
+from observatory.clusters.addresses.public_urls import public_url
 from observatory.runtime.health.checks import CheckResult, own_faults
 from observatory.store.connection import connect_session
 from observatory.store.maintenance.advisory_lock import OWN_ALERT, lock_session

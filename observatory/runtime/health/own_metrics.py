@@ -22,8 +22,8 @@ from prometheus_client.registry import Collector
 from observatory import __version__
 from observatory.alerts.evaluation import health
 from observatory.base import redis_server
+from observatory.clusters.limits.rates import statuses
 from observatory.clusters.models import Project
-from observatory.clusters.rates import statuses
 from observatory.collect.agents.metrics import ingested_rows
 from observatory.exchange.receivers.health import sent_run_counts
 from observatory.runtime.health import archive

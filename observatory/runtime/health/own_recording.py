@@ -13,8 +13,8 @@ from django.db.models import Q
 from django.utils.timezone import now
 
 from observatory.base import redis_server
+from observatory.clusters.live.own_cluster import INTERVAL, own_cluster
 from observatory.clusters.models import Cluster, Project
-from observatory.clusters.own_cluster import INTERVAL, own_cluster
 from observatory.clusters.tokens import ingest_refusals
 from observatory.runtime.health import process_heartbeats as beats
 from observatory.store.ingest.batches.batch import Batch

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from observatory.alerts.models import Alert, Rule
 from observatory.alerts.rules.scope import RuleScope
 from observatory.alerts.web.links import alert_path, moment_path, new_rule_url
-from observatory.clusters.public_urls import url_in_message
+from observatory.clusters.addresses.public_urls import url_in_message
 from tests.pages.conftest import complaints, context, page, recorded, world
 from tests.support.projects import World
 from tests.support.recorded_cluster import START, Recorded

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager, contextmanager
 import aiohttp
 import pytest
 
+from observatory.clusters.live.status import target_status
 from observatory.clusters.models import Project, Target
-from observatory.clusters.status import target_status
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.watcher import Watcher
 from observatory.collect.stream import stolen_stream

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_script_prefix, reverse, set_script_prefix
 
 from observatory.base.environment import public_url as public_url_setting
-from observatory.clusters.public_urls import public_url
+from observatory.clusters.addresses.public_urls import public_url
 from observatory.config.http.sub_path import with_sub_path, without_sub_path
 
 

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from observatory.clusters import fleet
+from observatory.clusters.live import fleet
 from observatory.clusters.models import Cluster, Target
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch

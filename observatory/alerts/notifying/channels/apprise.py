@@ -27,7 +27,7 @@ from observatory.alerts.notifying.channel_kind import ChannelKind
 from observatory.alerts.notifying.errors import SendError, scrub
 from observatory.alerts.notifying.message import Message
 from observatory.alerts.notifying.receiver_addresses import check_host
-from observatory.clusters.public_urls import url_in_message
+from observatory.clusters.addresses.public_urls import url_in_message
 
 TIMEOUT = 30.0
 """seconds, for all requests of one message"""

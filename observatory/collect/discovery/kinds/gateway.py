@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, TypeAdapter
 
-from observatory.clusters.addresses import clean_http_address
+from observatory.clusters.addresses.http_addresses import clean_http_address
 from observatory.collect.discovery.kind import (
     LIST_LIMIT,
     LIST_TIMEOUT,

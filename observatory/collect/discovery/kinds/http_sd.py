@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from observatory.clusters.addresses import clean_http_address
+from observatory.clusters.addresses.http_addresses import clean_http_address
 from observatory.collect.discovery.kind import LIST_LIMIT, LIST_TIMEOUT, DiscoveryKind, Found, Question
 from observatory.collect.discovery.target_groups import read_groups
 from observatory.collect.http.addresses import is_local

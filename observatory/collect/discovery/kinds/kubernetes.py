@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from django.core.exceptions import ValidationError
 from pydantic import BaseModel, Field, TypeAdapter
 
-from observatory.clusters.addresses import clean_http_address
+from observatory.clusters.addresses.http_addresses import clean_http_address
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.discovery.kind import (
     LIST_LIMIT,

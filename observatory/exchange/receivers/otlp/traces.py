@@ -9,7 +9,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
-from observatory.clusters.public_urls import url_in_message
+from observatory.clusters.addresses.public_urls import url_in_message
 from observatory.exchange.receivers.otlp.attributes import SCOPE, Resources, Value, attributes
 from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.exchange.receivers.otlp.selection import Selection

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from observatory.clusters.public_urls import url_in_message
+from observatory.clusters.addresses.public_urls import url_in_message
 from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.runs.errors.places import FRAME, LIBRARY, LONGEST_TRACEBACK
 from observatory.runs.models import Run

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from observatory.clusters.access import projects_to_manage
-from observatory.clusters.addresses import clean_target_url
+from observatory.clusters.addresses.http_addresses import clean_target_url
 from observatory.clusters.models import Target
 from observatory.collect.forms import target_form
 from observatory.runtime.configuration.credentials import OfServers

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from observatory.clusters.formatting import format_age, format_count
+from observatory.clusters.live.status import target_status
 from observatory.clusters.models import Cluster
-from observatory.clusters.status import target_status
 from observatory.store.connection import read_connection
 from observatory.store.queries.agents import StoredAgent, agents_of
 from observatory.store.queries.fleet import NewestSample, newest_rates, newest_samples

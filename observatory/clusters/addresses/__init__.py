@@ -1,0 +1,1 @@
+"""Addresses: of targets, of clients, and of Observatory's own pages."""

@@ -1,0 +1,1 @@
+"""How much a project may send and have."""

@@ -1,0 +1,1 @@
+"""The live clusters and their targets: state, figures, agents and clocks."""
