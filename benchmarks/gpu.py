@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterator
 from time import perf_counter, process_time
 
-from observatory.agent.worker.gpu_devices import Device, visible_devices
-from observatory.agent.worker.gpus import gpu_readings, initialized_nvml, memory_values, value_of
+from observatory.agent.worker.gpus.devices import Device, visible_devices
+from observatory.agent.worker.gpus.sampling import gpu_readings, initialized_nvml, memory_values, value_of
 
 ROUNDS = 200
 MIB = 2**20

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from benchmarks.unprepared.tasks import FitsCompute
-from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
+from observatory.agent.worker.profiles.task_threads import METRIC as TASK_THREADS
 from observatory.wire.tasks.waits import SLEEP
 
 

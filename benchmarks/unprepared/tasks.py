@@ -18,7 +18,7 @@ import pandas as pd
 from distributed import Lock, Semaphore, get_worker
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
-from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
+from observatory.agent.worker.profiles.task_threads import METRIC as TASK_THREADS
 
 KEPT: list[np.ndarray] = []
 THROWN_AWAY: list[bool] = []

@@ -14,7 +14,7 @@ from typing import Any
 from distributed import Scheduler
 
 from observatory.agent.delivery.buffer import Buffer
-from observatory.agent.worker.failures import TOPIC
+from observatory.agent.worker.failures.description import TOPIC
 from observatory.wire.records import UNFINISHED_STATES
 
 MAXIMUM_REMEMBERED = 100_000
@@ -76,7 +76,7 @@ class Errors:
                 self._attempted(key, before, message)
 
     def described(self, message: Mapping[str, Any]) -> None:
-        """A worker described what Dask's message of a failed task lacks (agent/worker/failures.py)."""
+        """A worker described what the message of a failed task lacks (worker/failures/description.py)."""
         with contextlib.suppress(AttributeError):  # not in older versions of Dask
             self.scheduler._broker.truncate(TOPIC)
         if len(self._described) >= MOST_DESCRIBED:

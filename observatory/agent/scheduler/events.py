@@ -14,7 +14,7 @@ from distributed import Scheduler
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.scheduler.errors import Errors
 from observatory.agent.scheduler.worker_lifetimes import WorkerLifetimes
-from observatory.agent.worker.failures import TOPIC as FAILURES
+from observatory.agent.worker.failures.description import TOPIC as FAILURES
 
 STEALING = "stealing"
 SHUFFLES = "p2p"

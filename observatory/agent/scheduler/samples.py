@@ -26,8 +26,8 @@ from observatory.agent.worker.event_loop import OWN_METRIC as OWN_INTERVAL
 from observatory.agent.worker.event_loop import Ticks
 from observatory.agent.worker.modules import METRIC as MODULES
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
-from observatory.agent.worker.profiles import Profiles
-from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
+from observatory.agent.worker.profiles.dask_profiles import Profiles
+from observatory.agent.worker.profiles.task_threads import METRIC as TASK_THREADS
 from observatory.wire.event_kinds import METRICS_IGNORED, PREFIXES_SUMMED
 from observatory.wire.metrics import TASKS_COMPUTED, computed_tasks
 from observatory.wire.records import TASK_STATES, MetricType

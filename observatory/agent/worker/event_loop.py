@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from observatory.agent.worker.task_threads import THREADS
+from observatory.agent.worker.profiles.task_threads import THREADS
 
 HELD = 1.0
 """seconds for which a mean is reported"""

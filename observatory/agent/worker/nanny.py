@@ -16,9 +16,9 @@ from distributed.diagnostics.plugin import NannyPlugin
 from tornado.ioloop import PeriodicCallback
 
 from observatory.agent.logs import Listener, current_listener, handler
-from observatory.agent.worker.message_sender import MessageSender
+from observatory.agent.worker.log.message_sender import MessageSender
+from observatory.agent.worker.log.write_ahead_log import WriteAheadLog, path_for, read_messages
 from observatory.agent.worker.plugin import FLUSH, URGENT, levels_of
-from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for, read_messages
 from observatory.wire.records import MetricType
 
 SAMPLING = 0.2

@@ -18,24 +18,24 @@ from observatory.agent.environment import describe, process_age
 from observatory.agent.logs import Listener, handler
 from observatory.agent.worker.disk import Disk
 from observatory.agent.worker.event_loop import METRIC, OWN_METRIC, EventLoopInterval
-from observatory.agent.worker.failures import Failures
-from observatory.agent.worker.gpu_spilling import GpuSpilling
-from observatory.agent.worker.gpus import Gpus
-from observatory.agent.worker.message_sender import MessageSender
+from observatory.agent.worker.failures.description import Failures
+from observatory.agent.worker.gpus.sampling import Gpus
+from observatory.agent.worker.gpus.spilling import GpuSpilling
+from observatory.agent.worker.log.message_sender import MessageSender
+from observatory.agent.worker.log.write_ahead_log import WriteAheadLog, path_for
 from observatory.agent.worker.modules import METRIC as MODULES
 from observatory.agent.worker.modules import ImportedModules
-from observatory.agent.worker.native_profiles import NativeProfiles
 from observatory.agent.worker.process import METRIC as PROCESS_NAME
 from observatory.agent.worker.process import name_of_process
-from observatory.agent.worker.profiles import Profiles
+from observatory.agent.worker.profiles.dask_profiles import Profiles
+from observatory.agent.worker.profiles.native_profiles import NativeProfiles
+from observatory.agent.worker.profiles.task_threads import METRIC as TASK_THREADS
+from observatory.agent.worker.profiles.task_threads import TaskThreads
 from observatory.agent.worker.queue_report import QueueReport
 from observatory.agent.worker.retirement import Retirement, add_route
-from observatory.agent.worker.shuffle_transfers import ShuffleTransfers
-from observatory.agent.worker.spilled import Spilled
-from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
-from observatory.agent.worker.task_threads import TaskThreads
-from observatory.agent.worker.transfers import Transfers
-from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for
+from observatory.agent.worker.transfers.shuffle_transfers import ShuffleTransfers
+from observatory.agent.worker.transfers.spilled import Spilled
+from observatory.agent.worker.transfers.transfer_logs import Transfers
 from observatory.wire.event_kinds import NATIVE_PROFILE_REFUSED
 from observatory.wire.kinds.spill import REPORTS_SPILLED
 from observatory.wire.workers.batch_jobs import BATCH_JOB, BatchJob

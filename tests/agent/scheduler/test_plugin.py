@@ -13,7 +13,7 @@ import pytest
 from distributed import Client, wait
 
 import observatory.agent
-from observatory.agent.worker.shuffle_transfers import SHUFFLED
+from observatory.agent.worker.transfers.shuffle_transfers import SHUFFLED
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from observatory.agent.worker.causes import LONGEST, describe_causes
+from observatory.agent.worker.failures.causes import LONGEST, describe_causes
 
 
 def chained(length: int) -> BaseException:

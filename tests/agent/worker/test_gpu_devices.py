@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from observatory.agent.worker.gpu_devices import MOST_DEVICES, visible_devices
+from observatory.agent.worker.gpus.devices import MOST_DEVICES, visible_devices
 from tests.support.nvml.recorded import Machine, a100_in_parts, h100, t4
 
 MIG_A, MIG_B = (part["uuid"] for part in a100_in_parts()["parts"] if part)

@@ -14,9 +14,9 @@ from dask import config
 from distributed import Client, LocalCluster
 
 import observatory.agent
-from observatory.agent.worker import gpus as module
-from observatory.agent.worker.gpu_spilling import MOST_KEYS, spilled_bytes
-from observatory.agent.worker.gpus import Gpus, initialized_nvml
+from observatory.agent.worker.gpus import sampling as module
+from observatory.agent.worker.gpus.sampling import Gpus, initialized_nvml
+from observatory.agent.worker.gpus.spilling import MOST_KEYS, spilled_bytes
 from observatory.wire.rounding import rounded
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server

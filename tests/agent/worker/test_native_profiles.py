@@ -15,8 +15,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 import observatory.agent
-from observatory.agent.worker import native_profiles
-from observatory.agent.worker.native_profiles import stacks
+from observatory.agent.worker.profiles import native_profiles
+from observatory.agent.worker.profiles.native_profiles import stacks
 from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 
@@ -120,7 +120,7 @@ def test_a_py_spy_that_can_not_record_is_told_once_and_the_worker_goes_on(
     program.write_text(script)
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr("observatory.agent.worker.native_profiles.PERIOD", 0.2)
+    monkeypatch.setattr("observatory.agent.worker.profiles.native_profiles.PERIOD", 0.2)
     with observed(processes=False) as (client, received):
         working = client.submit(compress_until, str(done))
         [event] = eventually(lambda: received.events("native-profile-refused"), seconds=120)
@@ -135,7 +135,7 @@ def test_a_py_spy_that_can_not_record_is_told_once_and_the_worker_goes_on(
 
 
 def test_a_missing_py_spy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("observatory.agent.worker.native_profiles.PROGRAM", "no-such-program")
+    monkeypatch.setattr("observatory.agent.worker.profiles.native_profiles.PROGRAM", "no-such-program")
     with observed(processes=False) as (_, received):
         [event] = eventually(lambda: received.events("native-profile-refused"), seconds=120)
     assert event["detail"]["reason"] == "py-spy is not installed beside the worker: pip install py-spy"

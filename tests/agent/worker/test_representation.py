@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from observatory.agent.worker.representation import LONGEST, UNFINISHED, Representations, represent
+from observatory.agent.worker.failures.representation import LONGEST, UNFINISHED, Representations, represent
 
 
 class Raising:

@@ -11,9 +11,9 @@ from distributed.spill import SpillBuffer, SpilledSize
 
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.scheduler.worker_messages import WorkerMessages
-from observatory.agent.worker import spilled
-from observatory.agent.worker.spilled import MOST_KEYS, MOST_ROWS, Spilled
-from observatory.agent.worker.write_ahead_log import WriteAheadLog, read_messages
+from observatory.agent.worker.log.write_ahead_log import WriteAheadLog, read_messages
+from observatory.agent.worker.transfers import spilled
+from observatory.agent.worker.transfers.spilled import MOST_KEYS, MOST_ROWS, Spilled
 
 Sizes = dict[Any, SpilledSize]
 

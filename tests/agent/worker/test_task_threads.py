@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from distributed.threadpoolexecutor import ThreadPoolExecutor, secede
 
-from observatory.agent.worker.task_threads import TaskThreads, wait_of
+from observatory.agent.worker.profiles.task_threads import TaskThreads, wait_of
 from tests.agent.eventually import eventually
 
 

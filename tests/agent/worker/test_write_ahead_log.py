@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from observatory.agent.worker import write_ahead_log as wal
-from observatory.agent.worker.write_ahead_log import WriteAheadLog, path_for, read_messages
+from observatory.agent.worker.log import write_ahead_log as wal
+from observatory.agent.worker.log.write_ahead_log import WriteAheadLog, path_for, read_messages
 
 WORKER = "tcp://127.0.0.1:4001"
 

@@ -23,7 +23,7 @@ from distributed import get_worker, secede, worker_client
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
-from observatory.agent.worker.task_threads import METRIC as TASK_THREADS
+from observatory.agent.worker.profiles.task_threads import METRIC as TASK_THREADS
 
 LEAKED: list[np.ndarray] = []
 LOCK = threading.Lock()

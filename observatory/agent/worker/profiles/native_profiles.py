@@ -27,7 +27,7 @@ from typing import Any
 from dask.utils import key_split
 
 from observatory.agent.logs import storable
-from observatory.agent.worker.profiles import MAXIMUM_STACK, MAXIMUM_STACKS
+from observatory.agent.worker.profiles.dask_profiles import MAXIMUM_STACK, MAXIMUM_STACKS
 
 PROGRAM = "py-spy"
 SOURCE = "native"

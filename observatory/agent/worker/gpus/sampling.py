@@ -16,7 +16,7 @@ from typing import Any
 from dask import config
 from distributed.diagnostics import nvml as dasks
 
-from observatory.agent.worker.gpu_devices import Device, Gpu, visible_devices
+from observatory.agent.worker.gpus.devices import Device, Gpu, visible_devices
 from observatory.wire.event_kinds import GPU_LOST
 from observatory.wire.records import MetricType
 from observatory.wire.rounding import rounded

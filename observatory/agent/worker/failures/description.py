@@ -7,9 +7,9 @@ from typing import Any
 
 from distributed.protocol import pickle
 
-from observatory.agent.worker.causes import describe_causes, describe_members
-from observatory.agent.worker.function import calls, function_name
-from observatory.agent.worker.representation import Representations
+from observatory.agent.worker.failures.causes import describe_causes, describe_members
+from observatory.agent.worker.failures.function import calls, function_name
+from observatory.agent.worker.failures.representation import Representations
 
 TOPIC = "observatory-failures"
 """Dask topic for them: its events arrive before the message that the task failed, as they share a stream."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from tornado.ioloop import PeriodicCallback
 
-from observatory.agent.worker.write_ahead_log import WriteAheadLog
+from observatory.agent.worker.log.write_ahead_log import WriteAheadLog
 
 INTERVAL = 0.5
 TIMEOUT = 20.0

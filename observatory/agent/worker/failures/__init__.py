@@ -1,0 +1,1 @@
+"""What is told of a failed task: exceptions and their causes, what was called, and with what."""

@@ -1,0 +1,1 @@
+"""The write-ahead log of a worker, and what sends its rows to the scheduler."""

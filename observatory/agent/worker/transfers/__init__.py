@@ -1,0 +1,1 @@
+"""What a worker got from others, sent to them and spilled."""
