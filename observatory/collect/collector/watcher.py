@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import random
 import time
-from urllib.parse import urlsplit
 
-import psycopg
 from django.db import Error as DatabaseError
 
 from observatory.clusters.models import Target
@@ -20,6 +17,7 @@ from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.load.admission import Demand
 from observatory.collect.collector.load.standstill import StandstillDetector
 from observatory.collect.collector.load.ticks import tick
+from observatory.collect.collector.polls import Polls
 from observatory.collect.collector.shared import Shared
 from observatory.collect.collector.writing.flusher import Flusher
 from observatory.collect.collector.writing.outbox import Outbox
@@ -28,9 +26,8 @@ from observatory.collect.credentials.certificates import CertificateError
 from observatory.collect.credentials.storage import CredentialsLost, unseal
 from observatory.collect.discovery.trust import may_be_this_machine
 from observatory.collect.http.addresses import is_local
-from observatory.collect.http.fetch import IDENTITY_LIMIT, Failure, FetchError
 from observatory.collect.scheduler.clock import SchedulerClock
-from observatory.collect.scheduler.identity import Counts, IdentityError, Problems, read_counts
+from observatory.collect.scheduler.identity import Problems
 from observatory.collect.scheduler.identity_poller import IdentityPoller
 from observatory.collect.stream.subscriber import Subscriber
 from observatory.collect.workers.departures import DepartureReader
@@ -43,19 +40,6 @@ from observatory.store.times import from_seconds
 
 logger = logging.getLogger(__name__)
 
-REFUSED_END = 10.0
-"""Seconds of refused connections after which the scheduler is gone."""
-HANGING = 3.0
-"""Seconds without an answer after which a gap is recorded."""
-HANGING_END = 300.0
-"""Seconds without an answer after which the cluster is ended."""
-SUCCESSOR = 0.25
-"""Seconds between two polls of a scheduler that is gone: another may start at its address any moment."""
-LONGEST_POLL = 10.0
-LONGEST_ADMITTED_POLL = 30.0
-"""Most seconds between two polls: of one that may be gone, and while the process has too much to do."""
-POLL_SHARE = 4.0
-"""Least pause after a poll, in durations of that poll: counting many tasks is slow for the scheduler."""
 REPORT_INTERVAL = 1.0
 COMMITTED_MARGIN = 1.0
 STOP_TIMEOUT = 8.0
@@ -79,7 +63,7 @@ class Watcher:
         self.problems = Problems(target.url)
         self.outbox = Outbox(shared.counters)
         self.rest = Rest(self._rest_ended)
-        observing, self.polling = asyncio.Event(), asyncio.Event()
+        observing = asyncio.Event()
         self.flusher = Flusher(
             self.outbox,
             self.clock.now,
@@ -122,6 +106,19 @@ class Watcher:
             self.identity_poller,
             self.scraper.process_start,
         )
+        self.polls = Polls(
+            target,
+            self.scheduler_client,
+            self.clock,
+            self.identity_poller,
+            self.tracker,
+            self._current,
+            shared.pace,
+            self.slowdown.admitted,
+            self.rest,
+            lambda: self.has_pages,
+            lambda: self.subscriber.state is Target.Stream.RECEIVING,
+        )
         self.subscriber = Subscriber(
             target,
             self.client,
@@ -131,8 +128,8 @@ class Watcher:
             self._current,
             observing,
             lambda: self.tracker.confirmed,
-            lambda: self.answered,
-            self.polling.set,
+            lambda: self.polls.answered,
+            self.polls.wanted.set,
             self.scraper.wanted.set,
             self._stream_closed,
             self.rest.moved,
@@ -140,13 +137,6 @@ class Watcher:
         self.standstill = StandstillDetector()
         self.has_pages = False
         """Whether the cluster had open pages when the last batch was stored, or at rest at the last look."""
-        self.started = time.monotonic()
-        self.answered = 0.0
-        """When the scheduler last answered a poll (monotonic)."""
-        self.failures = 0
-        self.refused_since: float | None = None
-        self.gap = False
-        self.error = self.fault
         self.stored: TargetRow | None = None
         """What was last stored in the target's row."""
 
@@ -159,23 +149,20 @@ class Watcher:
         standstill = self.standstill.look()
         observation = self.tracker.observation
         if standstill is not None:
-            # the scheduler was not silent for that long: nobody asked
-            self.answered += standstill.stopped
-            self.started += standstill.stopped
-            self.polling.set()
+            self.polls.stood_still(standstill.stopped)
             if observation is not None:
                 observation.add_standstill(standstill)
         return observation
 
     def _rest_ended(self) -> None:
-        self.polling.set()
+        self.polls.wanted.set()
         self.scraper.wanted.set()
 
     def _stream_closed(self) -> None:
         self.rest.moved()
         self.tracker.interrupt()
         self.identity_poller.scheduler_may_be_new()
-        self.polling.set()
+        self.polls.wanted.set()
 
     def _may_write(self) -> bool:
         return self.shared.leases.is_valid(self.target.pk)
@@ -191,22 +178,9 @@ class Watcher:
         """Seconds that the oldest record has waited since it was due to be written."""
         return max(0.0, self.flusher.waited() - self._between_batches())
 
-    @property
-    def poll_interval(self) -> float:
-        """Seconds between two polls of a scheduler that answers, if nobody looks at its cluster.
-
-        At rest they are longer (clusters/rest.py), by less than charts and rules notice.
-        """
-        interval = self.shared.pace.between_polls(self.target.identity_interval)
-        return max(interval, min(LONGEST_ADMITTED_POLL, interval * self.slowdown.admitted()))
-
-    @property
-    def between_polls(self) -> float:
-        return self.rest.longer(self.poll_interval)
-
     def _committed_until(self) -> float:
-        fresh = time.monotonic() - self.answered < self.between_polls + HANGING
-        return self.clock.now() - COMMITTED_MARGIN if self.observation is not None and fresh else 0.0
+        is_known = self.observation is not None and self.polls.is_fresh
+        return self.clock.now() - COMMITTED_MARGIN if is_known else 0.0
 
     async def run(self) -> None:
         try:
@@ -214,8 +188,9 @@ class Watcher:
                 self.shared.client.trust(self.target.url)
             self.scraper.is_local = await asyncio.to_thread(is_local, self.target.url)
             async with asyncio.TaskGroup() as tasks:
+                if not self.fault:
+                    tasks.create_task(self.polls.run())
                 for work in (
-                    self._poll,
                     self.scraper.run,
                     self.departures.run,
                     self.subscriber.run,
@@ -237,117 +212,6 @@ class Watcher:
             logger.error("%s: %d records could not be stored in time", self.target.url, self.outbox.length)
         self.shared.admission.demands.pop(self.target.pk, None)
         await self.shared.writers.release(self.flusher.thread, self.flusher.clusters)
-
-    async def _poll(self) -> None:
-        while not self.fault:
-            self.polling.clear()
-            requested = time.monotonic()
-            try:
-                await self._poll_once()
-            except FetchError as error:
-                await self._unreachable(error)
-            except (DatabaseError, psycopg.Error) as error:
-                logger.warning(
-                    "%s: the database is unavailable: %s", self.target.url, str(error).strip()[:200]
-                )
-            try:
-                async with asyncio.timeout(self._poll_wait(time.monotonic() - requested)):
-                    await self.polling.wait()
-            except TimeoutError:
-                continue
-            # one more poll serves many workers that join together
-            await asyncio.sleep(0.1)
-
-    def _poll_wait(self, spent: float) -> float:
-        interval = self.target.identity_interval
-        now = time.monotonic()
-        if self.refused_since is not None and now - self.refused_since < REFUSED_END:
-            return min(SUCCESSOR, interval)
-        silent = now - max(self.answered, self.started)
-        backoff = interval * 2 ** min(10.0, max(0.0, silent / interval - 15))
-        usual = interval if self.has_pages else self.between_polls
-        wait = backoff - spent if self.failures else max(usual - spent, POLL_SHARE * spent)
-        longest = max(LONGEST_POLL, interval, usual)
-        return max(0.05, min(longest, wait)) * random.uniform(0.9, 1.1)
-
-    async def _poll_once(self) -> None:
-        requested = time.monotonic()
-        counts = await self._counts()
-        identity = await self.identity_poller.poll(counts)
-        self.rest.polled(counts, self.subscriber.state is Target.Stream.RECEIVING)
-        now = self.clock.now()
-        previous = self.observation
-        if identity is not None:
-            await self.tracker.follow(identity, requested)
-        is_new = self.observation is not previous
-        self._reached(now, is_new)
-        if is_new and self.observation is None:
-            self.polling.set()
-        elif is_new and previous is not None:
-            counts = await self._counts()  # those above may be of the scheduler that is gone
-        observation = self._current()
-        if observation is not None and self.tracker.confirmed:
-            observation.heartbeats.interval = self.between_polls
-            observation.add_poll(identity, counts, requested, now)
-
-    async def _counts(self) -> Counts:
-        url = f"{self.target.url}/json/counts.json"
-        answer, page = await self.scheduler_client.get_json(url, IDENTITY_LIMIT)
-        self.clock.observe(answer.sent, answer.received, answer.date)
-        try:
-            return read_counts(page)
-        except IdentityError as error:
-            raise FetchError(Failure.ANSWER, str(error)) from None
-
-    def _reached(self, now: float, is_new: bool) -> None:
-        """Handles an answer of the scheduler. `is_new`: its observation has just started."""
-        missed = self.failures and time.monotonic() - self.answered > HANGING + self.between_polls
-        if self.observation is not None and missed and not is_new:
-            if not self.gap:
-                self._record_gap(self.observation)
-            self.observation.event("scheduler-reachable", now, "the scheduler answers again")
-        self.gap = False
-        self.failures = 0
-        self.refused_since = None
-        self.answered = time.monotonic()
-        self.tracker.last_seen = now
-        self.error = self.tracker.refusal
-
-    async def _unreachable(self, error: FetchError) -> None:
-        """Handles a failed poll: records a gap, or the end of the cluster."""
-        self.rest.moved()
-        observation = self._current()
-        now = time.monotonic()
-        self.failures += 1
-        # what answers at an address that is no scheduler's stays unsaid: targets can't scan a network
-        reason = str(error) if self.answered else "no Dask scheduler answers there"
-        self.error = f"{urlsplit(self.target.url).netloc}: {reason}"[:500]
-        self.tracker.interrupt()
-        refused = error.failure is Failure.REFUSED
-        self.refused_since = (self.refused_since or now) if refused else None
-        if refused:
-            self.identity_poller.scheduler_may_be_new()
-        silent = now - max(self.answered, self.started)
-        try:
-            if self.refused_since is not None:
-                if await self.tracker.end_if_agent_ended():
-                    return
-                if now - self.refused_since >= REFUSED_END:
-                    await self.tracker.gone("the scheduler is gone: nothing listens at its address")
-            elif silent >= HANGING_END:
-                await self.tracker.gone("the scheduler stopped answering")
-            elif silent >= HANGING and not self.gap and observation is not None:
-                self._record_gap(observation)
-        except (DatabaseError, psycopg.Error) as problem:
-            logger.warning(
-                "%s: cannot record the end of the cluster yet: %s",
-                self.target.url,
-                str(problem).strip()[:200],
-            )
-
-    def _record_gap(self, observation: Observation) -> None:
-        self.gap = True
-        observation.add_unreachable(observation.heard or self.tracker.last_seen)
 
     async def _report(self) -> None:
         """Every second renews claims and settles why workers left; updates the target's row when due."""
@@ -398,7 +262,7 @@ class Watcher:
         last_seen, limit = self.tracker.last_seen, observation.series_limit if observation else None
         return TargetRow(
             target=self.target.pk,
-            last_error=self.error,
+            last_error=self.fault or self.polls.error,
             stream=str(self.subscriber.shown_state if observation else Target.Stream.UNKNOWN),
             clock_offset=round(self.clock.offset, 3),
             last_seen=from_seconds(last_seen) if last_seen else None,
@@ -406,7 +270,7 @@ class Watcher:
             series_refused=len(limit.refused) if limit else None,
             cluster=observation.cluster.pk if observation else None,
             cluster_seen=from_seconds(observation.heard) if observation and observation.heard else None,
-            identity_interval=self.poll_interval,
+            identity_interval=self.polls.interval,
             metrics_interval=slowed(self.target.metrics_interval, self.slowdown.recorded_factor),
         )
 
@@ -431,5 +295,5 @@ class Watcher:
             return
         stream = "agent" if committed.agent_rules else str(self.subscriber.shown_state)
         status = {"stream": stream, **self.tracker.ends.get(cluster, {})}
-        intervals = SampleIntervals(self.poll_interval, self.target.metrics_interval)
+        intervals = SampleIntervals(self.polls.interval, self.target.metrics_interval)
         await publish(committed, status, intervals)

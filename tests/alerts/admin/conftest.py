@@ -3,8 +3,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 
 from observatory.store.times import from_seconds
+from tests.alerts.setup import Setups, set_up_alerts
 from tests.pages.conftest import complaints, context, page, recorded
 from tests.support.projects import World, world
 from tests.support.recorded_cluster import START, Recorded
@@ -38,3 +40,13 @@ def memory(recorded: Recorded, world: World) -> Recorded:
     recorded.worker("tcp://10.0.0.1:1", "full", memory=full)
     recorded.worker("tcp://10.0.0.1:2", "empty", memory=dict.fromkeys(times, EMPTY))
     return recorded
+
+
+@pytest.fixture
+def setups(world: World) -> Setups:
+    return set_up_alerts(world)
+
+
+@pytest.fixture
+def owner(world: World) -> Client:
+    return world.client("owner")

@@ -21,6 +21,8 @@ from observatory.wire.records import Event, Sample, Series
 START = 1_780_000_000.0
 """seconds; all that is told happens after it"""
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+CALM, BUSY = [1.0] * 20, [20.0] * 20
+"""of 20 seconds each"""
 
 
 def at(seconds: float) -> datetime:

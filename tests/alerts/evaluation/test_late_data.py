@@ -9,6 +9,8 @@ from observatory.runs.tasks import find_runs
 from observatory.store.late_records import with_late
 from observatory.wire.records import Event
 from tests.alerts.evaluation.conftest import (
+    BUSY,
+    CALM,
     START,
     Observed,
     after,
@@ -19,8 +21,6 @@ from tests.alerts.evaluation.conftest import (
     notified,
     sample,
 )
-
-CALM, BUSY = [1.0] * 20, [20.0] * 20
 
 
 def late_ones() -> list[bool]:

@@ -3,76 +3,26 @@
 from __future__ import annotations
 
 import io
-import time
 from collections import Counter
-from datetime import timedelta
-from typing import Any
 
 import pytest
-from celery.contrib.testing.worker import start_worker
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import connection
 from django.utils.timezone import now
 
 from observatory.alerts.models import Channel, Delivery, MaintenanceWindow, Rule, Silence
-from observatory.clusters.deletion.amounts import as_text, from_json, of_rows, summed
+from observatory.clusters.deletion.amounts import from_json, of_rows, summed
 from observatory.clusters.deletion.kind import kinds
 from observatory.clusters.deletion.models import Deletion
 from observatory.clusters.deletion.preview import preview
-from observatory.clusters.models import Cluster, Project
-from observatory.clusters.tasks import delete, resume_deletions
+from observatory.clusters.models import Cluster
+from observatory.clusters.tasks import delete
 from observatory.clusters.tokens.models import IngestToken
-from observatory.config.celery import app
-from observatory.runs.models import Note, Permalink, Run
+from observatory.runs.models import Run
 from tests.clusters.deletion.conftest import Filled, all_rows, files, own_of, records, store_rows
+from tests.clusters.deletion.doors import DOORS, KINDS, pass_through, subject_of
 from tests.support.projects import HOSTILE, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-KINDS = ("project", "cluster", "rule", "channel", "person")
-DOORS = ("page", "api", "command", "admin")
-ADMIN = {
-    "project": "clusters/project",
-    "cluster": "clusters/cluster",
-    "rule": "alerts/rule",
-    "channel": "alerts/channel",
-    "person": "auth/user",
-}
-
-
-def subject_of(filled: Filled, kind: str) -> Any:
-    """What is deleted: everything in it belongs to Alpha."""
-    world = filled.world
-    return {
-        "project": world.alpha,
-        "cluster": world.ended,
-        "rule": filled.rules["alpha"],
-        "channel": filled.channels["alpha"],
-        "person": world.people["editor"],
-    }[kind]
-
-
-def pass_through(door: str, filled: Filled, kind: str, subject: Any) -> Deletion:
-    """Deletes as a superuser."""
-    reference, client = kinds()[kind].reference_to(subject), filled.world.client("superuser")
-    if door == "command":
-        call_command("delete", kind, reference, "--yes", stdout=io.StringIO(), stderr=io.StringIO())
-        return Deletion.objects.get()
-    if door == "page":
-        answer = client.post(f"/delete/{kind}/{reference}/", {"name": str(subject)})
-        deletion = Deletion.objects.get()
-        assert answer.headers["Location"] == f"/deletions/{deletion.pk}/"
-    elif door == "api":
-        address = f"/api/v1/deletions/{kind}/{reference}"
-        answer = client.post(address, {"name": str(subject)}, content_type="application/json")
-        assert answer.status_code == 202, answer.content
-    else:
-        chosen = {"action": "delete_selected", "_selected_action": [subject.pk], "post": "yes"}
-        answer = client.post(f"/admin/{ADMIN[kind]}/", chosen)
-        assert answer.status_code == 302, answer.content
-    delete(Deletion.objects.get().pk)
-    return Deletion.objects.get()
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -229,106 +179,6 @@ def test_nothing_is_recorded_into_a_project_while_it_is_deleted_and_nobody_sees_
     assert client.get(f"/api/v1/deletions/{deletion.pk}").json()["state"] == "done"
 
 
-def test_what_a_deleted_person_made_in_projects_stays_by_a_deleted_user(filled: Filled) -> None:
-    world = filled.world
-    editor = world.people["editor"]
-    pass_through("page", filled, "person", editor)
-    assert Run.objects.get(cluster=world.ended).created_by is None
-    assert Note.objects.get(cluster=world.ended).author is None
-    assert Permalink.objects.get(run__cluster=world.ended).created_by is None
-    assert IngestToken.objects.get(project=world.alpha).revoked is None
-    assert filled.rules["alpha"].projects.get() == world.alpha
-    assert Channel.objects.filter(pk=filled.channels["alpha"].pk).exists()
-    client = world.client("owner")
-    run = Run.objects.get(cluster=world.ended)
-    assert "by a deleted user" in client.get(f"/runs/{run.pk}/links/").content.decode()
-    deletion = Deletion.objects.get()
-    assert (deletion.name, deletion.asked_by) == ("", world.people["superuser"])
-
-
-def test_a_persons_channel_goes_if_nobody_else_is_in_its_projects(filled: Filled) -> None:
-    editor = filled.world.people["editor"]
-    alone = Project.objects.create(name="Own", slug="own")
-    alone.memberships.create(user=editor, role="owner")
-    own, shared = (Channel.objects.create(name=name, secret="", created_by=editor) for name in ("a", "b"))
-    own.projects.add(alone)
-    shared.projects.add(alone, filled.world.alpha)
-    to_all = Channel.objects.create(name="to all", secret="", created_by=editor)
-    shown = preview(kinds()["person"], editor)
-    assert "Own" in " ".join(shown.notes)
-    pass_through("command", filled, "person", editor)
-    assert not Channel.objects.filter(pk=own.pk).exists()
-    assert Channel.objects.filter(pk__in=[shared.pk, to_all.pk]).count() == 2
-    assert Project.objects.filter(pk=alone.pk).exists()
-
-
-def test_the_only_superuser_is_not_deleted(filled: Filled) -> None:
-    root = filled.world.people["superuser"]
-    answer = filled.world.client("superuser").post("/delete/person/superuser/", {"name": "superuser"})
-    assert answer.status_code == 422
-    assert "only superuser" in answer.content.decode()
-    User.objects.create_superuser("second", "", None)
-    answer = filled.world.client("superuser").post("/delete/person/superuser/", {"name": "superuser"})
-    assert answer.status_code == 302
-    delete(Deletion.objects.get().pk)
-    assert not User.objects.filter(pk=root.pk).exists()
-
-
-def test_an_interrupted_deletion_goes_on_and_counts_everything(
-    filled: Filled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from observatory.clusters.deletion import deletions
-    from observatory.clusters.deletion.kinds.cluster import StoredRecords
-
-    monkeypatch.setattr(deletions, "SECONDS_BETWEEN", 0)
-    world = filled.world
-    shown = preview(kinds()["project"], world.alpha)
-    deletion = deletions.note(kinds()["project"], world.alpha, world.people["owner"], Deletion.Door.PAGE)
-    remove = StoredRecords.remove
-
-    def killed(*arguments: Any) -> Any:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(StoredRecords, "remove", killed)
-    with pytest.raises(KeyboardInterrupt):
-        delete(deletion.pk)
-    deletion.refresh_from_db()
-    assert (deletion.state, 0 < deletion.progress < 1) == ("running", True)
-    assert Project.objects.filter(pk=world.alpha.pk).exists()
-    monkeypatch.setattr(StoredRecords, "remove", remove)
-    delete(deletion.pk)
-    deletion.refresh_from_db()
-    assert deletion.state == "done"
-    assert summed(from_json(deletion.amounts)) == shown.goes
-
-
-def test_a_deletion_that_failed_shows_what_is_left_again(
-    filled: Filled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from observatory.clusters.deletion.kinds.cluster import StoredRecords
-
-    def fails(*arguments: Any) -> Any:
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(StoredRecords, "remove", fails)
-    client = filled.world.client("owner")
-    client.post("/delete/project/alpha/", {"name": "Alpha"})
-    delete(Deletion.objects.get().pk)
-    deletion = Deletion.objects.get()
-    assert deletion.state == "failed"
-    assert "Delete it again" in client.get(f"/deletions/{deletion.pk}/").content.decode()
-    assert client.get("/projects/alpha/").status_code == 200
-
-
-def test_two_requests_are_one_deletion(filled: Filled) -> None:
-    client = filled.world.client("owner")
-    address, sent = f"/api/v1/deletions/cluster/{filled.world.ended.pk}", {"name": filled.world.ended.name}
-    first = client.post(address, sent, content_type="application/json")
-    assert first.status_code == 202
-    assert client.post(address, sent, content_type="application/json").status_code == 404
-    assert Deletion.objects.count() == 1
-
-
 def test_a_token_deletes_with_its_scope_alone(filled: Filled) -> None:
     from django.test import Client
 
@@ -341,57 +191,6 @@ def test_a_token_deletes_with_its_scope_alone(filled: Filled) -> None:
         client = Client(headers={"Authorization": f"Bearer {secret}"})
         assert client.get(address).status_code == 200
         assert client.post(address, sent, content_type="application/json").status_code == status
-
-
-def test_a_person_of_single_sign_on_is_deleted_after_it_was_switched_off(filled: Filled) -> None:
-    editor = filled.world.people["editor"]
-    with connection.cursor() as cursor:
-        cursor.execute("""
-            CREATE TABLE account_emailaddress (
-                id serial PRIMARY KEY, email text, user_id integer NOT NULL
-                REFERENCES auth_user (id) DEFERRABLE INITIALLY DEFERRED);
-            CREATE TABLE account_emailconfirmation (
-                id serial PRIMARY KEY, email_address_id integer NOT NULL
-                REFERENCES account_emailaddress (id) DEFERRABLE INITIALLY DEFERRED)""")
-        for person in (editor, filled.world.people["owner"]):
-            cursor.execute("INSERT INTO account_emailaddress (email, user_id) VALUES ('x', %s)", [person.pk])
-        cursor.execute(
-            "INSERT INTO account_emailconfirmation (email_address_id) SELECT id FROM account_emailaddress"
-        )
-    try:
-        shown = preview(kinds()["person"], editor)
-        assert "2 rows of single sign-on" in map(as_text, shown.goes)
-        deletion = pass_through("page", filled, "person", editor)
-        assert (deletion.state, summed(from_json(deletion.amounts))) == ("done", shown.goes)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM account_emailaddress")
-            assert cursor.fetchall() == [(1,)]
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP TABLE account_emailconfirmation, account_emailaddress")
-
-
-def test_celery_deletes_what_a_page_asked_for(filled: Filled) -> None:
-    app.control.purge()
-    with start_worker(app, pool="threads", concurrency=1, perform_ping_check=False):
-        filled.world.client("owner").post("/delete/project/alpha/", {"name": "Alpha"})
-        deadline = time.monotonic() + 180
-        while not (deletion := Deletion.objects.get()).is_over:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-    assert (deletion.state, Project.objects.filter(slug="alpha").exists()) == ("done", False)
-
-
-def test_what_no_process_works_on_is_taken_up(filled: Filled) -> None:
-    cluster = filled.world.ended
-    for age, state in ((0, "waiting"), (60, "done")):
-        Deletion.objects.update_or_create(
-            kind="cluster", subject=cluster.pk, defaults={"name": cluster.name, "door": "page"}
-        )
-        Deletion.objects.update(created=now() - timedelta(seconds=age))
-        resume_deletions()
-        assert Deletion.objects.get().state == state
-    assert not Cluster.objects.filter(pk=cluster.pk).exists()
 
 
 def test_the_admin_deletes_several_and_shows_what_goes_first(filled: Filled) -> None:

@@ -92,8 +92,8 @@ async def test_of_a_target_whose_scheduler_is_gone_only_the_poll_goes_on() -> No
 
             await eventually(has_ended)
             await asyncio.sleep(2)  # what was under way ends
-            before, failures = Counter(asked), watcher.failures
-            await eventually(lambda: asyncio.sleep(0, watcher.failures >= failures + 3))
+            before, failures = Counter(asked), watcher.polls.failures
+            await eventually(lambda: asyncio.sleep(0, watcher.polls.failures >= failures + 3))
             assert asked == before
             assert collector.table_interval(1) == IDLE_INTERVAL
             # another collector has one, which is taken over if that dies

@@ -14,7 +14,8 @@ from django.utils import timezone
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.clusters.registry import cluster_of_agent, end_abandoned, update_from_agent
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.watcher import REFUSED_END, Watcher
+from observatory.collect.collector.polls import REFUSED_END
+from observatory.collect.collector.watcher import Watcher
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store.connection import connect
@@ -42,7 +43,7 @@ async def test_a_new_scheduler_is_a_new_cluster_and_the_old_one_ended_when_it_wa
             killed = time.time()
             dask.kill()
             await asyncio.to_thread(dask.start)
-            await eventually(lambda: asyncio.sleep(0, watcher.observation and watcher.failures == 0))
+            await eventually(lambda: asyncio.sleep(0, watcher.observation and watcher.polls.failures == 0))
             first, second = await eventually(lambda: two(clusters))
             assert first.ended is not None
             assert first.last_seen.timestamp() <= killed + 0.1
@@ -58,8 +59,8 @@ async def test_a_new_scheduler_is_a_new_cluster_and_the_old_one_ended_when_it_wa
 
 
 async def next_answer(watcher: Watcher) -> None:
-    before = watcher.answered
-    await eventually(lambda: asyncio.sleep(0, watcher.answered > before))
+    before = watcher.polls.answered
+    await eventually(lambda: asyncio.sleep(0, watcher.polls.answered > before))
 
 
 async def two(look) -> list[Cluster] | None:

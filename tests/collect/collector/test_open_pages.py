@@ -101,17 +101,17 @@ async def test_among_many_targets_a_cluster_without_open_pages_is_asked_and_writ
         async with observed(dask.url, identity_interval=1.0) as watcher:
             await eventually(lambda: asyncio.sleep(0, bool(watcher.flusher.wrote_at)))
             assert watcher._between_batches() <= 0.1, "a single target"
-            assert watcher._poll_wait(0) < 1.2
+            assert watcher.polls.wait(0) < 1.2
             watcher.shared.leases.held |= set(range(10_000, 10_019))
             assert watcher._between_batches() == pytest.approx(20 / 10)
-            assert 1.7 < watcher._poll_wait(0) < 2.3
+            assert 1.7 < watcher.polls.wait(0) < 2.3
             watcher.shared.leases.held |= set(range(20_000, 30_000))
             assert watcher._between_batches() == LONGEST_BETWEEN_BATCHES
-            assert watcher._poll_wait(0) > 0.8 * LONGEST_BETWEEN_POLLS
+            assert watcher.polls.wait(0) > 0.8 * LONGEST_BETWEEN_POLLS
             assert watcher.observation is not None
             async with page(watcher.observation.cluster.pk):
                 await eventually(lambda: asyncio.sleep(0, watcher.has_pages))
                 assert watcher._between_batches() == 0.0
-                assert watcher._poll_wait(0) < 1.2
+                assert watcher.polls.wait(0) < 1.2
             await eventually(lambda: asyncio.sleep(0, not watcher.has_pages))
             watcher.shared.leases.held = {watcher.target.pk}

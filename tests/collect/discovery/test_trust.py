@@ -38,7 +38,7 @@ async def test_a_name_that_stands_for_this_machine_is_not_requested(store: None)
         async with watching(found) as watcher:
 
             async def has_failed_often() -> bool:
-                return watcher.failures >= 3
+                return watcher.polls.failures >= 3
 
             await eventually(has_failed_often)
         assert here.requests == []

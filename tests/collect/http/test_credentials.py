@@ -97,7 +97,7 @@ async def test_a_target_with_wrong_credentials_says_that_nobody_answers_and_show
     wrong = seal(Credentials(username="ann", password=TOKEN))
     async with observed(proxy.url("basic"), secret=wrong) as watcher:
         await eventually(lambda: run_in_django_thread(Target.objects.exclude(last_error="").exists))
-        assert watcher.error.endswith("no Dask scheduler answers there")
+        assert watcher.polls.error.endswith("no Dask scheduler answers there")
 
 
 @pytest.mark.usefixtures("store")
@@ -107,7 +107,7 @@ async def test_credentials_that_cannot_be_decrypted_are_reported_and_nothing_is_
     async with observed(proxy.url("basic"), secret="of another key") as watcher:
         lost = Target.objects.filter(last_error__contains="can't be decrypted")
         await eventually(lambda: run_in_django_thread(lost.exists))
-        assert not watcher.answered
+        assert not watcher.polls.answered
         changed = Target(url=watcher.target.url, secret=seal(Credentials(token=TOKEN)))
         assert needs_restart(watcher, changed)
 

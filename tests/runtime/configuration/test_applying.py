@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import socket
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -15,52 +14,20 @@ from django.utils.timezone import now
 
 from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
 from observatory.alerts.secrets import decrypt
-from observatory.clusters.models import Cluster, Discovery, GroupRole, Project, Provisioned, Target
+from observatory.clusters.models import Discovery, GroupRole, Project, Provisioned, Target
 from observatory.collect.credentials.storage import unseal
-from observatory.exchange.models import Receiver, RunDelivery
-from observatory.exchange.receivers.receiver_kind import Address
-from observatory.exchange.receivers.secrets import decrypt as decrypt_receiver
-from observatory.runs.models import Run
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import CONFIGURATION, try_lock
 from tests.runtime.configuration.conftest import EXAMPLE, Write, apply, plan, refusal
+from tests.runtime.configuration.installed import ETL, cluster_of, named, stored
 from tests.support.stored_alerts import make_alert
 
-ETL = "projects: [{slug: etl, name: ETL}]\n"
 RULE = """
 rules:
   - name: Memory
     projects: [etl]
     conditions: [{quantity: worker-memory, threshold: 80 %}]
 """
-MODELS = (
-    Project,
-    GroupRole,
-    Target,
-    Discovery,
-    Rule,
-    Channel,
-    Receiver,
-    Silence,
-    MaintenanceWindow,
-    Provisioned,
-)
-
-
-def stored() -> dict[str, list[dict[str, Any]]]:
-    """All rows, with all columns."""
-    return {model.__name__: list(model.objects.order_by("pk").values()) for model in MODELS}
-
-
-def cluster_of(project: Project, target: Target | None = None) -> Cluster:
-    return Cluster.objects.create(
-        project=project,
-        target=target,
-        scheduler_id="Scheduler-1",
-        name="recorded",
-        started=datetime(2026, 5, 4, tzinfo=UTC),
-        last_seen=datetime(2026, 5, 4, tzinfo=UTC),
-    )
 
 
 def test_the_example_is_planned_applied_and_then_there_is_nothing_to_do(installation: None) -> None:
@@ -197,79 +164,6 @@ def test_a_project_with_recordings_stays_and_so_do_a_rule_with_alerts_and_its_cl
     assert "0 to add, 2 to change, 0 to remove" in said
 
 
-def test_a_renamed_target_keeps_its_clusters(installation: None, write: Write) -> None:
-    text = ETL.replace("ETL}", "ETL, targets: [{name: a, url: 'http://10.0.0.1:8787'}]}")
-    apply(write(text))
-    cluster = cluster_of(Project.objects.get(slug="etl"), Target.objects.get())
-    said = apply(write(text.replace("name: a", "name: b")))
-    assert "    name: a → b\n" in said
-    cluster.refresh_from_db()
-    assert cluster.target is not None
-    assert cluster.target.name == "b"
-
-
-def named(*targets: tuple[str, int]) -> str:
-    """A project with targets of these names at the hosts 10.0.0.N."""
-    listed = ", ".join(f"{{name: {name}, url: 'http://10.0.0.{host}:8787'}}" for name, host in targets)
-    return ETL.replace("ETL}", f"ETL, targets: [{listed}]}}")
-
-
-def hosts() -> dict[str, tuple[int, int]]:
-    """The last number of the address and the row, of each target."""
-    return {each.name: (int(each.url[14:].partition(":")[0]), each.pk) for each in Target.objects.all()}
-
-
-def test_targets_that_swap_names_keep_their_addresses_and_clusters(installation: None, write: Write) -> None:
-    apply(write(named(("a", 1), ("b", 2), ("c", 3))))
-    before = hosts()
-    cluster = cluster_of(Project.objects.get(slug="etl"), Target.objects.get(name="a"))
-    turned = write(named(("b", 1), ("c", 2), ("a", 3)))
-    code, said = plan(turned)
-    assert code == 2
-    assert [line for line in said.splitlines() if "name:" in line] == [
-        *("    name: a → b", "    name: b → c", "    name: c → a")
-    ]
-    assert hosts() == before
-    apply(turned)
-    assert hosts() == {"b": before["a"], "c": before["b"], "a": before["c"]}
-    cluster.refresh_from_db()
-    assert cluster.target is not None
-    assert cluster.target.name == "b"
-    assert plan(turned)[0] == 0
-
-
-def test_a_name_goes_on_to_a_new_target_and_an_address_to_another_name(
-    installation: None, write: Write
-) -> None:
-    apply(write(named(("a", 1), ("b", 2))))
-    before = hosts()
-    apply(write(named(("a", 9), ("old", 1), ("b", 2))))
-    after = hosts()
-    assert (after["old"], after["b"]) == (before["a"], before["b"])
-    assert after["a"][0] == 9
-    assert after["a"][1] not in {row for _, row in before.values()}
-    said = apply(write(named(("a", 2), ("old", 1))))
-    assert "1 to change, 1 to remove" in said
-    assert hosts() == {"a": before["b"], "old": before["a"]}
-
-
-def test_projects_swap_names(installation: None, write: Write) -> None:
-    apply(write("projects: [{slug: etl, name: ETL}, {slug: ml, name: ML}]"))
-    said = apply(write("projects: [{slug: etl, name: ML}, {slug: ml, name: ETL}]"))
-    assert "    name: ETL → ML\n" in said
-    assert dict(Project.objects.filter(is_own=False).values_list("slug", "name")).items() >= {
-        *(("etl", "ML"), ("ml", "ETL"))
-    }
-
-
-def test_a_swap_is_refused_whole_when_anything_else_is_wrong(installation: None, write: Write) -> None:
-    apply(write(named(("a", 1), ("b", 2))))
-    before = stored()
-    refusal(write(named(("b", 1), ("a", 2), ("c", 2))))
-    refusal(write(named(("b", 1), ("a", 2)) + "rules: [{name: Memory}]\n"))
-    assert stored() == before
-
-
 def test_the_number_of_statements_grows_slowly_with_what_there_is(installation: None, write: Write) -> None:
     """Rows are matched and read by kind, not item by item; checks of forms and saving remain."""
 
@@ -316,83 +210,6 @@ def test_hosts_of_channels_are_looked_up_once(
 def test_a_scheduler_that_is_down_does_not_keep_the_rest_out(installation: None, write: Write) -> None:
     apply(write(ETL.replace("ETL}", "ETL, targets: [{name: a, url: 'http://127.0.0.1:1'}]}")))
     assert Target.objects.get().url == "http://127.0.0.1:1"
-
-
-def test_another_secret_behind_a_reference_is_a_change_and_is_not_shown(
-    installation: None, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    apply(EXAMPLE)
-    monkeypatch.setenv("OBSERVATORY_VAR_ETL_WEBHOOK", "https://alerts.example.org/0TH3R")
-    monkeypatch.setenv("OBSERVATORY_VAR_INTERACTIVE_TOKEN", "N3W")
-    code, said = plan(EXAMPLE)
-    assert code == 2
-    assert (
-        "address: {env: OBSERVATORY_VAR_ETL_WEBHOOK} → {env: OBSERVATORY_VAR_ETL_WEBHOOK} (another secret)"
-        in said
-    )
-    assert "token: {env: OBSERVATORY_VAR_INTERACTIVE_TOKEN} → " in said
-    for secret in ("T0K3N", "0TH3R", "S3CR3T", "N3W"):
-        assert secret not in said
-    apply(EXAMPLE)
-    assert decrypt(Channel.objects.get().secret) == "https://alerts.example.org/0TH3R"
-    assert unseal(Target.objects.get(name="interactive").secret).token == "N3W"
-    assert plan(EXAMPLE)[0] == 0
-
-
-def test_credentials_that_leave_the_files_are_removed(installation: None, write: Write) -> None:
-    given = "credentials: {token: {env: OBSERVATORY_VAR_INTERACTIVE_TOKEN}}"
-    text = "projects: [{slug: etl, name: ETL, targets: [{name: a, url: 'https://a.example.org', %s}]}]"
-    apply(write(text % given))
-    assert Target.objects.get().secret
-    said = apply(write(text.replace(", %s", "")))
-    assert "token: {env: OBSERVATORY_VAR_INTERACTIVE_TOKEN} → nothing" in said
-    assert Target.objects.get().secret == ""
-
-
-def test_headers_of_a_receiver_that_leave_the_files_are_removed(
-    installation: None, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    address = "address: {env: OBSERVATORY_VAR_COLLECTOR}"
-    headers = ", headers: {env: OBSERVATORY_VAR_COLLECTOR_HEADERS}"
-    text = f"receivers: [{{name: Traces, kind: otlp, {address}%s}}]"
-    apply(write(text % headers))
-    assert receiver_address().headers == {"Authorization": "Bearer H34D", "X-Team": "etl"}
-    monkeypatch.setenv("OBSERVATORY_VAR_COLLECTOR_HEADERS", "X-Team: bi")
-    said = apply(write(text % headers))
-    assert "headers: {env: OBSERVATORY_VAR_COLLECTOR_HEADERS} → " in said
-    assert receiver_address().headers == {"X-Team": "bi"}
-    said = apply(write(text % ""))
-    assert "headers: {env: OBSERVATORY_VAR_COLLECTOR_HEADERS} → nothing" in said
-    assert receiver_address() == Address("https://collector.example.org/4DDR3SS", {})
-    assert plan(write(text % ""))[0] == 0
-
-
-def test_a_receiver_that_sent_runs_is_disabled_when_it_leaves_the_files(
-    installation: None, write: Write
-) -> None:
-    apply(write("receivers: [{name: Traces, kind: otlp, address: {env: OBSERVATORY_VAR_COLLECTOR}}]"))
-    cluster = cluster_of(Project.objects.create(name="ETL", slug="etl"))
-    run = Run.objects.create(cluster=cluster, name="nightly", start=now())
-    RunDelivery.objects.create(receiver=Receiver.objects.get(), run=run)
-    said = apply(write("rules: []"))
-    assert "It is disabled, as 1 sent runs are its record. The admin deletes it." in said
-    assert not Receiver.objects.get().enabled
-
-
-def receiver_address() -> Address:
-    return decrypt_receiver(Receiver.objects.get().secret)
-
-
-def test_secrets_are_read_from_files_of_their_folder(
-    installation: None, write: Write, tmp_path: Path
-) -> None:
-    secrets = tmp_path / "secrets"
-    secrets.mkdir()
-    (secrets / "hook").write_text("https://alerts.example.org/FR0M-F1LE\n")
-    folder = write("channels: [{name: Hook, kind: webhook, address: {file: hook}}]")
-    assert "Say with --secrets FOLDER where files with secrets are." in refusal(folder)[0]
-    apply(folder, "--secrets", str(secrets))
-    assert decrypt(Channel.objects.get().secret) == "https://alerts.example.org/FR0M-F1LE"
 
 
 def test_an_expired_silence_in_the_files_is_no_error(installation: None, write: Write) -> None:
