@@ -36,7 +36,7 @@ short a window of time is, and reads all spans of a day for one of seconds"""
 SAVEPOINT: LiteralString = "queries"
 MAXIMUM_SESSIONS = 8
 """connections past a pooler; further locks wait for one"""
-_builds = Shares(MAXIMUM_BUILDERS, waiting=100, timeout=BUILD_TIMEOUT)
+builds = Shares(MAXIMUM_BUILDERS, waiting=100, timeout=BUILD_TIMEOUT)
 _limits_statements = False
 
 
@@ -138,7 +138,7 @@ def build_connection() -> Iterator[psycopg.Connection]:
     """
     asker = ASKER.get()
     try:
-        with nullcontext() if asker is None else _builds.place(asker.key), _builders().connection() as found:
+        with nullcontext() if asker is None else builds.place(asker.key), _builders().connection() as found:
             yield found
     except Busy:
         raise PoolTimeout("the project's other builds take its share") from None
@@ -184,14 +184,14 @@ def close_pools() -> None:
             pool.cache_clear()
 
 
-def limit_statements() -> None:
-    """Makes statements of the pools of this process end after LONGEST_READ and LONGEST_BUILD.
+def limit_statements(are_limited: bool = True) -> None:
+    """Makes statements of new pools of this process end after LONGEST_READ and LONGEST_BUILD.
 
     For a process that answers requests; to be called before its first. Raises psycopg.errors.QueryCanceled in
     what takes longer.
     """
     global _limits_statements
-    _limits_statements = True
+    _limits_statements = are_limited
 
 
 @cache

@@ -19,6 +19,7 @@ from django.test import Client
 
 from observatory.client import MemorySamples, ObservatoryClient, ObservatoryError
 from observatory.client.client import MEASURES
+from observatory.client.connection import Connection
 from observatory.clusters.models import Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.exchange.records import api as records_api
@@ -93,14 +94,14 @@ def test_every_record_of_a_kind_comes_once_however_small_the_pages(
 ) -> None:
     whole = client.records(observed.run.pk, kind)
     assert len(whole) == len(observed.received.rows[kind])
-    get = client._connection.get
+    get = Connection.get
     asked: list[Any] = []
 
-    def in_pages(path: str, parameters: Any) -> bytes:
+    def in_pages(self: Connection, path: str, parameters: Any) -> bytes:
         asked.append(path)
-        return get(path, {**parameters, "limit": 7})
+        return get(self, path, {**parameters, "limit": 7})
 
-    monkeypatch.setattr(client._connection, "get", in_pages)
+    monkeypatch.setattr(Connection, "get", in_pages)
     paged = client.records(observed.run.pk, kind)
     assert len(asked) == max(1, -(-len(whole) // 7))
     columns = list(whole.columns)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from observatory.client import ObservatoryClient
+from observatory.client.connection import Connection
 from observatory.clusters.tokens import access_tokens
 from observatory.exchange.formats import FORMATS
 from observatory.exchange.imports.destination import Destination
@@ -48,7 +49,7 @@ def test_every_kind_of_record_comes_the_same_through_every_door(
     assert types.keys() == record_kinds().keys() >= declared
     csv_files, parquet_files = _files("csv", run), _files("parquet", run)
     whole = {kind: client.records(run.pk, kind) for kind in types}
-    monkeypatch.setattr(client._connection, "get", _in_pages(client._connection.get, 1))
+    monkeypatch.setattr(Connection, "get", _in_pages(Connection.get, 1))
     paged = {kind: client.records(run.pk, kind) for kind in types}
     imported = import_file(
         export(run, tmp_path / "run.observatory.zip"), Destination(world.beta), lambda done: None
@@ -69,7 +70,7 @@ def test_every_kind_of_record_comes_the_same_through_every_door(
 
 
 def _in_pages(get: Callable[..., bytes], limit: int) -> Callable[..., bytes]:
-    return lambda path, parameters: get(path, {**parameters, "limit": limit})
+    return lambda self, path, parameters: get(self, path, {**parameters, "limit": limit})
 
 
 def _files(format: str, run: Run) -> dict[str, bytes]:

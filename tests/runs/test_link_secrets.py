@@ -68,8 +68,6 @@ SHOWN: dict[tuple[str, str], set[Section]] = {
 }
 """the words of the link's run that it may show, and the sections that it has to share for that"""
 LAYERS = (*LAYER_NAMES, f"{SPANS}.{EACH}")
-OUTSIDE_OF_WINDOW = {"now", "committed"}
-"""times that tell nothing of what was recorded: the present, and that the window is complete"""
 
 
 @dataclass

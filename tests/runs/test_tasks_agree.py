@@ -24,7 +24,6 @@ from tests.support.response_schemas import assert_documented
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WORKED, FAILED, RETRIED, NEEDING, LOST = 20, 4, 3, 6, 5
-Statuses = dict[str, Counter[str]]
 
 
 def functions() -> tuple[Callable[..., Any], ...]:

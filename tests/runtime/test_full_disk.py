@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 from collections.abc import Iterator
@@ -35,21 +34,16 @@ from observatory.wire.batches import encode_head
 from observatory.wire.head import Head
 from tests.alerts.notifying.receivers import WEBHOOK, receiving
 from tests.runtime.machine import eventually, free_port, manage
+from tests.support.outages import fresh_storage_faults
 from tests.support.projects import World, world
 
-__all__ = ["world"]
+__all__ = ["fresh_storage_faults", "world"]
+
+pytestmark = pytest.mark.usefixtures("fresh_storage_faults")
 
 FULL = Path("/proc")
 """a file system without free space"""
 SENTENCE = "Nothing is recorded. The database accepts no data: its disk is full."
-
-
-@pytest.fixture(autouse=True)
-def fresh_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results are neither used again nor left to other tests."""
-    monkeypatch.setattr(free_space, "LIFETIME", 0.0)
-    monkeypatch.setattr(free_space, "_faults", free_space.StorageFaults())
-    monkeypatch.setattr(free_space, "_checked_at", -math.inf)
 
 
 @pytest.fixture

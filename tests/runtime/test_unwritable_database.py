@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,24 +24,17 @@ from observatory.runtime.health.checks import own_faults, quarantine, run_checks
 from observatory.runtime.health.own_alert import HOLD, OwnAlert
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
-from observatory.store.outages import free_space
 from observatory.store.outages.write_probe import write_fault
 from observatory.wire.records import Event
 from tests.alerts.notifying.receivers import WEBHOOK, receiving
-from tests.support.outages import read_only_database
+from tests.support.outages import fresh_storage_faults, read_only_database
+
+__all__ = ["fresh_storage_faults"]
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("new_connections"),
+    pytest.mark.usefixtures("new_connections", "fresh_storage_faults"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def fresh_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results are neither used again nor left to other tests."""
-    monkeypatch.setattr(free_space, "LIFETIME", 0.0)
-    monkeypatch.setattr(free_space, "_faults", free_space.StorageFaults())
-    monkeypatch.setattr(free_space, "_checked_at", -math.inf)
 
 
 def ready_of(client: Client) -> tuple[int, Any]:

@@ -14,7 +14,13 @@ from psycopg_pool import PoolTimeout
 
 from observatory.pages.site.errors import server_error
 from observatory.store import connection as connections
-from observatory.store.connection import MAXIMUM_BUILDERS, build_connection, close_pools, read_connection
+from observatory.store.connection import (
+    MAXIMUM_BUILDERS,
+    build_connection,
+    close_pools,
+    limit_statements,
+    read_connection,
+)
 from observatory.store.places.askers import ASKER, Asker, asks_about
 
 LONG_WAIT = 120.0
@@ -24,10 +30,11 @@ LONG_WAIT = 120.0
 def _limited(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Pools whose statements take a second at most."""
     close_pools()
-    monkeypatch.setattr(connections, "_limits_statements", True)
+    limit_statements()
     monkeypatch.setattr(connections, "LONGEST_READ", 1)
     monkeypatch.setattr(connections, "LONGEST_BUILD", 1)
     yield
+    limit_statements(False)
     close_pools()
 
 
@@ -51,8 +58,8 @@ def test_a_statement_that_takes_too_long_is_answered_with_what_to_do(
 
 
 @pytest.mark.usefixtures("_limited")
-def test_processes_that_answer_no_requests_have_no_such_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_limits_statements", False)
+def test_processes_that_answer_no_requests_have_no_such_limit() -> None:
+    limit_statements(False)
     with read_connection() as connection:
         assert connection.execute("SHOW statement_timeout").fetchone() == ("0",)
 
@@ -82,7 +89,7 @@ def test_requests_about_one_project_leave_a_build_to_another(
             start(2, False).join(LONG_WAIT)
         assert built.count(2) == 3
         assert built.count(1) < MAXIMUM_BUILDERS
-        monkeypatch.setattr(connections._builds, "timeout", 0.05)
+        monkeypatch.setattr(connections.builds, "timeout", 0.05)
         ASKER.set(Asker("a link of the first", 1))
         with (
             pytest.raises(PoolTimeout, match="the project's other builds take"),

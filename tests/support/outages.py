@@ -6,8 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+import pytest
 
 from observatory.store.connection import parameters
+from observatory.store.outages import free_space
+
+
+@pytest.fixture
+def fresh_storage_faults(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What stores nothing is found out anew each time; nothing that a test found is left to others."""
+    monkeypatch.setattr(free_space, "LIFETIME", 0.0)
+    yield
+    free_space.storage_faults()
 
 
 @contextmanager

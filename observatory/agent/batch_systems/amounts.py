@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from observatory.wire.workers.batch_jobs import LONGEST, MOST_COUNT, MOST_MEMORY, MOST_SECONDS
 
-KIB, MIB = 2**10, 2**20
+MIB = 2**20
 SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,10})?)\s*([kmgtpe]?)(i?b|w)?", re.IGNORECASE)
 POWERS = ("", "k", "m", "g", "t", "p", "e")
 WORD = 8

@@ -58,7 +58,7 @@ class _Shape:
     helps: Mapping[str, str]
 
 
-class _Shapes:
+class SharedShapes:
     """The last shapes of all endpoints: a page of a known one need not be parsed in full."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class _Shapes:
             del self._known[next(iter(self._known))]
 
 
-_shapes = _Shapes()
+shared_shapes = SharedShapes()
 
 
 class Parser:
@@ -107,7 +107,7 @@ class Parser:
                 return Page(samples)
         # schedulers' differ: by the prefixes of their tasks
         is_shared = bool(self.worker) and len(page) <= SHARED_BYTES
-        if is_shared and (known := _shapes.get(content_type, lines)) is not None:
+        if is_shared and (known := shared_shapes.get(content_type, lines)) is not None:
             series = self._series_of(known)
             samples = self._parse_values(lines, known, series)
             if samples is not None:
@@ -154,7 +154,7 @@ class Parser:
         shape = self._shape(lines, samples, families, helps)
         self._remember(shape, self._series_of(shape) if shape is not None else [], samples)
         if shape is not None and is_shared:
-            _shapes.add(self._content_type, shape)
+            shared_shapes.add(self._content_type, shape)
         return Page(samples, helps)
 
     def _remember(

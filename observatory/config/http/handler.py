@@ -47,7 +47,7 @@ class OneThreadHandler(ASGIHandler):
     def __init__(self) -> None:
         super().__init__()
         self._idle: deque[ThreadPoolExecutor] = deque()
-        self._turns = Turns()
+        self.turns = Turns()
         sys.setswitchinterval(SWITCH_INTERVAL)
 
     def load_middleware(self, is_async: bool = False) -> None:
@@ -73,7 +73,7 @@ class OneThreadHandler(ASGIHandler):
         started = False
         try:
             try:
-                asker, key = await self._turns.take(request.path_info, request.scope)  # type: ignore[attr-defined]
+                asker, key = await self.turns.take(request.path_info, request.scope)  # type: ignore[attr-defined]
             except Busy:
                 return _busy(request), None
             loop = asyncio.get_running_loop()
@@ -98,7 +98,7 @@ class OneThreadHandler(ASGIHandler):
                     BEGINS_AGAIN.reset(beginning)
                     HAS_PLACE.reset(held)
                     # its client may have gone meanwhile: the thread has the places until it ends
-                    loop.call_soon_threadsafe(self._turns.leave, asker, key)
+                    loop.call_soon_threadsafe(self.turns.leave, asker, key)
                     if scan is not None:
                         leave_place(scan)
 
@@ -109,7 +109,7 @@ class OneThreadHandler(ASGIHandler):
                 raise
             finally:
                 if not started:
-                    self._turns.leave(asker, key)
+                    self.turns.leave(asker, key)
         finally:
             if scan is not None and not started:
                 leave_place(scan)

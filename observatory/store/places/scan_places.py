@@ -22,7 +22,7 @@ LONGEST_WAIT = 25.0
 HAS_PLACE: ContextVar[bool] = ContextVar("has a place", default=False)
 BEGINS_AGAIN: ContextVar[bool] = ContextVar("begins again", default=False)
 """whether the current request is made again if it gets no place"""
-_shares = Shares(PLACES, MOST_WAITING, LONGEST_WAIT)
+shares = Shares(PLACES, MOST_WAITING, LONGEST_WAIT)
 
 
 class NoPlace(Exception):
@@ -46,31 +46,31 @@ def scan_place() -> Iterator[None]:
         yield
     finally:
         HAS_PLACE.reset(held)
-        _shares.leave(key)
+        shares.leave(key)
 
 
 async def wait_for_place(key: Hashable) -> None:
     """A place for all scans of a request, which `leave_place` gives back. Raises NoPlace."""
     try:
-        await _shares.take_later(key)
+        await shares.take_later(key)
     except Busy:
         raise NoPlace from None
 
 
 def waiting_requests() -> int:
     """How many requests of this process wait for a place."""
-    return _shares.number_waiting
+    return shares.number_waiting
 
 
 def leave_place(key: Hashable) -> None:
-    _shares.leave(key)
+    shares.leave(key)
 
 
 def _take(key: Hashable) -> None:
     try:
         if not BEGINS_AGAIN.get():
-            _shares.take(key)
-        elif not _shares.take_free(key):
+            shares.take(key)
+        elif not shares.take_free(key):
             raise NoPlace
     except Busy:
         raise NoPlace from None

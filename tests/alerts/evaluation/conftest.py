@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -87,9 +87,6 @@ def observed(transactional_db: None) -> Iterator[Observed]:
 @pytest.fixture
 def channel(transactional_db: None) -> Channel:
     return Channel.objects.create(name="everybody", secret="", minimum_severity="info")
-
-
-MakeRule = Callable[..., Rule]
 
 
 def make_rule(name: str = "load", condition: dict[str, Any] | None = None, **fields: Any) -> Rule:

@@ -18,7 +18,6 @@ from django.db.models import Model
 from django.utils.timezone import now
 
 from observatory.alerts.models import (
-    Alert,
     Channel,
     Condition,
     Delivery,
@@ -35,7 +34,7 @@ from observatory.collect.quarantine import folder as quarantine
 from observatory.collect.quarantine.encoding import About
 from observatory.exchange.jobs import folder
 from observatory.exchange.models import Job
-from observatory.runs.models import Note, Permalink, Run, RunError, RunFindings, SavedFilter, Usage
+from observatory.runs.models import Note, Permalink, RunError, RunFindings, SavedFilter, Usage
 from observatory.runs.sharing.link_tokens import stored
 from observatory.store.connection import connect
 from observatory.store.maintenance.retention import delete_cluster
@@ -182,11 +181,3 @@ def records(rows: dict[str, int]) -> int:
 def files() -> list[str]:
     """Of exports and of the quarantine."""
     return sorted(path.name for path in [*folder.path_of(0).parent.glob("*"), *quarantine.files()])
-
-
-def alerts_of(cluster: Cluster) -> int:
-    return Alert.objects.filter(cluster=cluster).count()
-
-
-def runs_of(cluster: Cluster) -> int:
-    return Run.objects.filter(cluster=cluster).count()

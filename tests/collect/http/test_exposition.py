@@ -156,7 +156,7 @@ def test_a_page_of_many_workers_is_parsed_in_full_once(monkeypatch: pytest.Monke
     monkeypatch.setattr(
         exposition.text_format, "text_fd_to_metric_families", lambda lines: parsed.append(1) or parse(lines)
     )
-    monkeypatch.setattr(exposition, "_shapes", exposition._Shapes())
+    monkeypatch.setattr(exposition, "shared_shapes", exposition.SharedShapes())
     for number in range(20):
         counter.labels('/"a"\\\n').inc()
         worker = f"tcp://127.0.0.1:{number}"
@@ -171,8 +171,8 @@ def test_a_page_of_many_workers_is_parsed_in_full_once(monkeypatch: pytest.Monke
 
 
 def test_the_shapes_that_endpoints_share_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    shapes = exposition._Shapes()
-    monkeypatch.setattr(exposition, "_shapes", shapes)
+    shapes = exposition.SharedShapes()
+    monkeypatch.setattr(exposition, "shared_shapes", shapes)
     for number in range(exposition.SHARED_SHAPES + 10):
         Parser(worker="w").parse(f"a{number} 1\n".encode(), TEXT)
         Parser(worker="v").parse(b"a0 1\n", TEXT)

@@ -129,7 +129,7 @@ def test_a_client_that_goes_away_keeps_its_place_until_its_thread_ends(handler: 
         assert len(entered) <= request_shares.PLACES // 2
         assert await status(await begin(ask(handler, "Bearer other", 2))) == 200
         ended.set()
-        places = handler._turns.shares.places
+        places = handler.turns.shares.places
         while places._free < request_shares.PLACES:
             await asyncio.sleep(0.01)
         assert not places._queues
@@ -141,7 +141,7 @@ def test_a_client_that_goes_away_keeps_its_place_until_its_thread_ends(handler: 
 def test_whose_requests_are_too_many_is_answered_429(
     handler: OneThreadHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handler._turns.shares.places, "waiting", 3)
+    monkeypatch.setattr(handler.turns.shares.places, "waiting", 3)
 
     async def requests() -> None:
         most = request_shares.PLACES - 1 + 3

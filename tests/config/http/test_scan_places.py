@@ -79,7 +79,7 @@ def handler(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneThrea
     global scanning, most
     settings.ROOT_URLCONF = __name__
     settings.MIDDLEWARE = []
-    monkeypatch.setattr(scan_places, "_shares", Shares(PLACES, MANY, LONG_WAIT))
+    monkeypatch.setattr(scan_places, "shares", Shares(PLACES, MANY, LONG_WAIT))
     entered.clear()
     ended.clear()
     scanning = most = 0
@@ -124,7 +124,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 def waiting() -> int:
-    return sum(map(len, scan_places._shares.places._queues.values()))
+    return sum(map(len, scan_places.shares.places._queues.values()))
 
 
 def test_many_searches_of_a_project_are_all_answered_and_its_live_pages_meanwhile(
@@ -141,7 +141,7 @@ def test_many_searches_of_a_project_are_all_answered_and_its_live_pages_meanwhil
 
     run(requests)
     assert most == PLACES - 1
-    assert scan_places._shares.places._free == PLACES
+    assert scan_places.shares.places._free == PLACES
 
 
 def test_another_project_searches_while_the_first_has_all_that_it_may_have(handler: OneThreadHandler) -> None:
@@ -160,7 +160,7 @@ def test_another_project_searches_while_the_first_has_all_that_it_may_have(handl
 def test_a_search_that_has_waited_for_long_says_so(
     handler: OneThreadHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scan_places._shares, "timeout", 0.2)
+    monkeypatch.setattr(scan_places.shares, "timeout", 0.2)
 
     async def requests() -> None:
         first = [await begin(handler, "/api/v1/search/1") for _ in range(PLACES - 1)]
@@ -175,7 +175,7 @@ def test_a_search_that_has_waited_for_long_says_so(
 
     run(requests)
     assert waiting() == 0
-    assert scan_places._shares.places._free == PLACES
+    assert scan_places.shares.places._free == PLACES
 
 
 def test_a_search_that_has_waited_for_long_tells_how_many_others_wait(
@@ -184,7 +184,7 @@ def test_a_search_that_has_waited_for_long_tells_how_many_others_wait(
     async def requests() -> None:
         searches = [await begin(handler, "/api/v1/search/1") for _ in range(PLACES + 1)]
         await until(lambda: len(entered) + waiting() == PLACES + 1)
-        monkeypatch.setattr(scan_places._shares, "timeout", 0.2)
+        monkeypatch.setattr(scan_places.shares, "timeout", 0.2)
         body = (await answer(await begin(handler, "/api/v1/search/1")))[2]
         assert json.loads(body)["detail"].endswith("Others that wait: 2.")
         ended.set()
@@ -212,7 +212,7 @@ def test_searches_whose_clients_go_away_leave_their_places(handler: OneThreadHan
             await asyncio.sleep(0.01)
             await request.send_input({"type": "http.disconnect"})
         ended.set()
-        await until(lambda: scan_places._shares.places._free == PLACES and not waiting())
+        await until(lambda: scan_places.shares.places._free == PLACES and not waiting())
 
     run(requests)
 
@@ -223,7 +223,7 @@ def test_a_search_stops_when_its_client_has_gone(handler: OneThreadHandler) -> N
         await until(lambda: bool(entered))
         await request.send_input({"type": "http.disconnect"})
         await until(stopped.is_set)
-        await until(lambda: scan_places._shares.places._free == PLACES)
+        await until(lambda: scan_places.shares.places._free == PLACES)
 
     run(requests)
 
@@ -233,13 +233,13 @@ def test_where_no_request_is_answered_scans_need_no_place(handler: OneThreadHand
     for _ in range(2 * PLACES):
         place = scan_place()
         place.__enter__()
-    assert scan_places._shares.places._free == PLACES
+    assert scan_places.shares.places._free == PLACES
 
 
 def test_too_many_requests_get_a_page_that_looks_again(
     handler: OneThreadHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handler._turns.shares.places, "waiting", 0)
+    monkeypatch.setattr(handler.turns.shares.places, "waiting", 0)
 
     async def requests() -> None:
         status, headers, body = await answer(await begin(handler, "/live/1"))

@@ -39,20 +39,6 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "4": {"uid": "anna", "mail": "Ann@example.org"},
     "5": {"uid": "<b>" + "x" * 300, "mail": "no address"},
 }
-FAULTS = (
-    "unsigned",
-    "response signed",
-    "other key",
-    "sha1",
-    "expired",
-    "other audience",
-    "other recipient",
-    "other issuer",
-    "unasked",
-    "transient",
-    "email as id",
-    "refused",
-)
 
 
 @dataclass

@@ -67,7 +67,7 @@ def test_a_page_whose_search_has_to_wait_says_so_and_looks_again(
     client.raise_request_exception = False
     page = f"/clusters/{cluster.pk}/logs/?text=x"
     assert client.get(page).status_code == 200
-    monkeypatch.setattr(scan_places, "_shares", Shares(places=0, waiting=1, timeout=0.01))
+    monkeypatch.setattr(scan_places, "shares", Shares(places=0, waiting=1, timeout=0.01))
     asker = ASKER.set(Asker("a session"))
     try:
         shown = client.get(page)
