@@ -12,6 +12,7 @@ import { offered, resultInWords } from "./result_text.js";
 /** @typedef {import("./result_text.js").Result & {warnings: import("./warnings.js").Warning[]}} Result */
 
 const PAUSE = 500; // ms after a change
+const LOOK = 1000; // ms between two looks at how far it is
 
 export class BackTest {
   #form;
@@ -79,15 +80,33 @@ export class BackTest {
     const controller = (this.#request = new AbortController());
     this.#section.classList.add("back-test-running");
     this.#say("Evaluating …");
-    const url = /** @type {HTMLElement} */ (this.#form.querySelector("#rule")).dataset.backTest ?? "";
-    const request = { method: "POST", body: new FormData(this.#form), signal: controller.signal };
-    const response = await fetch(url, request).catch(() => null);
+    const { backTest = "", progress = "" } = /** @type {HTMLElement} */ (this.#form.querySelector("#rule"))
+      .dataset;
+    const name = newName();
+    const body = new FormData(this.#form);
+    body.set("back-test-name", name);
+    const telling = window.setInterval(
+      () => void this.#tellProgress(`${progress}?name=${name}`, controller),
+      LOOK,
+    );
+    const response = await fetch(backTest, { method: "POST", body, signal: controller.signal }).catch(
+      () => null,
+    );
     const answer = await response?.json().catch(() => ({}));
+    clearInterval(telling);
     if (controller.signal.aborted) return;
     this.#section.classList.remove("back-test-running");
     if (!response) this.#say("The server can't be reached. The form is unchanged: try again.", true);
     else if (response.ok) await this.#show(answer);
     else this.#refused(answer.errors ?? { "": [`The server answered ${response.status}.`] });
+  }
+
+  /** Says how far the back-test is. @param {string} url @param {AbortController} controller of the request */
+  async #tellProgress(url, controller) {
+    const response = await fetch(url, { signal: controller.signal }).catch(() => null);
+    const { share } = (await response?.json().catch(() => null)) ?? {};
+    const isRunning = this.#request === controller && this.#section.classList.contains("back-test-running");
+    if (isRunning && typeof share === "number") this.#say(`Evaluating … ${Math.floor(100 * share)} %`);
   }
 
   /** @param {Record<string, string[]>} errors */
@@ -121,6 +140,13 @@ export class BackTest {
     this.#part(".back-test-firings").replaceChildren(...firings(result));
     if (result.lines.length) await this.#chart.draw(result);
   }
+}
+
+/** Of one run of the back-test, by which its progress is asked for. crypto.randomUUID needs HTTPS. */
+function newName() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
 }
 
 /** @param {Result} result */

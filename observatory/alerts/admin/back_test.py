@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from observatory.alerts.evaluation.back_test import BackTest, back_test, firings_of_variants
+from observatory.alerts.evaluation.back_test import BackTest, Report, back_test, firings_of_variants
 from observatory.alerts.evaluation.flapping import (
     Lasted,
     best,
@@ -59,9 +60,9 @@ class ClusterBackTests:
     windows: list[tuple[float, float]] = field(default_factory=list)
     clusters: list[str] = field(default_factory=list)
 
-    def add(self, cluster: Cluster) -> None:
+    def add(self, cluster: Cluster, report: Report) -> None:
         """Raises BackTestError."""
-        found = back_test(cluster, self.spec, self.start, self.stop)
+        found = back_test(cluster, self.spec, self.start, self.stop, report)
         self.clusters.append(cluster.name)
         self._add_runs(cluster, found)
         self.windows.append((found.start, found.stop))
@@ -141,13 +142,20 @@ class ClusterBackTests:
 
 
 def back_test_clusters(
-    clusters: Sequence[Cluster], rule: Rule, conditions: Sequence[Condition], start: float, stop: float
+    clusters: Sequence[Cluster],
+    rule: Rule,
+    conditions: Sequence[Condition],
+    start: float,
+    stop: float,
+    report: Report = lambda share: None,
 ) -> dict[str, Any]:
-    """Back-tests a rule, saved or not, on the clusters over [start, stop), in seconds. Raises
-    BackTestError."""
+    """Back-tests a rule, saved or not, on the clusters over [start, stop), in seconds.
+
+    `report` gets the share that is done. Raises BackTestError.
+    """
     tests = ClusterBackTests(spec_of(rule, conditions), start, stop)
-    for cluster in clusters:
-        tests.add(cluster)
+    for place, cluster in enumerate(clusters):
+        tests.add(cluster, partial(_report_share, report, place, len(clusters)))
     first, unit = conditions[0], unit_of(tests.spec.conditions[0])
     return tests.answer() | {
         "is_event": _is_counted(tests.spec.conditions[0]),
@@ -156,6 +164,10 @@ def back_test_clusters(
         "threshold": first.threshold,
         "clear_threshold": first.clear_threshold,
     }
+
+
+def _report_share(report: Report, place: int, of: int, share: float) -> None:
+    report((place + share) / of)
 
 
 def _is_counted(condition: AnyCondition) -> bool:

@@ -8,12 +8,14 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_GET, require_POST
 
 from observatory.alerts.admin.back_test import back_test_clusters
+from observatory.alerts.admin.progress import noting, share_done
 from observatory.alerts.admin.rule_form import EvaluationForm
 from observatory.alerts.evaluation.back_test import BackTestError
 from observatory.alerts.models import Condition, Rule
@@ -27,9 +29,9 @@ from observatory.runs.models import Run
 from observatory.store.times import from_seconds
 
 SECONDS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "month": 30 * 86_400}
-MAX_WINDOW = 32 * 86_400
-"""seconds of a window"""
-MAX_CLUSTERS = 8
+DAYS, DAYS_ON_DASK = 32, 400
+"""of a window; the second where a Dask cluster reads archived samples"""
+MAX_CLUSTERS, MAX_CLUSTERS_ON_DASK = 8, 100
 MAX_CLUSTERS_OF_RUNS = 40
 """clusters of a back-test of a rule on runs: often each run has a cluster of its own"""
 MAX_SUGGESTIONS = 12
@@ -57,8 +59,8 @@ class WindowForm(forms.Form):
             self.add_error("window", "Enter both times.")
         elif not 0 < start < stop < 4_102_444_800:
             self.add_error("window", "The window has to end after its start.")
-        elif stop - start > MAX_WINDOW:
-            self.add_error("window", "A window has at most 32 days.")
+        elif stop - start > (days := _most_days()) * SECONDS["day"]:
+            self.add_error("window", f"A window has at most {days} days{_with_dask()}.")
         return cleaned
 
 
@@ -108,7 +110,7 @@ def back_test_rule(request: HttpRequest) -> JsonResponse:
     start, stop = window.cleaned_data["start"], window.cleaned_data["stop"]
     conditions = [form.instance for form in rule_form.submitted]
     are_runs = all(condition.kind == Condition.Kind.RUN for condition in conditions)
-    most = MAX_CLUSTERS_OF_RUNS if are_runs else MAX_CLUSTERS
+    most = _most_clusters(are_runs)
     clusters = list(window.cleaned_data["clusters"][:most])
     more = 0
     if not clusters:
@@ -117,7 +119,8 @@ def back_test_rule(request: HttpRequest) -> JsonResponse:
         )
         clusters, more = list(there[:most]), max(0, there.count() - most)
     try:
-        answer = back_test_clusters(clusters, rule_form.instance, conditions, start, stop)
+        report = noting(user.pk, request.POST.get("back-test-name", ""))
+        answer = back_test_clusters(clusters, rule_form.instance, conditions, start, stop, report)
     except BackTestError as error:
         return JsonResponse({"errors": {"": [str(error)]}}, status=422)
     in_scope = _in_scope(user, request)[: seen.MAX_CLUSTERS]
@@ -126,6 +129,29 @@ def back_test_rule(request: HttpRequest) -> JsonResponse:
         for warning in warnings_of(conditions, list(in_scope))
     ]
     return JsonResponse(answer | {"more_clusters": more, "warnings": warnings})
+
+
+@require_GET
+def back_test_progress(request: HttpRequest) -> JsonResponse:
+    """The share that is done of a back-test that the person's page named `name`."""
+    return JsonResponse({"share": share_done(cast(User, request.user).pk, request.GET.get("name", ""))})
+
+
+def _most_days() -> int:
+    return DAYS_ON_DASK if settings.SCAN_SCHEDULER else DAYS
+
+
+def _with_dask() -> str:
+    """What raises the limit."""
+    if settings.SCAN_SCHEDULER:
+        return ""
+    return f", or {DAYS_ON_DASK} where OBSERVATORY_SCAN_SCHEDULER names a Dask cluster that reads the archive"
+
+
+def _most_clusters(are_runs: bool) -> int:
+    if settings.SCAN_SCHEDULER:
+        return MAX_CLUSTERS_ON_DASK
+    return MAX_CLUSTERS_OF_RUNS if are_runs else MAX_CLUSTERS
 
 
 def _in_scope(user: User, request: HttpRequest) -> QuerySet[Cluster]:

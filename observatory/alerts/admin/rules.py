@@ -147,6 +147,7 @@ class RuleAdmin(ProvisionedAdmin, DeletableAdmin, PrometheusMixin, ProjectScoped
             "recent/": (rule_views.recent_values, "recent"),
             "places/": (rule_views.places, "places"),
             "back-test/": (rule_views.back_test_rule, "back_test"),
+            "back-test-progress/": (rule_views.back_test_progress, "back_test_progress"),
             "<int:object_id>/reset/": (self.reset, "reset"),
         }
         own = [

@@ -27,22 +27,25 @@ def scanned_conditions(data: WindowData, spec: RuleSpec) -> dict[str, Condition]
     """
     if any(isinstance(each, RunCondition) for each in spec.conditions):
         return {}
-    return {**dict(_samples(data, spec)), **dict(_events(data, spec))}
+    found = dict(_events(data, spec))
+    if (samples := wanted_samples(data, spec)) is not None:
+        found["sample"] = samples
+    return found
 
 
-def _samples(data: WindowData, spec: RuleSpec) -> Iterator[tuple[str, Condition]]:
+def wanted_samples(data: WindowData, spec: RuleSpec) -> Condition | None:
+    """The samples among them; without a start where the last one before the window can be of any time."""
     wanted = dict(data.wanted(spec.conditions))
     if not wanted:
-        return
+        return None
     metrics = OneOf(("metric",), frozenset(wanted))
     looks_back = spec.no_data != NoData.RESOLVE or any(
         isinstance(each, MetricCondition) and each.comparison is Comparison.ABSENT for each in spec.conditions
     )
-    # the last sample before the window can be of any time
     is_endless = looks_back or SENT_ON_CHANGE.intersection(wanted)
     since = None if is_endless else min(since for _, since in data.wanted(spec.conditions))
     start = None if since is None else from_microseconds(since)
-    yield "sample", Condition((metrics,), start, from_microseconds(data.stop))
+    return Condition((metrics,), start, from_microseconds(data.stop))
 
 
 def _events(data: WindowData, spec: RuleSpec) -> Iterator[tuple[str, Condition]]:

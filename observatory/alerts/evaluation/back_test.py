@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-import numpy as np
 import psycopg
-from tsdownsample import MinMaxLTTBDownsampler
+from django.conf import settings
 
-from observatory.alerts.evaluation.archived_data import scanned_conditions
-from observatory.alerts.evaluation.flapping import durations, too_short
+from observatory.alerts.evaluation.archived_data import scanned_conditions, wanted_samples
+from observatory.alerts.evaluation.flapping import durations
+from observatory.alerts.evaluation.gathered import Gathered, SubjectHistory
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.evaluate import evaluate_all_subjects, evaluate_rule
-from observatory.alerts.evaluation.window.outcomes import Outcome, Subject, Truth
+from observatory.alerts.evaluation.window.outcomes import Outcome, Subject
 from observatory.alerts.evaluation.window.state_machine import ActiveAlert, Firing, advance
-from observatory.alerts.evaluation.window.steps import SECOND, Integers
+from observatory.alerts.evaluation.window.steps import SECOND
 from observatory.alerts.rules.conditions import (
     Comparison,
     MetricCondition,
@@ -26,23 +27,23 @@ from observatory.alerts.rules.conditions import (
 )
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
-from observatory.store.queries.alerts.series import count_samples, series_within
+from observatory.store.queries.alerts.series import count_samples, samples_within, series_within
 from observatory.store.queries.timeline import snapshot
 from observatory.store.reading.archived_counts import archived_sample_count
+from observatory.store.reading.archived_samples import ArchivedSamples, archived_samples
 from observatory.store.reading.scanning import scanned
 from observatory.store.series.sample_intervals import SENT_ON_CHANGE
+from observatory.store.times import from_seconds
 
-MAX_SAMPLES = 3_000_000
+MAX_SAMPLES, MOST_ON_DASK = 3_000_000, 100_000_000
+"""of a cluster in the window; the second where a Dask cluster reads them (archive/scans/on_dask.py)"""
 SAMPLES_PER_PIECE = 500_000
 MAX_PIECE = 86_400.0
 """seconds"""
 MOST_SCANNED, LONGEST_SCAN = 2 * SAMPLES_PER_PIECE, 30.0
 """records of a piece that a scan of the archive finds, and its seconds: beyond, the kind is brought back"""
 MAX_SUBJECTS = 50
-MAX_POINTS = 2_000
-"""of one subject"""
-MAX_MARKED = 500
-"""of these, points that begin or end a gap or have a text"""
+Report = Callable[[float], None]
 
 
 class BackTestError(ValueError):
@@ -79,10 +80,13 @@ class BackTest:
         return len(self.durations)
 
 
-def back_test(cluster: Cluster, spec: RuleSpec, start: float, stop: float) -> BackTest:
+def back_test(
+    cluster: Cluster, spec: RuleSpec, start: float, stop: float, report: Report = lambda share: None
+) -> BackTest:
     """Evaluates `spec` over [start, stop), in seconds on the scheduler's clock, for a live or ended cluster.
 
-    The window is evaluated in pieces, so that only the data of one is in memory. Raises BackTestError.
+    The window is evaluated in pieces, so that only the data of one is in memory. `report` gets the share that
+    is done. Raises BackTestError.
     """
     if not start < stop:
         raise BackTestError("The window has to end after its start.")
@@ -94,16 +98,18 @@ def back_test(cluster: Cluster, spec: RuleSpec, start: float, stop: float) -> Ba
         snapshot(connection),
         closing(_windows(connection, cluster, spec, start, stop)) as windows,
     ):
-        outcomes = _joined([evaluate_all_subjects(data, spec) for data in windows])
-    results = [SubjectResult(outcome, advance(None, outcome, stop, spec.hold)[0]) for outcome in outcomes]
-    results.sort(key=lambda each: (bool(each.firings), _extreme(spec, each.outcome)), reverse=True)
+        gathered = Gathered(spec.hold)
+        for data in windows:
+            gathered.add(evaluate_all_subjects(data, spec))
+            report((data.stop / SECOND - start) / (stop - start))
+    found = sorted(gathered.results(stop), key=partial(_rank, spec), reverse=True)
     return BackTest(
         start,
         stop,
-        [replace(each, outcome=thinned(each.outcome)) for each in results[:MAX_SUBJECTS]],
-        max(0, len(results) - MAX_SUBJECTS),
-        [each for result in results for each in durations(result.firings, stop)],
-        [each for result in results for each in too_short(result.outcome, result.firings, stop)],
+        [SubjectResult(each.outcome, list(each.firings.values())) for each in found[:MAX_SUBJECTS]],
+        max(0, len(found) - MAX_SUBJECTS),
+        [seconds for each in found for seconds in durations(list(each.firings.values()), stop)],
+        [seconds for each in found for seconds in each.too_short],
     )
 
 
@@ -147,113 +153,79 @@ def _windows(
     connection: psycopg.Connection, cluster: Cluster, spec: RuleSpec, start: float, stop: float
 ) -> Generator[WindowData]:
     """Consecutive pieces of the window. Raises BackTestError."""
-    length = _length(connection, cluster, spec, start, stop)
-    while start < stop:
-        end = min(start + length, stop)
-        data = WindowData(connection, cluster, start, end)
-        with scanned(connection, cluster.pk, scanned_conditions(data, spec), MOST_SCANNED, LONGEST_SCAN):
-            yield data
-        start = end
+    with _samples(connection, cluster, spec, start, stop) as samples:
+        most = MAX_SAMPLES if samples is None or samples.is_here else MOST_ON_DASK
+        length = _length(connection, cluster, spec, start, stop, most)
+        while start < stop:
+            end = min(start + length, stop)
+            data = WindowData(connection, cluster, start, end, samples or samples_within)
+            conditions = scanned_conditions(data, spec)
+            if samples is not None:
+                conditions.pop("sample", None)
+            with scanned(connection, cluster.pk, conditions, MOST_SCANNED, LONGEST_SCAN):
+                yield data
+            start = end
+
+
+@contextmanager
+def _samples(
+    connection: psycopg.Connection, cluster: Cluster, spec: RuleSpec, start: float, stop: float
+) -> Iterator[ArchivedSamples | None]:
+    """Archived ones, if all that are needed are of the window, or shortly before it."""
+    first = WindowData(connection, cluster, start, min(start + MAX_PIECE, stop))
+    wanted = wanted_samples(first, spec)
+    if wanted is None or wanted.start is None:
+        yield None
+        return
+    with archived_samples(connection, cluster.pk, replace(wanted, stop=from_seconds(stop))) as samples:
+        yield samples
 
 
 def _length(
-    connection: psycopg.Connection, cluster: Cluster, spec: RuleSpec, start: float, stop: float
+    connection: psycopg.Connection, cluster: Cluster, spec: RuleSpec, start: float, stop: float, most: int
 ) -> float:
-    """The seconds of one piece. Raises BackTestError if the whole window has too much data."""
+    """The seconds of one piece. Raises BackTestError if the whole window has more than `most` samples."""
     conditions = [each for each in spec.conditions if isinstance(each, MetricCondition)]
     sides = [side for each in conditions for side in (each.selector, each.other)]
     selectors = [side for side in sides if isinstance(side, Selector)]
     past = max((selector.window for selector in selectors), default=0.0)
     window = round((start - past) * SECOND), round(stop * SECOND)
     metrics = sorted({selector.metric for selector in selectors})
-    samples = archived_sample_count(connection, cluster.pk, metrics, *window)
+    samples = archived_sample_count(connection, cluster.pk, metrics, *window, longest=LONGEST_SCAN)
     if samples is None:
         samples = count_samples(connection, cluster.pk, metrics, *window, MAX_SAMPLES + 1)
     for metric in SENT_ON_CHANGE.intersection(metrics):
         samples += round(
             len(series_within(connection, {cluster.pk: window}, [metric])[cluster.pk]) * (stop - start)
         )
-    if samples > MAX_SAMPLES:
+    if samples > most:
         raise BackTestError(
-            f"This window has more than {MAX_SAMPLES:,} samples of {', '.join(metrics)} for "
-            f"{cluster.name}: choose a shorter one."
+            f"This window has more than {most:,} samples of {', '.join(metrics)} for "
+            f"{cluster.name}: choose a shorter one.{_more_on_dask(most)}"
         )
     some = (stop - start) * SAMPLES_PER_PIECE / max(samples, 1)
     # a piece is at least as long as the past that it needs
     return max(1.0, past, min(MAX_PIECE, some))
 
 
-def _joined(pieces: Sequence[Sequence[Outcome]]) -> list[Outcome]:
-    """Joins the outcomes of consecutive pieces."""
-    by_subject: dict[Subject, dict[int, Outcome]] = {}
-    starts: dict[int, float] = {}
-    for place, outcomes in enumerate(pieces):
-        for outcome in outcomes:
-            by_subject.setdefault(outcome.subject, {})[place] = outcome
-            starts[place] = float(outcome.times[0])
-    return [
-        _concatenated([found.get(place) or _nothing(subject, starts[place]) for place in sorted(starts)])
-        for subject, found in by_subject.items()
-    ]
-
-
-def _nothing(subject: Subject, start: float) -> Outcome:
-    truths = np.array([Truth.FALSE], np.int8)
-    return Outcome(subject, np.array([start]), truths, np.array([np.nan]), [""])
-
-
-def _concatenated(outcomes: Sequence[Outcome]) -> Outcome:
-    times = np.concatenate([outcome.times for outcome in outcomes])
-    truths = np.concatenate([outcome.truths for outcome in outcomes])
-    values = np.concatenate([outcome.values for outcome in outcomes])
-    texts = np.array([text for outcome in outcomes for text in outcome.texts], object)
-    # removes the step at the start of a piece if nothing changes there
-    begins = np.cumsum([len(outcome.times) for outcome in outcomes])[:-1]
-    same = (values[begins] == values[begins - 1]) | (np.isnan(values[begins]) & np.isnan(values[begins - 1]))
-    same &= (truths[begins] == truths[begins - 1]) & (texts[begins] == texts[begins - 1])
-    kept = np.ones(len(times), bool)
-    kept[begins[same]] = False
-    return Outcome(outcomes[0].subject, times[kept], truths[kept], values[kept], texts[kept].tolist())
-
-
-def _extreme(spec: RuleSpec, outcome: Outcome) -> float:
-    """How close the subject came to the threshold; greater is closer."""
-    known = outcome.values[~np.isnan(outcome.values)]
-    if not len(known):
-        return -np.inf
-    first = spec.conditions[0]
-    if isinstance(first, MetricCondition) and first.comparison in (Comparison.BELOW, Comparison.AT_MOST):
-        return -float(known.min())
-    return float(known.max())
-
-
-def thinned(outcome: Outcome) -> Outcome:
-    """At most MAX_POINTS of its steps, which keep its shape, gaps and texts."""
-    if len(outcome.times) <= MAX_POINTS:
-        return outcome
-    kept = np.unique(np.concatenate((_shape(outcome), _marked(outcome))))
-    return Outcome(
-        outcome.subject,
-        outcome.times[kept],
-        outcome.truths[kept],
-        outcome.values[kept],
-        [outcome.texts[place] for place in kept.tolist()],
+def _more_on_dask(most: int) -> str:
+    """What lifts a limit."""
+    if most == MOST_ON_DASK:
+        return ""
+    if not settings.SCAN_SCHEDULER:
+        return (
+            f" Up to {MOST_ON_DASK:,} that are archived are read on a Dask cluster, if an administrator "
+            "names one with OBSERVATORY_SCAN_SCHEDULER."
+        )
+    return (
+        f" Up to {MOST_ON_DASK:,} that are archived are read on the Dask cluster of "
+        "OBSERVATORY_SCAN_SCHEDULER, unless that can't be used (`dask-observatory doctor` says why), or the "
+        "rule looks at what was before the window."
     )
 
 
-def _shape(outcome: Outcome) -> Integers:
-    known = np.flatnonzero(np.isfinite(outcome.values))
-    most = MAX_POINTS - MAX_MARKED
-    if len(known) <= most:
-        return known
-    chosen = MinMaxLTTBDownsampler().downsample(outcome.times[known], outcome.values[known], n_out=most)
-    return np.asarray(known[chosen.astype(np.int64)])
-
-
-def _marked(outcome: Outcome) -> Integers:
-    """Indexes at which gaps begin or end or the text changes, at most MAX_MARKED of them."""
-    known = np.isfinite(outcome.values)
-    texts = np.array(outcome.texts, object)
-    changes = np.flatnonzero((known[1:] != known[:-1]) | (texts[1:] != texts[:-1])) + 1
-    marked = np.concatenate(([0], changes))
-    return marked[np.linspace(0, len(marked) - 1, min(len(marked), MAX_MARKED)).astype(np.int64)]
+def _rank(spec: RuleSpec, history: SubjectHistory) -> tuple[bool, float]:
+    """Greater for a subject that fired, and for one that came closer to the threshold."""
+    first = spec.conditions[0]
+    falls = isinstance(first, MetricCondition) and first.comparison in (Comparison.BELOW, Comparison.AT_MOST)
+    return bool(history.firings), -history.least if falls else history.greatest

@@ -31,11 +31,16 @@ def archived_line_count(connection: psycopg.Connection, cluster: int, start: int
 
 
 def archived_sample_count(
-    connection: psycopg.Connection, cluster: int, metrics: Collection[str], start: int, stop: int
+    connection: psycopg.Connection,
+    cluster: int,
+    metrics: Collection[str],
+    start: int,
+    stop: int,
+    longest: float = LONGEST,
 ) -> int | None:
-    """The number of archived samples of metrics, likewise."""
+    """The number of archived samples of metrics, likewise; `longest`: seconds that counting may take."""
     within = _within(start, stop, OneOf(("metric",), frozenset(metrics)))
-    return _count(connection, cluster, "sample", within)
+    return _count(connection, cluster, "sample", within, longest)
 
 
 def archived_line_counts(connection: psycopg.Connection, cluster: int, bins: Bins) -> Columns | None:
@@ -62,13 +67,15 @@ def archived_line_counts(connection: psycopg.Connection, cluster: int, bins: Bin
     }
 
 
-def _count(connection: psycopg.Connection, cluster: int, kind: str, condition: Condition) -> int | None:
+def _count(
+    connection: psycopg.Connection, cluster: int, kind: str, condition: Condition, longest: float = LONGEST
+) -> int | None:
     pieces = _pieces(connection, cluster, kind)
     if pieces is None:
         return None
     from observatory.store.archive.scans.counting import count
 
-    return of_files(pieces, lambda place: count(place, pieces, condition, monotonic() + LONGEST))
+    return of_files(pieces, lambda place: count(place, pieces, condition, monotonic() + longest))
 
 
 def _pieces(connection: psycopg.Connection, cluster: int, kind: str) -> list[Piece] | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.conf import LazySettings
 from django.contrib.auth.models import Permission
 
+from observatory.alerts.admin import progress
 from observatory.clusters.models import Cluster
 from tests.alerts.admin.forms import BLANK, LOST, MEMORY, RUN, rule_form
 from tests.support.projects import World, make_run
@@ -235,3 +238,31 @@ def test_a_back_test_says_how_often_the_threshold_was_crossed_for_too_short(
     found = tried(world, FLAPPING | {"threshold": "3 GiB"}, hold_seconds="30 s").json()
     assert (found["lasted"], found["hold"], found["clear_offer"]) == (None, 30, None)
     assert found["too_short"] == {"count": 14, "longest": 10}
+
+
+def test_a_page_is_told_how_far_its_own_back_test_is(
+    memory: Recorded, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    name = secrets.token_hex(16)
+    url = f"{RULE}back-test-progress/"
+    assert world.client("superuser").get(url, {"name": name}).json() == {"share": None}
+    assert tried(world, MEMORY, **{"back-test-name": name}).json()["firings"]
+    assert world.client("superuser").get(url, {"name": name}).json() == {"share": pytest.approx(1.0)}
+    assert world.client("superuser").get(url, {"name": f"{name}'"}).json() == {"share": None}
+    assert world.client("owner").get(url, {"name": name}).json() == {"share": None}
+    assert world.client("anonymous").get(url, {"name": name}).status_code == 302
+
+
+def test_a_window_of_months_needs_a_dask_cluster_and_the_setting_is_named(
+    memory: Recorded, world: World, settings: LazySettings
+) -> None:
+    months = {"back-test-start": START - 200 * 86_400}
+    refused = tried(world, MEMORY, **months)
+    assert refused.status_code == 422
+    [text] = refused.json()["errors"]["back-test-window"]
+    assert text.startswith("A window has at most 32 days, or 400 where OBSERVATORY_SCAN_SCHEDULER names")
+    settings.SCAN_SCHEDULER = "tcp://127.0.0.1:9"  # of which nothing is needed: no sample is archived
+    assert len(tried(world, MEMORY, **months).json()["firings"]) == 1
+    refused = tried(world, MEMORY, **{"back-test-start": START - 401 * 86_400})
+    assert refused.json()["errors"]["back-test-window"] == ["A window has at most 400 days."]

@@ -17,12 +17,13 @@ from observatory.store.archive import catalogue
 from observatory.store.archive.files import stretches
 from observatory.store.archive.files.rows import Coded, keys_of
 from observatory.store.archive.files.tables import OTHER_TABLES
-from observatory.store.archive.place import MARK, Place
-from observatory.store.archive.rounds import archiving
+from observatory.store.archive.place import MARK, Place, required_place
+from observatory.store.archive.rounds import archiving, pace
 from observatory.store.archive.rounds.archiving import archive_cluster
 from observatory.store.archive.rounds.pace import Pace
 from observatory.store.archive.rounds.round import archive_again, archive_round
 from observatory.store.archive.rounds.waiting import read_progress, waiting_clusters
+from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import encode_keys
@@ -172,6 +173,43 @@ def test_rows_are_sorted_and_keys_have_a_filter(
         "key",
         "start",
     ]
+
+
+def test_columns_have_the_encodings_that_suit_them(
+    cluster: Cluster, archive: Archive, place: Place, folder: Path
+) -> None:
+    archive_cluster(cluster.pk, place)
+    wanted = {
+        ("span", "key"): "DELTA_BYTE_ARRAY",
+        ("span", "start"): "BYTE_STREAM_SPLIT",
+        ("span", "prefix"): "RLE_DICTIONARY",
+        ("sample", "value"): "BYTE_STREAM_SPLIT",
+        ("sample", "metric"): "RLE_DICTIONARY",
+        ("sample", "labels"): "RLE_DICTIONARY",
+    }
+    for (kind, name), encoding in wanted.items():
+        metadata = pq.read_metadata(folder / archive.paths(cluster.pk)[kind][0])
+        place_of = metadata.schema.to_arrow_schema().get_field_index(name)
+        column = metadata.row_group(0).column(place_of)
+        assert (column.path_in_schema, column.compression) == (name, "ZSTD")
+        assert encoding in column.encodings, (kind, name, column.encodings)
+
+
+def test_archiving_rests_as_long_as_it_worked_while_a_cluster_is_live(
+    cluster: Cluster, world: World, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[float] = []
+    monkeypatch.setattr(pace, "sleep", rests.append)
+    Cluster.objects.filter(ended=None).update(ended=cluster.ended)
+    archive_round()
+    assert rests == []
+    with connect() as connection:
+        archive_again(required_place())
+        Cluster.objects.filter(pk=world.live.pk).update(ended=None)
+        archive_round()
+        assert waiting_clusters(connection) == []
+    assert sum(rests) > 0
+    assert max(rests) <= pace.LONGEST_REST
 
 
 def test_days_are_files_and_many_rows_are_row_groups_in_order_of_time(

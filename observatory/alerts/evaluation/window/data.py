@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
@@ -54,6 +54,7 @@ MISSED_INTERVALS = 3
 
 Columns = Mapping[str, Array]
 """the columns of samples: series, time, value"""
+ReadSamples = Callable[[psycopg.Connection, Sequence[SeriesWindow]], Columns]
 
 
 class WindowData:
@@ -62,9 +63,18 @@ class WindowData:
     Data that was read is kept. `load` reads what several rules need in a few queries.
     """
 
-    def __init__(self, connection: psycopg.Connection, cluster: Cluster, start: float, stop: float) -> None:
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        cluster: Cluster,
+        start: float,
+        stop: float,
+        read_samples: ReadSamples = samples_within,
+    ) -> None:
+        """`read_samples`: another way to the samples of series in their windows, where they are archived."""
         self.connection = connection
         self.cluster = cluster
+        self.read_samples = read_samples
         self.start, self.stop = round(start * SECOND), round(stop * SECOND)
         """microseconds"""
         if not self.start < self.stop <= self.start + HALF:
@@ -256,7 +266,9 @@ def _read_samples(
             if each.metric in kept:
                 before.append(SeriesWindow(each.id, cluster, data.began, since))
                 oldest[each.id] = earliest
-    columns = [samples_within(connection, within)]
+    # only a window that is loaded alone has a way of its own
+    read = next(iter(wanted)).read_samples if len(wanted) == 1 else samples_within
+    columns = [read(connection, within)]
     if before:
         # their value is still valid, however old it is
         last = last_samples_within(connection, before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import reduce
 
 import pyarrow as pa
@@ -18,16 +18,20 @@ SPECIAL = frozenset("\\.+*?()|[]{}^$")
 
 def matching_rows(group: RowGroup, condition: Condition) -> pa.Table | None:
     """All columns of the rows that meet the condition; None if there are none. Raises ArchiveError."""
+    return matching_columns(group, condition, [column.name for column in file_columns(group.kind)])
+
+
+def matching_columns(group: RowGroup, condition: Condition, names: Sequence[str]) -> pa.Table | None:
+    """Columns of the rows that meet the condition; None if there are none. Raises ArchiveError."""
     if not group.may_meet(condition):
         return None
-    columns = file_columns(group.kind)
-    names = [column.name for column in columns]
     tested = group.read({*condition.columns, group.kind.time})
     mask = _mask(tested, group, condition)
     if mask is not None:
         mask = pc.fill_null(mask, False)
         if not pc.any(mask).as_py():
             return None
+    columns = file_columns(group.kind)
     coded = [column.name for column in columns if column.is_name and column.type == pa.string()]
     others = group.read([name for name in names if name not in tested.column_names], coded)
     found = pa.table(

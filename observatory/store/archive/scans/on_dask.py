@@ -40,6 +40,8 @@ PAUSE = 60.0
 NAME = "observatory-scan"
 """of the client, and the prefix of its tasks"""
 VERSIONS = {"Observatory": observatory.__version__, "pyarrow": pa.__version__}
+NOT_UNDERSTOOD = "Error during deserialization"
+"""how distributed says that a scheduler lacks a module"""
 Found = TypeVar("Found")
 logger = logging.getLogger(__name__)
 
@@ -227,8 +229,8 @@ def _reason(error: BaseException) -> str:
     text = _line(error)
     if isinstance(error, OtherVersions):
         return f"{text}: run workers from the image of the server's release"
-    if isinstance(error, ImportError):
-        return f"its workers have no Observatory ({text}): run them from the server's image"
+    if isinstance(error, ImportError) or NOT_UNDERSTOOD in text:
+        return f"it has no Observatory ({text}): run scheduler and workers from the server's image"
     if isinstance(error, ArchiveError):
         return f"{text.rstrip('.')}. Have the archive at the same place there, with a right to read it"
     if isinstance(error, TimeoutError):

@@ -45,6 +45,11 @@ class ReadingAhead(Generic[Found]):
         self._begun: deque[tuple[RowGroup, Pending[Found]]] = deque()
         self._ahead = self._reader.ahead
 
+    @property
+    def is_here(self) -> bool:
+        """Whether this process reads."""
+        return self._reader.is_here
+
     def following(self) -> RowGroup | None:
         """The row group that `read` is for; None after the last one."""
         if self._begun:

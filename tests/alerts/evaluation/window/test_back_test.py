@@ -9,12 +9,12 @@ import pytest
 
 from observatory.alerts.evaluation import back_test as module
 from observatory.alerts.evaluation.back_test import (
-    MAX_POINTS,
     MAX_SUBJECTS,
     BackTestError,
     back_test,
     firings_of_variants,
 )
+from observatory.alerts.evaluation.gathered import MAX_POINTS
 from observatory.alerts.rules.conditions import By, EventCondition, NoData
 from tests.alerts.evaluation.window.conftest import START, Stored, above, name_of, rule, shifted
 
