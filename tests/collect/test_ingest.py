@@ -12,7 +12,10 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.db import connection as django_connection
+from django.db.models.sql import Query
+from django.db.models.sql.compiler import SQLCompiler
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from observatory.agent.delivery.spool import owner_of
@@ -309,3 +312,24 @@ def _scrape(cluster: int, agent: Agent, collector: Writer | None = None) -> None
     batch = Batch.of(cluster, [seen], spans, samples, events, committed=since + 10)
     with nullcontext(collector) if collector else Writer() as writer:
         writer.write(batch)
+
+
+def test_of_a_known_agents_batch_little_is_asked_and_one_statement_is_compiled(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Django takes longer to compile a statement than PostgreSQL to run it."""
+    for after in (1, 2):
+        assert agent.send({"sample": [make_sample(agent, after)]}) == 200
+    compiled: list[str] = []
+    get_compiler = Query.get_compiler
+
+    def noted(self: Query, *some: Any, **more: Any) -> SQLCompiler:
+        compiled.append(self.get_meta().db_table)
+        return get_compiler(self, *some, **more)
+
+    monkeypatch.setattr(Query, "get_compiler", noted)
+    with CaptureQueriesContext(django_connection) as queries:
+        assert agent.send({"sample": [make_sample(agent, 3)]}) == 200
+    tables = [query["sql"].split('"')[1] for query in queries if '"' in query["sql"]]
+    assert tables == ["clusters_ingesttoken", "clusters_cluster", "clusters_cluster"]
+    assert set(compiled) == {"clusters_cluster"}, "the update of when it was heard alone"

@@ -12,6 +12,7 @@ from django.db import DatabaseError
 from django.http import Http404
 from django.utils.timezone import now
 
+from observatory.clusters.compiled_lookup import CompiledLookup
 from observatory.clusters.models import Project
 from observatory.clusters.tokens.models import IngestToken
 
@@ -21,6 +22,8 @@ SHOWN = 8
 LONGEST = 200
 USED = timedelta(minutes=1)
 """resolution of `last_used`"""
+
+BY_DIGEST = CompiledLookup(IngestToken, {"digest": "<digest>"}, "project", revoked=None)
 
 
 def make(project: Project, name: str, user: User | None) -> tuple[IngestToken, str]:
@@ -42,9 +45,7 @@ def find(secret: str) -> IngestToken | None:
     if not secret.startswith(START) or len(secret) > LONGEST:
         return None
     # compares digests: the timing says nothing about the secret
-    token = (
-        IngestToken.objects.filter(digest=digest_of(secret), revoked=None).select_related("project").first()
-    )
+    token = BY_DIGEST.find(digest_of(secret))
     if token is not None and (token.last_used is None or token.last_used < now() - USED):
         with suppress(DatabaseError):  # a read-only database
             IngestToken.objects.filter(pk=token.pk).update(last_used=now())

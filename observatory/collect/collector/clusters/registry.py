@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
+from observatory.clusters.compiled_lookup import CompiledLookup
 from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
 from observatory.store.ingest.batches.batch import Batch
@@ -30,6 +31,8 @@ MOST_CLUSTERS = 50_000
 """of a project; its agents make no further ones"""
 MAXIMUM_HELP_TEXTS = 20_000
 """Most metrics whose help text is kept, of all clusters."""
+
+BY_SCHEDULER = CompiledLookup(Cluster, {"project": -1, "scheduler_id": "<scheduler>"})
 
 
 class TooManyClusters(Exception):
@@ -64,7 +67,7 @@ def cluster_of_agent(project: Project, head: Head) -> tuple[Cluster, bool]:
     Raises TooManyClusters and TooManyNew.
     """
     scheduler_id = head.scheduler_id[:200]
-    if (known := Cluster.objects.filter(project=project, scheduler_id=scheduler_id).first()) is not None:
+    if (known := BY_SCHEDULER.find(project.pk, scheduler_id)) is not None:
         if _name_of(head) and known.name == _default_name(head):
             known.name = _name_of(head)
             known.save(update_fields=["name"])
