@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from django.db.backends.postgresql.base import DatabaseWrapper
 
 SETTING = "observatory.actor"
-WRITES = re.compile(r'\s*(?:INSERT INTO|UPDATE|DELETE FROM) "?(\w+)', re.IGNORECASE)
+WRITES = re.compile(r'\s*(INSERT|UPDATE|DELETE)(?: INTO| FROM)? "?(\w+)', re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ def set_actor(
     execute: Callable[..., Any], statement: Any, parameters: Any, many: bool, context: dict[str, Any]
 ) -> Any:
     """A wrapper of Django's `execute`: before a statement that writes, the transaction learns who acts."""
-    from observatory.store.audit.subjects import noted_tables
+    from observatory.store.audit.subjects import is_noted
 
     find = _finder.get()
     if find is None:
         return execute(statement, parameters, many, context)
     written = WRITES.match(str(statement))
-    if written is None or written[1] not in noted_tables():
+    if written is None or not is_noted(written[2], written[1].upper()):
         return execute(statement, parameters, many, context)
     connection, setting = context["connection"].connection, as_setting(find())
     if context["connection"].in_atomic_block:

@@ -49,7 +49,8 @@ OPERATIONS = {
     "clusters.Cluster": ("DELETE",),
     "exchange.Job": ("INSERT",),
 }
-"""of the others INSERT, UPDATE and DELETE"""
+"""of the others EVERY_OPERATION"""
+EVERY_OPERATION = ("INSERT", "UPDATE", "DELETE")
 ONLY_OF_PEOPLE = {"alerts.Alert", "clusters.Cluster", "clusters.Target", "runs.Attachment", "runs.Run"}
 """what the collector, discoveries and clients change, too: that isn't noted"""
 ALWAYS = {"clusters.Deletion"}
@@ -105,9 +106,19 @@ def noted_models() -> Iterator[type[Model]]:
             yield model
 
 
+def is_noted(table: str, operation: str) -> bool:
+    """Whether entries are made of this operation (INSERT, UPDATE, DELETE) on the table."""
+    noted = _operations().get(table, ())
+    # one that inserts can update, where the row is there
+    return operation in noted or (operation == "INSERT" and "UPDATE" in noted)
+
+
 @cache
-def noted_tables() -> frozenset[str]:
-    return frozenset(model._meta.db_table for model in noted_models())
+def _operations() -> dict[str, tuple[str, ...]]:
+    """By table, those that are noted."""
+    return {
+        model._meta.db_table: OPERATIONS.get(model._meta.label, EVERY_OPERATION) for model in noted_models()
+    }
 
 
 def noted_kinds() -> list[str]:
@@ -146,7 +157,7 @@ def _subject(model: type[Model]) -> Subject:
         name=_name(model),
         projects=f"coalesce({_projects_of(model)}, '{{}}'::int[])",
         person=_person(model),
-        operations=OPERATIONS.get(label, ("INSERT", "UPDATE", "DELETE")),
+        operations=OPERATIONS.get(label, EVERY_OPERATION),
         only_of_people=label in ONLY_OF_PEOPLE,
         always=label in ALWAYS,
         revocable="revoked" in columns,

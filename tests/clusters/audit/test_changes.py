@@ -16,13 +16,13 @@ from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
 from observatory.clusters.deletion import deletions
 from observatory.clusters.deletion.kind import kinds
 from observatory.clusters.deletion.models import Deletion
-from observatory.clusters.models import AuditEntry, Membership, Project, Target
+from observatory.clusters.models import AuditEntry, Cluster, Membership, Project, Target
 from observatory.clusters.tokens import access_tokens, ingest_tokens
 from observatory.exchange.models import Receiver
 from observatory.runs.models import Note, Permalink, Run
 from observatory.store.audit.actor import Actor, acting
 from observatory.store.audit.entries import remove_older
-from observatory.store.audit.subjects import SECRET, noted_models, subjects
+from observatory.store.audit.subjects import EVERY_OPERATION, SECRET, is_noted, noted_models, subjects
 from tests.support.projects import HOSTILE, World
 
 pytestmark = pytest.mark.django_db
@@ -235,3 +235,28 @@ def test_old_entries_go_after_the_days_of_their_setting(world: World) -> None:
         ["Gamma", "Delta"]
     ]
     assert not entries(pk=old)
+
+
+def test_the_transaction_learns_who_acts_for_statements_that_are_noted_and_for_no_others(
+    world: World,
+) -> None:
+    """An agent's batch writes when its cluster was heard: that takes three statements less."""
+    asked: list[str] = []
+
+    def find() -> Actor:
+        asked.append("who")
+        return Actor("person", "owner")
+
+    made = {"scheduler_id": "Scheduler-of-the-agent", "started": now(), "last_seen": now()}
+    with acting(find):
+        cluster = Cluster.objects.create(project=world.alpha, name="etl", **made)
+        Cluster.objects.update(last_seen=now())
+        assert not asked
+        Project.objects.filter(pk=world.alpha.pk).update(name="renamed")
+        assert len(asked) == 1
+        Cluster.objects.filter(pk=cluster.pk).delete()
+    assert len(asked) > 1
+    for subject in subjects():
+        noted = {operation for operation in EVERY_OPERATION if is_noted(subject.table, operation)}
+        assert noted >= set(subject.operations), subject.table
+    assert is_noted("alerts_alert", "INSERT"), "it may update"
