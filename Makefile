@@ -68,7 +68,6 @@ bench: $(VENV)/installed-dev browser
 
 # Generated documents and parts of documents.
 docs: $(VENV)/installed-dev
-	$(RUN) docs/scripts/make_module_tables.py
 	$(RUN) docs/scripts/make_wire_format.py
 	$(RUN) docs/scripts/make_metrics.py
 	$(RUN) docs/scripts/make_ready_made_rules.py

@@ -83,7 +83,7 @@ def _report(names: list[str], all_compared: list[Compared]) -> int:
     results = [
         Result(
             f"{place.lower()}: figures that differ, of {counts[place]:,}",
-            "an independent recorder",
+            "a recorder",
             different[place],
             0,
         )

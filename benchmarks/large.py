@@ -289,13 +289,19 @@ def results(measured: dict[str, Any]) -> list[Result]:
         what = shape.name
         longest = max(of["opening_task_ms"], of["moving_task_ms"])
         found += [
-            Result(f"{what}: time until drawn", SMALL.name, of["ready_ms_ratio"], TIME),
+            Result(f"{what}: time until drawn", "a small run", of["ready_ms_ratio"], TIME),
             Result(
-                f"{what}: animation frames per second", SMALL.name, of["frames_ratio"], FRAMES, at_least=True
+                f"{what}: animation frames per second",
+                "a small run",
+                of["frames_ratio"],
+                FRAMES,
+                at_least=True,
             ),
             Result(f"{what}: longest task of the page (ms)", "the limit", longest, LONGEST_TASK),
             Result(f"{what}: bytes transferred until drawn", "2 MB", of["bytes"], BYTES),
-            Result(f"{what}: CPU time of the web process", SMALL.name, of["processor_ms_ratio"], PROCESSOR),
+            Result(
+                f"{what}: CPU time of the web process", "a small run", of["processor_ms_ratio"], PROCESSOR
+            ),
             Result(f"{shape.name}: room of tiles", "spans and samples", of["room"], ROOM),
         ]
     tiles = measured[SPARSE.name]["tiles"]

@@ -90,11 +90,9 @@ def results(series: Series) -> Iterable[tuple[Result, Growth]]:
     for name, samples in sorted(series.items()):
         found = growth([at for at, _ in samples], [value for _, value in samples])
         if found is not None:
-            what = f"growth: {name}"
+            what = f"growth an hour: {name}"
             yield (
-                Result(
-                    what, f"{ALLOWED:.0%} of the median", round(found.low, 3), round(found.limit(ALLOWED), 3)
-                ),
+                Result(what, "–", round(found.low, 3), round(found.limit(ALLOWED), 3)),
                 found,
             )
 
@@ -102,7 +100,7 @@ def results(series: Series) -> Iterable[tuple[Result, Growth]]:
 def print_table(found: Iterable[tuple[Result, Growth]]) -> None:
     print(f"{'series':<58} {'median':>10} {'per hour':>10} {'95 % interval':>23}", file=sys.stderr)
     for result, slope in found:
-        name = result.what.removeprefix("growth: ")
+        name = result.what.removeprefix("growth an hour: ")
         interval = f"{slope.low:+.2f} … {slope.high:+.2f}"
         verdict = "flat" if result.is_reached else "GROWS"
         row = f"{name:<58} {slope.median:>10.2f} {slope.slope:>+10.2f} {interval:>23} {verdict}"

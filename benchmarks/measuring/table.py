@@ -24,20 +24,11 @@ HEAD = """# Benchmarks
 hours and [`gpu.py`](gpu.md) needs a GPU. Each measures a claim against a peer or a limit in the same run, and
 prints a JSON line, which alone has versions and what has no limit. What missed its limit is **bold**.
 [Load](scaling.md), [disk](sizing.md) and [unprepared work](why.md#how-right-it-is) have their own pages.
-
-| script | measurement | compared with | limit | measured |
-| --- | --- | --- | --- | --- |
 """
 TAKES_HOURS = frozenset(("attacks", "soak"))
 """scripts that `make bench` does not run; their rows are made from FILE"""
 NEEDS_GPU = "gpu"
 """a script that compares no claim: it has no row"""
-MACHINES = """
-## Date and machine
-
-| script | date | cores | load at the end |
-| --- | --- | --- | --- |
-"""
 
 
 def scripts() -> list[str]:
@@ -56,40 +47,45 @@ def run(script: str) -> Line | None:
 
 
 def page(lines: Iterable[Line], before: str = "") -> str:
-    """Return the page; scripts without a line keep their rows of the page `before`."""
+    """Return the page; scripts without a line keep their part of the page `before`."""
     by_script = {line["benchmark"]: line for line in lines}
-    results, _, machines = before.partition(MACHINES)
-    rows, machine_rows = [], []
-    for script in scripts():
-        if script in by_script:
-            limited = [one for one in by_script[script]["results"] if one["limit"] is not None]
-            limited_rows = [f"| `{script}.py` | {_cells(result)} |\n" for result in limited]
-            rows += limited_rows or [f"| `{script}.py` | measured without a limit | | | |\n"]
-            machine_rows.append(_machine_row(by_script[script]))
-        else:
-            rows += _rows_of(script, results) or [f"| `{script}.py` | not run yet | | | |\n"]
-            machine_rows += _rows_of(script, machines)
-    return HEAD + "".join(rows) + (MACHINES + "".join(machine_rows) if machine_rows else "")
+    parts = [
+        _part(by_script[script]) if script in by_script else _kept(script, before) for script in scripts()
+    ]
+    return HEAD + "".join(parts)
 
 
-def _rows_of(script: str, table: str) -> list[str]:
-    return [f"{row}\n" for row in table.splitlines() if row.startswith(f"| `{script}.py` |")]
+def _part(line: Line) -> str:
+    machine = line["machine"]
+    items = [_item(result) for result in line["results"] if result["limit"] is not None]
+    about = f"{line['date']}, {machine['cpus']} cores, load {machine['load'][0]:.1f} at the end"
+    return _heading(line["benchmark"]) + about + ("\n\n" + "".join(items) if items else ", without limits\n")
 
 
-def _cells(result: dict[str, Any]) -> str:
+def _kept(script: str, before: str) -> str:
+    heading = _heading(script)
+    _, found, rest = before.partition(heading)
+    return heading + (rest.partition("\n## ")[0].rstrip("\n") + "\n" if found else "not run yet\n")
+
+
+def _heading(script: str) -> str:
+    return f"\n## `{script}.py`\n"
+
+
+def _item(result: dict[str, Any]) -> str:
     limit = f"{'≥' if result['at_least'] else '≤'} {_number(result['limit'])}"
     number = _number(result["measured"])
     measured = number if result["reached"] else f"**{number}**"
-    return f"{result['what']} | {result['against']} | {limit} | {measured}"
+    return f"- {result['what']}{_against(result['against'])}: {measured} ({limit})\n"
+
+
+def _against(peer: str) -> str:
+    """The peer; a result that is compared with its limit has none."""
+    return "" if "limit" in peer or peer in ("–", "before", "its budget") else f", against {peer}"
 
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def _machine_row(line: Line) -> str:
-    machine = line["machine"]
-    return f"| `{line['benchmark']}.py` | {line['date']} | {machine['cpus']} | {machine['load'][0]:.1f} |\n"
 
 
 def main() -> int:

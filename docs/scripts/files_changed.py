@@ -42,7 +42,7 @@ KINDS = (
     Kind("format of an export", r"observatory/exchange/formats/\w+\.py"),
     Kind("metric", r"observatory/wire/metrics\.py", r"    Metric\("),
     Kind("discovery", r"observatory/collect/discovery/kinds/\w+\.py"),
-    Kind("setting", r"docs/settings\.md", r"\| `OBSERVATORY_"),
+    Kind("setting", r"docs/settings\.md", r"[|-] `OBSERVATORY_"),
 )
 
 

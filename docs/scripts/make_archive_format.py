@@ -1,4 +1,4 @@
-"""Writes the tables of files and columns in docs/archive.md. A test checks that they are up to date."""
+"""Writes the lists of files in docs/archive.md. A test checks that they are up to date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OTHERS = re.compile(r"(<!-- others -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def current(page: str) -> str:
-    """The text of the page with its tables made anew."""
+    """The text of the page with its lists made anew."""
     page = RECORDS.sub(lambda found: found[1] + records() + found[2], page)
     return OTHERS.sub(lambda found: found[1] + others() + found[2], page)
 
@@ -24,38 +24,23 @@ def records() -> str:
     from observatory.store.archive.files.writing import order_of
     from observatory.store.sql.tables import record_tables
 
-    head = "| file | columns: those of the table | sorted by |\n| --- | --- | --- |\n"
-    return head + "".join(
-        f"| `{table.kind.name}` | [`{table.name}`](sql.md#tables) | {', '.join(order_of(table.kind))} |\n"
+    return "".join(
+        f"- `{table.kind.name}` as `{table.name}`, by {', '.join(order_of(table.kind))}\n"
         for table in record_tables()
     )
 
 
 def others() -> str:
+    """The other files, one a line."""
     from observatory.store.archive.files.run_tables import RUN_TABLES
     from observatory.store.archive.files.tables import CATALOGUE, OTHER_TABLES
 
-    head = "| file | what is in it | columns |\n| --- | --- | --- |\n"
-    rows = [
-        (
-            f"`{table.name}`",
-            table.meaning,
-            ", ".join(f"{name} {type_name(type)}".strip() for name, type in table.columns.items()),
-        )
-        for table in (*OTHER_TABLES, *(table.file for table in RUN_TABLES), CATALOGUE)
-    ]
-    return head + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    tables = (*OTHER_TABLES, *(table.file for table in RUN_TABLES), CATALOGUE)
+    return "".join(f"- `{table.name}`: {table.meaning}\n" for table in tables)
 
 
 def sentence(meaning: str) -> str:
     return meaning[0].lower() + meaning[1:].rstrip(".")
-
-
-def type_name(type: object) -> str:
-    """Without a word for texts, which most columns are."""
-    text = str(type)
-    names = {"string": "", "double": "*double*", "timestamp[us, tz=UTC]": "*time*"}
-    return names.get(text, f"*{text.replace('list<item: ', 'list of ').rstrip('>')}*")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the table of ready-made rules in docs/alerts.md. A test checks that it is up to date."""
+"""Writes the list of ready-made rules in docs/alerts.md. A test checks that it is up to date."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/alerts.md"
-HEAD = "| rule | severity | what it means | for |\n| --- | --- | --- | --- |\n"
-TABLE = re.compile(re.escape(HEAD) + r"(?:\|.*\n)*")
+BEGIN, END = "<!-- rules -->\n", "<!-- end -->"
+LIST = re.compile(f"({BEGIN}).*?({END})", re.DOTALL)
 
 
-def table() -> str:
-    """The ready-made rules, one per line."""
+def listed() -> str:
+    """The ready-made rules, one per line: the first sentence of each, and what it needs."""
     from observatory.alerts.rules.ready_made import RULES
 
-    rows = [(rule.name, rule.severity.label, rule.description, duration(rule.hold)) for rule in RULES]
-    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return "".join(
+        f"- **{rule.name}** ({rule.severity.label}, {duration(rule.hold)}): {shortened(rule.description)}\n"
+        for rule in RULES
+    )
+
+
+def shortened(description: str) -> str:
+    first, *others = description.replace("\n", " ").split(". ")
+    needs = [f"{other.rstrip('.')}." for other in others if other.startswith("Needs")]
+    return " ".join([f"{first.rstrip('.')}.", *needs])
 
 
 def duration(seconds: float) -> str:
@@ -33,4 +41,4 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    PAGE.write_text(TABLE.sub(lambda _: table(), PAGE.read_text(), count=1))
+    PAGE.write_text(LIST.sub(lambda found: found[1] + listed() + found[2], PAGE.read_text(), count=1))

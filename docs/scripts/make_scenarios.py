@@ -1,4 +1,4 @@
-"""Writes the tables of scenarios in docs/why.md, from files with JSON lines of benchmarks/why.py.
+"""Writes the list of scenarios in docs/why.md, from files with JSON lines of benchmarks/why.py.
 
 A later file replaces scenarios of those before, as after ONLY some were run again, and has the healthy ones.
 """
@@ -9,14 +9,14 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.explaining.verdicts import HEALTHY, Verdict, results_of  # noqa: E402
-from benchmarks.measuring.results import Result  # noqa: E402
+from benchmarks.explaining.verdicts import Verdict  # noqa: E402
 
 PAGE = ROOT / "docs/why.md"
 BEGIN, END = "<!-- scenarios -->\n", "<!-- end of scenarios -->\n"
@@ -24,21 +24,13 @@ PART = re.compile(re.escape(BEGIN) + r".*?" + re.escape(END), re.DOTALL)
 
 
 def part(runs: Sequence[dict[str, Any]]) -> str:
-    """What was measured altogether, and of each scenario."""
+    """The scenarios of each cause, and how far their costs are off."""
     last = runs[-1]
-    again = " Some scenarios were run again after the detectors of their causes had changed."
-    return "".join(
-        [
-            BEGIN,
-            f"Measured on {last['date']} with {last['machine']['cpus']} cores.",
-            again if len(runs) > 1 else "",
-            "\n\n| measurement | of | limit | measured | reached |\n| --- | --- | --- | --- | --- |\n",
-            *map(_result, _results(runs)),
-            "\n| scenario | cause | judged | place | cost off by |\n| --- | --- | --- | --- | --- |\n",
-            *(_scenario(one) for one in _verdicts(runs)),
-            END,
-        ]
-    )
+    again = " Some were run again after the detectors of their causes had changed."
+    measured = f"Measured on {last['date']} with {last['machine']['cpus']} cores."
+    by_cause = groupby(_verdicts(runs), key=lambda one: one.cause)
+    items = [f"- `{cause}`: {', '.join(map(_scenario, found))}\n" for cause, found in by_cause]
+    return "".join([BEGIN, measured, again if len(runs) > 1 else "", "\n\n", *items, END])
 
 
 def _verdicts(runs: Sequence[dict[str, Any]]) -> list[Verdict]:
@@ -46,26 +38,11 @@ def _verdicts(runs: Sequence[dict[str, Any]]) -> list[Verdict]:
     return sorted(verdicts.values(), key=lambda one: (one.cause, one.is_judged, one.name))
 
 
-def _results(runs: Sequence[dict[str, Any]]) -> list[Result]:
-    last = {one.pop("what"): one for one in runs[-1]["results"]}
-    healthy = last[HEALTHY]
-    found = results_of(_verdicts(runs), healthy["measured"], int(healthy["against"].split()[0]))
-    known = {one.what for one in found}
-    others = [{**one, "what": what} for what, one in last.items() if what not in known]
-    return found + [Result(**{name: one[name] for name in Result.__slots__}) for one in others]
-
-
-def _result(result: Result) -> str:
-    limit, way = result.limit, "at least" if result.at_least else "at most"
-    bound = "–" if limit is None else f"{way} {limit:g}"
-    reached = "–" if limit is None else "yes" if result.is_reached else "**no**"
-    return f"| {result.what} | {result.against} | {bound} | {result.measured:.3g} | {reached} |\n"
-
-
 def _scenario(one: Verdict) -> str:
-    judged, place = "yes" if one.is_judged else "no", one.place or "not found"
-    error = "–" if one.error is None else f"{one.error:.0%}"
-    return f"| `{one.name}` | `{one.cause}` | {judged} | {place} | {error} |\n"
+    name = f"**`{one.name}`**" if one.is_judged else f"`{one.name}`"
+    about = [] if one.place == 1 else [f"place {one.place}" if one.place else "not found"]
+    about += [] if one.error is None else [f"{one.error:.0%}"]
+    return f"{name} ({', '.join(about)})" if about else name
 
 
 if __name__ == "__main__":

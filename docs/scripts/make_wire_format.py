@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from observatory.wire.kind import Field
+    from observatory.wire.kind import Field, Type
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/wire-format.md"
@@ -26,8 +26,6 @@ commit; a batch that was stored before is acknowledged again.
 *Dropped first*, *after samples* or *last* says what an agent gives up when memory and disk are full.
 
 ## The head
-| field | type | meaning |
-| --- | --- | --- |
 """
 TYPES = {
     "TIME": "f64, seconds since the epoch, scheduler's clock",
@@ -35,11 +33,11 @@ TYPES = {
     "COUNT": "u32",
     "INTEGER": "i32",
     "CODE": "u8",
-    "KEY": "text; keys of other types are sent as `str` shows them",
+    "KEY": "text, as `str` shows the key",
     "NAME": "text",
     "TEXT": "text",
     "LONG": "text",
-    "JSON": "text: a JSON object or list",
+    "JSON": "text of an object or list",
 }
 HEAD_FIELDS = {
     "version": ("number", "version of this format: 1"),
@@ -69,10 +67,9 @@ def page() -> str:
 
     parts = [HEAD]
     for name, (type, meaning) in HEAD_FIELDS.items():
-        parts.append(f"| {name} | {type} | {meaning} |\n")
-    parts.append("\n## Types of fields\n| type | column | most characters |\n| --- | --- | --- |\n")
-    for type in Type:
-        parts.append(f"| {type.label} | {TYPES[type.name]} | {type.limit or ''} |\n")
+        parts.append(f"- `{name}` ({type}): {meaning}\n")
+    types = [f"{type.label} ({TYPES[type.name]}{limit(type)})" for type in Type]
+    parts.append(f"\n## Types of fields\n{', '.join(types)}.\n")
     parts.append(
         "\nA longer text is cut. A row is refused, and counted in the answer, if a time is not between 2000\n"
         "and 2100, before the project's retention, or over a day before the scheduler's start, a\n"
@@ -93,6 +90,10 @@ def page() -> str:
         for field in kind.fields:
             parts.append(f"- `{field.name}` ({described_type(field)}): {field.meaning}\n")
     return "".join(parts)
+
+
+def limit(type: Type) -> str:
+    return f" of up to {type.limit:,} characters" if type.limit else ""
 
 
 def described_type(field: Field) -> str:

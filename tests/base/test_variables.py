@@ -29,7 +29,7 @@ def check(**variables: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_known_variables_are_those_of_the_documents() -> None:
     documented = re.findall(
-        r"^\| `(OBSERVATORY_[A-Z_]+)` \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE
+        r"^- `(OBSERVATORY_[A-Z_]+)`[ :]", (ROOT / "docs/settings.md").read_text(), re.MULTILINE
     )
     assert set(documented) | OF_AGENTS | OF_COMPOSE == KNOWN
 

@@ -135,9 +135,7 @@ def test_the_page_about_monitoring_lists_all_own_metrics(agent: Agent, settings:
         for name, type in FAMILY.findall(metrics(settings))
         if not name.endswith("_created")
     }
-    listed = re.findall(
-        r"^\| `(observatory_\w+)` \| (\w+) \|", Path("docs/running.md").read_text(), re.MULTILINE
-    )
+    listed = re.findall(r"^- `(observatory_\w+)` \((\w+)", Path("docs/running.md").read_text(), re.MULTILINE)
     # these need a running beat
     beat = {"observatory_celery_beat_age_seconds": "gauge"}
     assert families | beat == dict(listed)

@@ -31,6 +31,6 @@ def test_a_generated_file_is_up_to_date(path: Path, made: object) -> None:
 def test_every_kind_of_block_is_documented_with_its_columns() -> None:
     page = contract.BLOCKS.read_text()
     for kind in KINDS.values():
-        [row] = [line for line in page.splitlines() if line.startswith(f"| `{kind.name}` |")]
+        [item] = [line for line in page.splitlines() if line.startswith(f"- **{kind.name}**: ")]
         for column in kind.columns:
-            assert f"`{column.name}` {column.type}" in row
+            assert f"`{column.name}` {column.type}" in item

@@ -157,7 +157,7 @@ def test_every_management_command_that_it_names_exists() -> None:
 
 
 def test_every_setting_that_services_read_is_passed() -> None:
-    documented = set(re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE))
+    documented = set(re.findall(r"^- `([A-Z_]+)`[ :]", (ROOT / "docs/settings.md").read_text(), re.MULTILINE))
     assert set(COMPOSE["x-environment"]) == documented - ALWAYS_THE_SAME - OF_A_COMMAND
     defaults = {
         name: re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", value)
@@ -165,9 +165,9 @@ def test_every_setting_that_services_read_is_passed() -> None:
         if ":-" in value and name not in OWN_DEFAULTS
     }
     rows = re.findall(
-        r"^\| `([A-Z_]+)` \| (none|`[^`]+`) \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE
+        r"^- `([A-Z_]+)`(?: \(`([^`]+)`\))?:", (ROOT / "docs/settings.md").read_text(), re.MULTILINE
     )
-    documented_defaults = {name: "" if value == "none" else value.strip("`") for name, value in rows}
+    documented_defaults = dict(rows)
     assert defaults == {name: documented_defaults[name] for name in defaults}
 
 

@@ -21,7 +21,7 @@ EXAMPLES = ROOT / "deploy/kubernetes/examples"
 KUBERNETES = "1.37"
 IMAGE = (ROOT / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-SETTINGS = set(re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs/settings.md").read_text(), re.MULTILINE))
+SETTINGS = set(re.findall(r"^- `([A-Z_]+)`[ :]", (ROOT / "docs/settings.md").read_text(), re.MULTILINE))
 NAME, COMPONENT = "app.kubernetes.io/name", "app.kubernetes.io/component"
 Manifest = dict[str, Any]
 

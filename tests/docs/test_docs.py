@@ -1,11 +1,10 @@
-"""The documents name files that exist, lead to pages that exist, and have current lists of folders."""
+"""The documents name files that exist, and lead to pages that exist."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -39,11 +38,6 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.fixture(scope="module")
-def module_tables() -> ModuleType:
-    return load_script("make_module_tables")
-
-
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_file_that_a_document_names_exists(document: Path) -> None:
     existing = [f"/{path}" for path in files()]
@@ -60,17 +54,13 @@ def test_every_link_of_a_document_leads_somewhere(document: Path) -> None:
         assert not anchor or anchor in anchors(page), link
 
 
-def test_the_lists_of_folders_are_current(module_tables: ModuleType) -> None:
-    pages = {page.name: page.read_text() for page in module_tables.PAGES.glob("*.md")}
-    outdated = [name for name, text in pages.items() if module_tables.current(text) != text]
-    assert outdated == [], "run `make docs`"
-
-
-def test_every_room_is_in_a_list(module_tables: ModuleType) -> None:
-    text = "".join(page.read_text() for page in module_tables.PAGES.glob("*.md"))
-    covered = {folder for tables in module_tables.LIST.findall(text) for folder in tables[1].split()}
-    rooms = {path.parent.name for path in (ROOT / "observatory").glob("*/__init__.py")}
-    assert rooms - {folder.removeprefix("observatory/") for folder in covered} == {"client"}
+def test_what_each_module_of_a_folder_is_can_be_printed() -> None:
+    script = load_script("list_modules")
+    folder = "observatory/store/archive"
+    summaries = {path.relative_to(ROOT).as_posix(): script.summary(path) for path in script.modules([folder])}
+    assert f"{folder}/scans" not in summaries
+    assert summaries[f"{folder}/scans/row_groups.py"]
+    assert all(text.endswith((".", "…")) for text in summaries.values())
 
 
 def test_every_document_is_named_in_the_readme_or_in_the_overview_of_the_architecture() -> None:
@@ -84,9 +74,8 @@ def test_every_document_is_named_in_the_readme_or_in_the_overview_of_the_archite
 
 
 def test_running_lists_every_command() -> None:
-    table = (ROOT / "docs" / "running.md").read_text().partition("Django's own commands")[0]
-    listed = {
-        name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall(r"`(\w+)`", row)
-    }
+    commands_part = (ROOT / "docs" / "running.md").read_text().partition("Django's own commands")[0]
+    items = re.findall(r"^- (`.*?):", commands_part, re.M)
+    listed = {name for item in items for name in re.findall(r"`(\w+)`", item)}
     commands = {path.stem for path in ROOT.glob("observatory/*/management/commands/[a-z]*.py")}
     assert listed == commands - INTERNAL

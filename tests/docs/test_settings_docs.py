@@ -39,7 +39,7 @@ def variables_read(path: Path) -> Iterator[str]:
 
 def test_the_settings_that_are_read_are_the_settings_that_are_documented() -> None:
     read = {name for path in (ROOT / "observatory").rglob("*.py") for name in variables_read(path)}
-    documented = re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE)
+    documented = re.findall(r"^- `([A-Z_]+)`[ :]", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE)
     assert len(documented) == len(set(documented))
     assert read == set(documented)
     assert len(read) >= 9
