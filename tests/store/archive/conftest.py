@@ -22,6 +22,7 @@ from observatory.store.archive.files.verification import Fault, verify_files, ve
 from observatory.store.archive.place import Place, required_place
 from observatory.store.archive.removal.departure import remove_rows
 from observatory.store.archive.rounds.pace import Pace
+from observatory.store.archive.rounds.round import archive_round
 from observatory.store.connection import connect
 from observatory.store.engines import choose
 from observatory.store.maintenance.retention import delete_cluster
@@ -174,3 +175,14 @@ def next_head(connection: psycopg.Connection, cluster: Cluster) -> Head:
     row = connection.execute("SELECT id, sequence FROM agent WHERE cluster_id = %s", [cluster.pk]).fetchone()
     assert row is not None
     return Head(row[0].hex, row[1] + 1, cluster.scheduler_id, "etl", "", START - 100, START - 90, STOP + 300)
+
+
+@pytest.fixture
+def removed(
+    connection: psycopg.Connection, cluster: Cluster, place: Place
+) -> dict[str, list[tuple[object, ...]]]:
+    """The rows of the cluster, which are in the archive alone."""
+    before = rows_of(connection, cluster.pk)
+    archive_round()
+    assert remove_unused(connection, cluster.pk) == sum(map(len, before.values()))
+    return before

@@ -14,9 +14,7 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
-from observatory.runtime.health import archive as health
 from observatory.store.archive import catalogue, needed, presence
-from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.files import columns
 from observatory.store.archive.place import Place
 from observatory.store.archive.removal import departure
@@ -26,42 +24,15 @@ from observatory.store.archive.restoring.bringing_back import bring_back
 from observatory.store.archive.rounds.pace import Pace
 from observatory.store.archive.rounds.round import archive_again, archive_round
 from observatory.store.archive.rounds.waiting import waiting_clusters
-from observatory.store.connection import connect, connect_reader
-from observatory.store.engines.plain import Plain
-from observatory.store.engines.timescale import Timescale
+from observatory.store.connection import connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.maintenance.retained_windows import RetainedWindow
-from observatory.store.maintenance.retention import apply_retention, delete_cluster
-from observatory.store.queries.cluster_rows import count_records_before, count_rows
 from observatory.store.queries.timeline import events, snapshot
-from observatory.store.times import from_seconds
 from observatory.wire.head import Head
-from observatory.wire.kinds import stored_kinds
-from observatory.wire.records import Event, Sample, Series
+from observatory.wire.records import Event
 from tests.exchange.everything import START, STOP
-from tests.store.archive.conftest import Archive, compress, next_head, remove_unused, rows_of
-from tests.store.archive.killing import killed
-
-KINDS = [kind.name for kind in stored_kinds()]
-DAY = 86_400
-ALL_TIME = int((START - 10 * DAY) * 1e6), int((STOP + 10 * DAY) * 1e6)
-
-
-def _read_events(cluster: int) -> list[str]:
-    with connect_reader() as connection:
-        return [kind for _, _, kind, _ in events(connection, cluster, *ALL_TIME)]
-
-
-@pytest.fixture
-def removed(
-    connection: psycopg.Connection, cluster: Cluster, place: Place
-) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of the cluster, which are in the archive alone."""
-    before = rows_of(connection, cluster.pk)
-    archive_round()
-    assert remove_unused(connection, cluster.pk) == sum(map(len, before.values()))
-    return before
+from tests.store.archive.changes_of_rows import ALL_TIME, KINDS, read_events, write_late
+from tests.store.archive.conftest import Archive, compress, remove_unused, rows_of
 
 
 @pytest.mark.parametrize("is_compressed", [False, True])
@@ -89,7 +60,7 @@ def test_rows_come_back_as_they_left(
 def test_only_the_kinds_that_a_read_needs_come_back(
     connection: psycopg.Connection, cluster: Cluster, removed: dict[str, list[tuple[object, ...]]]
 ) -> None:
-    assert len(_read_events(cluster.pk)) == len(removed["event"])
+    assert len(read_events(cluster.pk)) == len(removed["event"])
     found = rows_of(connection, cluster.pk)
     assert {kind for kind in KINDS if found[kind]} == {"event"}
     assert found["event"] == removed["event"]
@@ -121,7 +92,7 @@ def test_two_readers_bring_rows_back_once(
 
     monkeypatch.setattr(bringing_back, "copied_rows", copy_slowly)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: len(_read_events(cluster.pk)), range(4)))
+        found = list(pool.map(lambda _: len(read_events(cluster.pk)), range(4)))
     assert begun.is_set()
     assert found == [len(removed["event"])] * 4
     assert copies.count("event") == len(
@@ -136,7 +107,7 @@ def test_rows_that_somebody_needed_lately_stay(
     place: Place,
     removed: dict[str, list[tuple[object, ...]]],
 ) -> None:
-    _read_events(cluster.pk)
+    read_events(cluster.pk)
     needed.forget()
     assert remove_rows(cluster.pk, place, Pace()) == 0
     assert rows_of(connection, cluster.pk)["event"] == removed["event"]
@@ -231,25 +202,13 @@ def test_records_that_come_while_files_are_compared_do_not_leave_with_the_rows(
     ) -> bool:
         is_same = original(connection, place, piece, pace)
         if piece.kind == "event":
-            _write_late(connection, cluster)
+            write_late(connection, cluster)
         return is_same
 
     monkeypatch.setattr(departure, "_gives_back_its_rows", write_meanwhile)
     remove_unused(connection, cluster.pk)
     assert "event" not in presence.removed_kinds(connection, cluster.pk)
-    assert "client-added" in _read_events(cluster.pk)
-
-
-def _write_late(connection: psycopg.Connection, cluster: Cluster) -> None:
-    with Writer() as writer:
-        writer.write(
-            Batch.of(
-                cluster.pk,
-                events=[Event(START + 11, "client-added")],
-                samples=[Sample(Series("m"), START + 11, 1.0)],
-                head=next_head(connection, cluster),
-            )
-        )
+    assert "client-added" in read_events(cluster.pk)
 
 
 def test_late_records_of_archived_kinds_are_shown_and_folded_in(
@@ -259,7 +218,7 @@ def test_late_records_of_archived_kinds_are_shown_and_folded_in(
     removed: dict[str, list[tuple[object, ...]]],
 ) -> None:
     before = archive.paths(cluster.pk)
-    _write_late(connection, cluster)
+    write_late(connection, cluster)
     assert sorted(presence.removed_kinds(connection, cluster.pk)) == sorted(KINDS)
     assert waiting_clusters(connection) == [cluster.pk]
     archive_round()
@@ -270,8 +229,8 @@ def test_late_records_of_archived_kinds_are_shown_and_folded_in(
     assert archive.faults(cluster.pk) == []
     remove_unused(connection, cluster.pk)
     assert not any(rows_of(connection, cluster.pk).values())
-    assert sorted(_read_events(cluster.pk)).count("client-added") == 1
-    assert len(_read_events(cluster.pk)) == len(removed["event"]) + 1
+    assert sorted(read_events(cluster.pk)).count("client-added") == 1
+    assert len(read_events(cluster.pk)) == len(removed["event"]) + 1
 
 
 def test_an_agent_that_reports_late_replaces_archived_records_that_were_scraped(
@@ -286,7 +245,7 @@ def test_an_agent_that_reports_late_replaces_archived_records_that_were_scraped(
     assert {"span", "event", "sample"}.isdisjoint(presence.removed_kinds(connection, cluster.pk))
     found = rows_of(connection, cluster.pk)
     assert found["span"] == []
-    assert "restarted" in _read_events(cluster.pk)
+    assert "restarted" in read_events(cluster.pk)
     archive_round()
     assert archive.faults(cluster.pk) == []
     assert "span" not in archive.paths(cluster.pk)
@@ -299,7 +258,7 @@ def test_writing_all_files_again_keeps_those_of_removed_rows(
     archive: Archive,
     removed: dict[str, list[tuple[object, ...]]],
 ) -> None:
-    _read_events(cluster.pk)
+    read_events(cluster.pk)
     before = archive.paths(cluster.pk)
     archive_again(place)
     archive_round()
@@ -308,154 +267,3 @@ def test_writing_all_files_again_keeps_those_of_removed_rows(
     assert archive.faults(cluster.pk) == []
     bring_back(cluster.pk, KINDS)
     assert rows_of(connection, cluster.pk) == removed
-
-
-def test_a_deleted_clusters_removed_rows_go_with_their_files(
-    connection: psycopg.Connection,
-    cluster: Cluster,
-    archive: Archive,
-    removed: dict[str, list[tuple[object, ...]]],
-) -> None:
-    assert count_rows([cluster.pk], 60).records == sum(map(len, removed.values()))
-    delete_cluster(cluster.pk)
-    assert archive.files() == []
-    assert not presence.is_any_listed(connection)
-    bring_back(cluster.pk, KINDS)
-    assert not any(rows_of(connection, cluster.pk).values())
-
-
-def _two_more_days(cluster: int) -> None:
-    times = [START - hours * 3600 for hours in range(24, 72)]
-    samples = [Sample(Series("m"), time, time) for time in times]
-    with Writer() as writer:
-        writer.write(Batch.of(cluster, samples=samples, events=[Event(time, "restarted") for time in times]))
-
-
-def test_retention_drops_files_of_removed_rows(
-    connection: psycopg.Connection, cluster: Cluster, archive: Archive, folder: Path
-) -> None:
-    _two_more_days(cluster.pk)
-    archive_round()
-    remove_unused(connection, cluster.pk)
-    first_day = from_seconds((START // DAY) * DAY)
-    now = first_day + timedelta(days=30)
-    assert count_records_before({cluster.pk: first_day}, 60)[0] > 0
-    apply_retention({cluster.pk: 30}, 30, now)
-    assert count_records_before({cluster.pk: first_day}, 60)[0] == 0
-    archive_round()
-    assert {start for kind, start in archive.rows(cluster.pk) if kind in KINDS} == {first_day}
-    back = set(KINDS) - set(presence.removed_kinds(connection, cluster.pk))
-    assert back == {"span", "transition"}, "what progress is counted from"
-    assert archive.faults(cluster.pk) == []
-    assert archive.files() == sorted(path for paths in archive.paths(cluster.pk).values() for path in paths)
-
-
-def test_retention_keeps_windows_of_removed_rows_to_the_row(
-    connection: psycopg.Connection,
-    cluster: Cluster,
-    archive: Archive,
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _two_more_days(cluster.pk)
-    archive_round()
-    remove_unused(connection, cluster.pk)
-    kept = RetainedWindow(cluster.pk, from_seconds(START - 50 * 3600), from_seconds(START - 48 * 3600))
-    now = from_seconds((START // DAY) * DAY) + timedelta(days=7)
-    apply_retention({cluster.pk: 7}, 30, now, [kept])
-    archive_round()
-    times = archive.table("sample", cluster.pk).column("value").to_pylist()
-    assert sorted(time for time in times if time < START // DAY * DAY) == [
-        START - 50 * 3600,
-        START - 49 * 3600,
-    ]
-    assert archive.faults(cluster.pk) == []
-    remove_unused(connection, cluster.pk)
-    paths = archive.paths(cluster.pk)
-    apply_retention({cluster.pk: 7}, 30, now, [kept])
-    remove_unused(connection, cluster.pk)
-    brought: list[object] = []
-    monkeypatch.setattr(bringing_back, "copied_rows", lambda *args: brought.append(args))
-    apply_retention({cluster.pk: 7}, 30, now, [kept])
-    assert brought == [], "what is filtered is not filtered again each hour"
-    assert {kind: paths[kind] for kind in KINDS} == {kind: archive.paths(cluster.pk)[kind] for kind in KINDS}
-
-
-OPERATIONS = (
-    (Place, "checksum"),
-    (Place, "open"),
-    (bringing_back, "copied_rows"),
-    (departure, "copied_rows"),
-    (departure, "_digest"),
-    (presence, "note_removed"),
-    (presence, "note_brought_back"),
-    (Plain, "allow_deletes"),
-    (Timescale, "allow_deletes"),
-)
-
-
-def _is_everything_there_once(
-    connection: psycopg.Connection, cluster: int, rows: dict[str, list[tuple[object, ...]]]
-) -> bool:
-    """Whether each kind is wholly in its table, or in the archive alone."""
-    removed, found = presence.removed_kinds(connection, cluster), rows_of(connection, cluster)
-    return all(found[kind] == ([] if kind in removed else rows[kind]) for kind in KINDS)
-
-
-def test_a_process_that_is_killed_while_rows_leave_or_come_back_loses_and_doubles_nothing(
-    connection: psycopg.Connection, cluster: Cluster, place: Place, archive: Archive
-) -> None:
-    before = rows_of(connection, cluster.pk)
-    archive_round()
-    kills = {"leaving": 0, "coming back": 0}
-    operations = 0
-    while len(presence.removed_kinds(connection, cluster.pk)) < len(KINDS):
-        kills["leaving"] += killed(lambda: remove_unused(connect(), cluster.pk), OPERATIONS, operations)
-        operations += 3
-        assert _is_everything_there_once(connection, cluster.pk, before)
-    operations = 0
-    while presence.removed_kinds(connection, cluster.pk):
-        kills["coming back"] += killed(lambda: bring_back(cluster.pk, KINDS), OPERATIONS, operations)
-        operations += 9
-        assert _is_everything_there_once(connection, cluster.pk, before)
-    assert min(kills.values()) > 5
-    assert rows_of(connection, cluster.pk) == before
-    assert archive.faults(cluster.pk) == []
-
-
-@pytest.mark.parametrize("away", ["setting", "folder"])
-def test_while_the_archive_is_away_nothing_is_deleted_and_recording_goes_on(
-    away: str,
-    connection: psycopg.Connection,
-    cluster: Cluster,
-    removed: dict[str, list[tuple[object, ...]]],
-    folder: Path,
-    settings: LazySettings,
-) -> None:
-    setting = settings.ARCHIVE
-    if away == "setting":
-        settings.ARCHIVE = ""
-    else:
-        folder.rename(folder.with_name("away"))
-    with pytest.raises(ArchiveError):
-        _read_events(cluster.pk)
-    _write_late(connection, cluster)
-    kept = RetainedWindow(cluster.pk, from_seconds(START), from_seconds(STOP))
-    apply_retention({cluster.pk: 1}, 30, from_seconds(STOP) + timedelta(days=20), [kept])
-    settings.ARCHIVE = setting
-    if away == "folder":
-        folder.with_name("away").rename(folder)
-    assert len(_read_events(cluster.pk)) == len(removed["event"]) + 1
-
-
-def test_doctor_says_that_rows_are_in_the_archive_alone_and_there_is_none(
-    connection: psycopg.Connection,
-    settings: LazySettings,
-    removed: dict[str, list[tuple[object, ...]]],
-) -> None:
-    found = health.progress()
-    assert found.removed == sum(map(len, removed.values()))
-    assert f"rows that left the tables: {found.removed}" in health.sentence(found).replace(",", "")
-    assert health.fault(found) == ("", "")
-    settings.ARCHIVE = ""
-    assert "in the archive alone, and there is none" in health.fault(found)[0]
