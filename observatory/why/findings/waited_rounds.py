@@ -45,7 +45,7 @@ def waited_rounds(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         f"The client waited {what} before it submitted the next{at_line}, {counted(len(rounds), 'time')}: "
         f"for {format_duration(times.seconds)} {idle / times.seconds:.1f} of {waits.most_threads:.0f} "
-        f"threads were idle, and no task waited.",
+        f"threads were idle, and no task could have had them.",
         cost,
         facts(
             ("rounds", f"{len(rounds) + 1:,}"),

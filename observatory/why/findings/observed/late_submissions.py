@@ -28,11 +28,12 @@ def waits_for_own_code(evidence: Evidence) -> Intervals:
     if not len(submitted) or not len(own_code):
         return Intervals.none()
     found = own_code.clipped(evidence.start, int(submitted.max())).union()
-    return _nothing_left(evidence, found)
+    return _without_tasks(evidence, found, WAITING, NO_WORKER, QUEUED)
 
 
 def waits_for_rounds(evidence: Evidence) -> Intervals:
-    """As `waits_for_client`, where the client waited for all of a round, and for no straggler of it."""
+    """While the client waited for all of a round, and threads could have had the next one: they waited for
+    no straggler, and no task was on its way to them."""
     waits = evidence.waits
     if waits.seconds[ThreadKind.OTHERS] < LEAST_OF_ROUNDS * waits.active or not len(evidence.clients.waiting):
         return Intervals.none()
@@ -40,13 +41,13 @@ def waits_for_rounds(evidence: Evidence) -> Intervals:
     if not rounds:
         return Intervals.none()
     times = Intervals(np.array([one.start for one in rounds]), np.array([one.stop for one in rounds]))
-    return _nothing_left(evidence, times.union()).without(_stragglers(evidence))
+    return _without_tasks(evidence, times.union(), NO_WORKER, QUEUED).without(_stragglers(evidence))
 
 
-def _nothing_left(evidence: Evidence, times: Intervals) -> Intervals:
-    """The parts of some times in which no task waited."""
+def _without_tasks(evidence: Evidence, times: Intervals, *states: int) -> Intervals:
+    """The parts of some times in which no task was in these states, or on its worker and had no thread."""
     known = stays(evidence.records)
-    left = known.where(np.isin(known.state, (WAITING, NO_WORKER, QUEUED))).times.union()
+    left = known.where(np.isin(known.state, states)).times.union()
     return times.without(left).without(evidence.sent.waits.union())
 
 

@@ -39,6 +39,13 @@ def test_a_task_waits_from_the_first_task_that_it_submits_until_its_end() -> Non
     assert waited(a_report_beside_its_parts(), [(WAITING, 40), (WRITING, 2)]) == [(0.5, 4.5)]
 
 
+@pytest.mark.parametrize("function", ["wait", "result", "__next__"])
+def test_a_task_waits_whatever_it_waits_with(function: str) -> None:
+    """`wait(futures)`, a result, or `as_completed`."""
+    stack = f"report\treport.py\t3\n{function}\t/lib/distributed/client.py\t5560\nwait\tthreading.py\t300"
+    assert waited(a_report_beside_its_parts(), [(stack, 40)]) == [(0.5, 4.5)]
+
+
 def test_a_task_that_the_profile_saw_elsewhere_does_not_wait() -> None:
     assert waited(a_report_beside_its_parts(), [(WAITING, 2), (WRITING, 40)]) == []
     assert waited(a_report_beside_its_parts(), []) == []

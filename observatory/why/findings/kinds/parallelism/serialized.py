@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -12,6 +13,7 @@ from observatory.why.findings.evidence import CONSTRAINED, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.observed.lease_waits import lease_waits
 from observatory.why.findings.observed.samples import LabelledSamples
+from observatory.why.findings.observed.tasks.nested_tasks import waits_in
 from observatory.why.findings.observed.tasks.turns import Turns, turns
 from observatory.why.findings.observed.tasks.waiting_tasks import LISTED
 from observatory.why.findings.texts import counted, facts, listed
@@ -39,6 +41,14 @@ LEAST_CONTENTION = 0.3
 LEAST_WITHOUT_CPU = 0.5
 """of the time in which tasks wait for their turn, that they used no CPU"""
 NAMES = {LOCK: "a lock, a condition or a queue of their process", FILE_LOCK: "the lock of a file"}
+NAMED_SHARE = 0.1
+"""of the waiting, from which a prefix is named"""
+ASKS_ACTOR = re.compile(r"^result\t[^\n]*distributed/actor\.py\t", re.MULTILINE)
+"""a frame of a stack"""
+ACTOR_ADVICE = (
+    "An actor runs one method at a time, in a thread of its own: make several actors, ask for more in a "
+    "call, or let tasks do this work."
+)
 RESOURCE_ADVICE = (
     "Tell workers that they have more of it where that is true (`--resources`), let tasks require less, or "
     "require it only for the step that needs it: other steps can be tasks of their own."
@@ -123,12 +133,14 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
         waited = sum(steps.seconds for steps in locked.values())
         if not _is_much(evidence, waited):
             continue
-        prefixes = list(waiting.by_prefix(locked))[:3]
+        prefixes = _named(waiting.by_prefix(locked))
+        asks_actor = waits_in(ASKS_ACTOR, evidence.task_stacks(prefixes))
         code = evidence.task_code(*prefixes)
         where = f" They were seen most often in {code[0]}." if code else ""
+        what = "an answer of an actor" if asks_actor else f"{name}, which another task had"
         yield Finding(
             f"Tasks of {listed([evidence.prefix(id) for id in prefixes])} waited "
-            f"{format_duration(waited)} for {name}, which another task had.{where}",
+            f"{format_duration(waited)} for {what}.{where}",
             evidence.cost(waited),
             facts(
                 *(
@@ -141,8 +153,14 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
             evidence.tasks(waiting.longest(locked)),
             tuple(locked),
             tuple(prefixes),
+            ACTOR_ADVICE if asks_actor else "",
             without=_without(waiting.of_rows(locked)),
         )
+
+
+def _named(seconds: Mapping[int, float]) -> list[int]:
+    """The prefixes that waited, without those of little of it."""
+    return [id for id in seconds if seconds[id] >= NAMED_SHARE * sum(seconds.values())][:3]
 
 
 def _turns(evidence: Evidence) -> Iterator[Finding]:
@@ -173,9 +191,8 @@ def _turns(evidence: Evidence) -> Iterator[Finding]:
 
 def _computed_meanwhile(evidence: Evidence, one: Turns) -> bool:
     """Whether tasks used the CPU for most of the time in which they would have waited for their turn."""
-    durations = evidence.computations.durations[one.rows]
-    without_cpu = float(durations.sum()) - evidence.waiting_tasks.computed(one.rows)
-    return evidence.waiting_tasks.are_sampled(one.rows) and without_cpu < LEAST_WITHOUT_CPU * one.waited.sum()
+    took = float(evidence.computations.durations[one.rows].sum())
+    return took - evidence.waiting_tasks.computed(one.rows) < LEAST_WITHOUT_CPU * float(one.waited.sum())
 
 
 def _start(evidence: Evidence, rows: Integers) -> float:

@@ -11,7 +11,9 @@ from observatory.why.intervals import Intervals
 from observatory.why.records import Spans, Transitions
 from observatory.wire.records import TASK_STATES
 
-WAITS_FOR_RESULTS = re.compile(r"^(result|gather|compute)\t[^\n]*distributed/client\.py\t", re.MULTILINE)
+WAITS_FOR_RESULTS = re.compile(
+    r"^(result|exception|gather|get|compute|wait|__next__)\t[^\n]*distributed/client\.py\t", re.MULTILINE
+)
 """a frame of a stack"""
 RELEASED = TASK_STATES.index("released")
 ADVICE = (
@@ -25,7 +27,12 @@ Stacks = Sequence[tuple[str, int]]
 
 def wait_for_results(stacks: Stacks) -> bool:
     """Whether tasks were seen mostly in the client of their worker, as it waited for results."""
-    waiting = sum(count for frames, count in stacks if WAITS_FOR_RESULTS.search(frames))
+    return waits_in(WAITS_FOR_RESULTS, stacks)
+
+
+def waits_in(frame: re.Pattern[str], stacks: Stacks) -> bool:
+    """Whether tasks were seen mostly in such a frame."""
+    waiting = sum(count for frames, count in stacks if frame.search(frames))
     return waiting > sum(count for _, count in stacks) / 2
 
 
