@@ -53,10 +53,10 @@ READ = (
 """the rows that a path is found from"""
 
 
-def store() -> tuple[Cluster, dict[str, Any]]:
-    """Store the run; returns the cluster, and how much that is."""
+def store(tasks: int) -> tuple[Cluster, dict[str, Any]]:
+    """Store a run of so many tasks; returns the cluster, and how much that is."""
     run = Recording(record())
-    copies = math.ceil(TASKS / run.tasks)
+    copies = math.ceil(tasks / run.tasks)
     start = float(int(time.time()) // 86_400 * 86_400 - 86_400)
     if copies * (run.length + PAUSE) > 80_000:
         raise RuntimeError("the run took too long: its copies don't fit into a day")
@@ -89,7 +89,7 @@ def taken(function: Callable[[], object]) -> float:
 
 
 def measure() -> dict[str, Any]:
-    cluster, stored = store()
+    cluster, stored = store(TASKS)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seconds: list[float] = []
     relative: list[float] = []

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.why.intervals import Flags, Integers, Intervals, Steps, added, joined
+from observatory.why.intervals import Flags, Integers, Intervals, Steps, added, distinct_times, joined
 from observatory.why.records import Records, Worker
 from observatory.why.thread_times.assignments import Assignments
 from observatory.why.thread_times.thread_time import RowsByWorker
@@ -43,7 +43,7 @@ class Piles:
     def threads(self) -> Steps:
         """Threads that could have had a task of a pile."""
         waiting = added([one.waiting for one in self.piles])
-        edges = np.unique(np.concatenate([waiting.edges, self.idle.edges]))
+        edges = distinct_times(waiting.edges, self.idle.edges)
         if not len(waiting.edges) or not len(self.idle.edges):
             return Steps(edges[:0], np.zeros(0))
         return Steps(edges, np.minimum(waiting.at(edges[:-1]), self.idle.at(edges[:-1])))
@@ -133,7 +133,7 @@ def _long(steps: Steps) -> Steps:
 
 
 def _during(steps: Steps, times: Intervals) -> Steps:
-    edges = np.unique(np.concatenate([steps.edges, times.start, times.stop]))
+    edges = distinct_times(steps.edges, times.start, times.stop)
     if len(edges) < 2:
         return Steps(edges[:0], np.zeros(0))
     return Steps(edges, np.where(times.covers(edges), steps.at(edges[:-1]), 0.0))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from observatory.why.intervals import Integers, Intervals
+from observatory.why.intervals import Integers, Intervals, distinct_times
 from observatory.why.records import Spans, Worker
 from observatory.wire.records import Action
 
@@ -64,7 +64,7 @@ def inferred(spans: Spans, workers: Sequence[Worker]) -> Spans:
 def _most_at_once(times: Intervals) -> int:
     """How many of them overlap by more than clocks explain."""
     longer = Intervals(times.start, np.maximum(times.start, times.stop - SHORTEST))
-    edges = np.unique(np.concatenate([longer.start, longer.stop]))
+    edges = distinct_times(longer.start, longer.stop)
     return int(longer.counts(edges).max()) if len(edges) > 1 else 0
 
 

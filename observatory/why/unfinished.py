@@ -10,7 +10,7 @@ import numpy as np
 
 from observatory.why.cancelled import Cancelled
 from observatory.why.earlier import Earlier
-from observatory.why.intervals import Flags, Integers, Intervals, joined
+from observatory.why.intervals import Flags, Integers, Intervals, distinct_times, joined
 from observatory.why.records import Records, Spans, Transitions
 from observatory.why.seceded import SHORTEST
 from observatory.why.thread_times.assignments import Stays, left_behind, stays
@@ -146,7 +146,7 @@ class _Room:
         return not np.any((lane.start < stop) & (lane.stop > start + self.error))
 
     def _find_full(self) -> Intervals:
-        edges = np.unique(np.concatenate([self._taken.start, self._taken.stop]))
+        edges = distinct_times(self._taken.start, self._taken.stop)
         if len(edges) < 2:
             return Intervals.none()
         is_full = self._taken.counts(edges) >= self._threads

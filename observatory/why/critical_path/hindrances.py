@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from observatory.why.critical_path.waits import Wait, divided
-from observatory.why.intervals import Intervals, joined
+from observatory.why.intervals import Intervals, distinct_times, joined
 from observatory.why.records import Records, Worker
 from observatory.why.thread_times.assignments import Stays, assignments
 from observatory.why.thread_times.kinds import ThreadKind
@@ -54,7 +54,7 @@ def _lost(records: Records, known: Stays) -> dict[int, Intervals]:
     sent = assignments(records, known.where(np.isin(known.worker, [worker.id for worker in died])))
     for worker in died:
         waits = sent.waits.where(sent.is_lost & (sent.worker == worker.id))
-        edges = np.unique(np.concatenate([waits.start, waits.stop]))
+        edges = distinct_times(waits.start, waits.stop)
         if len(edges):
             is_full = waits.counts(edges) >= worker.threads
             found[worker.id] = Intervals(edges[:-1][is_full], edges[1:][is_full]).union()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps
+from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps, distinct_times
 from observatory.why.thread_times.cluster_kinds import ClusterKinds
 from observatory.why.thread_times.kinds import KINDS, ThreadKind
 
@@ -78,7 +78,7 @@ def _edges(start: int, stop: int, clipped: Sequence[Intervals], demands: Sequenc
         for some in (demand.during, demand.except_during):
             if some is not None:
                 parts += [np.clip(some.start, start, stop), np.clip(some.stop, start, stop)]
-    return np.unique(np.concatenate(parts))
+    return distinct_times(*parts)
 
 
 def _is_on(demand: Demand, edges: Integers) -> Flags:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from observatory.why.intervals import Integers, Intervals, Numbers, Steps
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps, distinct_times
 from observatory.why.records import Records
 from observatory.why.thread_times.assignments import Stays, at_scheduler, unfinished
 from observatory.why.thread_times.kinds import ThreadKind
@@ -73,7 +73,7 @@ class ClusterKinds:
             return dict.fromkeys(self.kinds, threads)
         first, last = threads.edges[[0, -1]]
         inside = self._edges[(self._edges > first) & (self._edges < last)]
-        edges = np.union1d(threads.edges, inside)
+        edges = distinct_times(threads.edges, inside)
         values = threads.at(edges[:-1])
         place = np.searchsorted(self._edges, edges[:-1], side="right") - 1
         found = self._places[np.clip(place, 0, len(self._places) - 1)]

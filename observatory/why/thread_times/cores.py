@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from observatory.why.findings.observed.samples import Samples, values_at
-from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added, distinct_times
 from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.thread_times.thread_time import ThreadTime
 
@@ -106,5 +106,5 @@ def _at(taken: Steps, during: Intervals | None) -> Steps:
     """What is taken at these times; None: at all."""
     if during is None or len(taken.edges) < 2:
         return taken
-    edges = np.unique(np.concatenate([taken.edges, during.start, during.stop]))
+    edges = distinct_times(taken.edges, during.start, during.stop)
     return Steps(edges, np.where(during.covers(edges), taken.at(edges[:-1]), 0.0))

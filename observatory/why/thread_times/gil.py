@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from observatory.why.findings.observed.samples import Samples
-from observatory.why.intervals import Numbers, Steps
+from observatory.why.intervals import Numbers, Steps, distinct_times
 from observatory.why.records import Spans
 
 CONTENTION = "observatory_worker_gil_contention_ratio"
@@ -23,7 +23,7 @@ def gil_waits(spans: Spans, samples: Samples) -> tuple[Numbers, Numbers]:
         if not len(rows) or worker == 0:
             continue
         times, bins = spans.times.where(rows), samples.times.where(own)
-        edges = np.unique(np.concatenate([times.start, times.stop, bins.start, bins.stop]))
+        edges = distinct_times(times.start, times.stop, bins.start, bins.stop)
         # between the times of samples, the value of the next one holds
         place = np.minimum(np.searchsorted(bins.stop, edges[:-1], side="right"), len(own) - 1)
         ratio = np.clip(samples.value[own][place], 0, 1)

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from observatory.why.intervals import NONE, Flags, Integers, Intervals, Numbers, Steps, added, added_at
+from observatory.why.intervals import (
+    NONE,
+    Flags,
+    Integers,
+    Intervals,
+    Numbers,
+    Steps,
+    added,
+    added_at,
+    distinct_times,
+)
 from observatory.why.records import Records, Spans, Worker
 from observatory.why.thread_times.accounting import Demand, WorkerTime, account_for
 from observatory.why.thread_times.assignments import (
@@ -154,7 +164,7 @@ class Accountant:
         tasks, seceded = self._computing.in_pool.clipped(*window), self._computing.outside.clipped(*window)
         left = self._records.unfinished.times.clipped(*window)
         times = [tasks.start, tasks.stop, seceded.stop, left.start, left.stop]
-        edges = np.unique(np.concatenate([waiting.edges, *times]))
+        edges = distinct_times(waiting.edges, *times)
         values = waiting.at(edges[:-1])
         running, alone = tasks.counts(edges) + left.counts(edges), seceded.counts(edges)
         shares = Steps(edges, values / np.maximum(running, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from observatory.why.intervals import Integers, Intervals, Numbers, Steps
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps, distinct_times
 from observatory.why.records import Spans
 
 
@@ -22,6 +22,6 @@ def lease_waits(computing: Spans, rows: Integers, pending: Steps) -> Numbers:
 
 def _share(times: Intervals, pending: Steps) -> Steps:
     """The share of those which ran that waited."""
-    edges = np.unique(np.concatenate([times.start, times.stop, pending.edges]))
+    edges = distinct_times(times.start, times.stop, pending.edges)
     running = np.maximum(times.counts(edges), 1)
     return Steps(edges, np.minimum(pending.at(edges[:-1]) / running, 1.0))

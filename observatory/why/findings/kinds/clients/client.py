@@ -12,7 +12,7 @@ from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.observed.late_submissions import waits_for_own_code
 from observatory.why.findings.texts import facts
 from observatory.why.findings.waited_rounds import waited_rounds
-from observatory.why.intervals import Intervals
+from observatory.why.intervals import Intervals, distinct_times
 from observatory.why.thread_times.kinds import OF_CLIENTS, TEXTS, ThreadKind
 from observatory.why.what_if.without import Without
 
@@ -122,7 +122,7 @@ def _busiest(evidence: Evidence, gaps: Intervals) -> float:
     """The CPU that the busiest worker used in the gaps on average, in percent of a core."""
     samples = evidence.samples(CPU)
     middle = (samples.times.start + samples.times.stop) // 2
-    edges = np.unique(np.concatenate([gaps.start, gaps.stop, middle, middle + 1]))
+    edges = distinct_times(gaps.start, gaps.stop, middle, middle + 1)
     is_in = gaps.covers(edges)[np.searchsorted(edges, middle)]
     workers = np.unique(samples.worker[is_in]).tolist()
     return max((float(samples.value[is_in & (samples.worker == id)].mean()) for id in workers), default=0.0)

@@ -10,7 +10,7 @@ from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import facts
-from observatory.why.intervals import Steps, joined
+from observatory.why.intervals import Steps, distinct_times, joined
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, assignments, stays
 from observatory.why.thread_times.kinds import ThreadKind
 
@@ -41,7 +41,7 @@ def _needed(evidence: Evidence) -> Steps:
     sent = assignments(evidence.records, known).waits
     queued = known.where(np.isin(known.state, (NO_WORKER, QUEUED))).times
     waiting = joined([sent, queued])
-    edges = np.unique(np.concatenate([taken.edges, waiting.start, waiting.stop]))
+    edges = distinct_times(taken.edges, waiting.start, waiting.stop)
     return Steps(edges, np.minimum(taken.at(edges[:-1]), waiting.counts(edges)))
 
 

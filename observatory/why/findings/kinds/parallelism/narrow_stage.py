@@ -11,7 +11,7 @@ from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.observed.late_submissions import waits_for_client
 from observatory.why.findings.texts import facts, listed
-from observatory.why.intervals import Integers, Intervals, Numbers, joined
+from observatory.why.intervals import Integers, Intervals, Numbers, distinct_times, joined
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without
 
@@ -83,7 +83,7 @@ def _tasks(evidence: Evidence, edges: Integers) -> Numbers:
     sent = evidence.sent
     waits = sent.waits.where(~evidence.piles.holds(sent.worker, sent.waits))
     times = joined([evidence.computations.spans.times, waits])
-    every = np.unique(np.concatenate([edges, times.start, times.stop]))
+    every = distinct_times(edges, times.start, times.stop)
     counts = times.counts(every)
     begins = np.searchsorted(every, edges)
     return np.asarray(np.maximum.reduceat(counts, begins[:-1]), np.float64)
@@ -91,7 +91,7 @@ def _tasks(evidence: Evidence, edges: Integers) -> Numbers:
 
 def _overlaps(times: Intervals, stages: Intervals) -> Numbers:
     """Seconds of each time that are in the stages."""
-    edges = np.unique(np.concatenate([stages.start, stages.stop, times.start, times.stop]))
+    edges = distinct_times(stages.start, stages.stop, times.start, times.stop)
     is_in = stages.covers(edges).astype(np.float64)
     until = np.concatenate([[0.0], np.cumsum(is_in * np.diff(edges))]) / 1e6
     return np.asarray(np.interp(times.stop, edges, until) - np.interp(times.start, edges, until))

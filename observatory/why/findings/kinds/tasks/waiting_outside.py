@@ -13,7 +13,7 @@ from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.observed.tasks.nested_tasks import ADVICE as ADVICE_FOR_NESTED
 from observatory.why.findings.observed.tasks.waiting_tasks import LISTED, WaitingTasks
 from observatory.why.findings.texts import counted, facts, listed
-from observatory.why.intervals import Steps
+from observatory.why.intervals import Steps, distinct_times
 from observatory.why.thread_times.kinds import FINISHED
 from observatory.why.what_if.without import Without
 from observatory.wire.tasks.waits import CONNECTION, FILE, FILE_LOCK, LOCK, OTHER, PROCESS, SLEEP
@@ -48,7 +48,7 @@ def _nested(evidence: Evidence) -> Iterator[Finding]:
     if not len(rows):
         return
     kept, line = nested.where(rows), evidence.in_line
-    edges = np.unique(np.concatenate([kept.start, kept.stop, line.start, line.stop]))
+    edges = distinct_times(kept.start, kept.stop, line.start, line.stop)
     seconds = Steps(edges, np.minimum(kept.counts(edges), line.counts(edges))).seconds
     cost = evidence.cost(seconds)
     if seconds < LEAST_SHARE * evidence.waits.active or not evidence.is_worth(cost):

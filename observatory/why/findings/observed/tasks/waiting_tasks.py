@@ -10,7 +10,7 @@ import numpy as np
 
 from observatory.why.findings.observed.samples import Samples
 from observatory.why.findings.observed.tasks.computations import Computations
-from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added, joined
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added, distinct_times, joined
 from observatory.wire.tasks.waits import FILE_LOCK, LOCK, TASK_WAITS
 
 MOST_OF_THREAD, MOST_OF_WORKER = 0.25, 0.6
@@ -99,7 +99,7 @@ class WaitingTasks:
         """Seconds of threads whose tasks used no CPU, each while another task was in line."""
         if len(self.waiting.edges) < 2:
             return 0.0
-        edges = np.unique(np.concatenate([self.waiting.edges, self._line.start, self._line.stop]))
+        edges = distinct_times(self.waiting.edges, self._line.start, self._line.stop)
         return Steps(edges, np.minimum(self.waiting.at(edges[:-1]), self._line.counts(edges))).seconds
 
     @property
@@ -113,7 +113,7 @@ class WaitingTasks:
     def most_at_once(self) -> int:
         """Tasks that computed or were in line."""
         times = joined([self._computations.spans.times, self._line])
-        edges = np.unique(np.concatenate([times.start, times.stop]))
+        edges = distinct_times(times.start, times.stop)
         return int(times.counts(edges).max()) if len(edges) > 1 else 0
 
     @property
@@ -173,7 +173,7 @@ def _of_worker(
     times = computations.spans.times.where(rows)
     own = cpu.worker == worker
     stops = cpu.times.stop[own]
-    edges = np.unique(np.concatenate([times.start, times.stop, nested.stop, stops]))
+    edges = distinct_times(times.start, times.stop, nested.stop, stops)
     busy = times.counts(edges).astype(np.float64)
     # a sample is of the time before it; the last one is of the rest as well
     place = np.minimum(np.searchsorted(stops, edges[:-1], side="right"), len(stops) - 1)

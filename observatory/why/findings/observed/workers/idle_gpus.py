@@ -9,7 +9,7 @@ import numpy as np
 
 from observatory.why.findings.observed.samples import Samples, samples_of
 from observatory.why.findings.observed.tasks.computations import Computations
-from observatory.why.intervals import Flags, Integers, Numbers, Steps
+from observatory.why.intervals import Flags, Integers, Numbers, Steps, distinct_times
 
 Array = Mapping[str, np.ndarray]
 LEAST_PEAK = 50.0
@@ -92,7 +92,7 @@ def _of_worker(computations: Computations, worker: int, rows: Integers, used: Sa
     times = computations.spans.times.where(rows)
     of_worker: Flags = used.worker == worker
     sampled = used.times.where(of_worker)
-    edges = np.unique(np.concatenate([times.start, times.stop, sampled.start, sampled.stop]))
+    edges = distinct_times(times.start, times.stop, sampled.start, sampled.stop)
     place = np.clip(np.searchsorted(sampled.stop, edges[:-1], side="right"), 0, len(sampled) - 1)
     is_known = sampled.covers(edges)
     idle_share = np.where(is_known, 1 - np.clip(used.value[of_worker][place] / 100, 0, 1), 0.0)
