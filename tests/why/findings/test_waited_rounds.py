@@ -7,8 +7,14 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from observatory.replay.scope import Scope
+from observatory.store.connection import read_connection
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.wire.client_code.submitted_code import Frame, code_of_frames
+from tests.support.recorded_cluster import START
 from tests.why.findings.kinds.test_kinds import assert_saves, first
-from tests.why.findings.simulated import Simulated, Task
+from tests.why.findings.simulated import Simulated, Task, found_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -51,6 +57,17 @@ def test_threads_that_wait_for_the_end_of_a_round_could_have_the_next_one() -> N
     assert finding["facts"][0] == {"label": "rounds", "value": "8"}
     assert finding["advice"].startswith("Submit all rounds at once")
     assert_saves(finding, seeded, at_once())
+
+
+def test_the_line_that_submits_them_is_named_where_dask_reports_code() -> None:
+    cluster = in_rounds().record()
+    code = code_of_frames([Frame("for one in days:\n    submit(one)", "/home/anna/etl.py", 5, (6,))])
+    row = (START + 2, "computation", "client", code, [], {}, [])
+    with Writer() as writer:
+        writer.write(Batch.of(cluster.pk, committed=START + 30, rows={"computation": [row]}))
+    with read_connection() as connection:
+        finding = first(found_in(connection, Scope(cluster)), "client")
+    assert "before it submitted the next (/home/anna/etl.py:6), 7 times" in finding["sentence"]
 
 
 def test_a_client_that_fetches_each_round_may_need_it_for_the_next_one() -> None:
