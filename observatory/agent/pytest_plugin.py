@@ -12,13 +12,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from observatory.wire.client_code.runs import BUNDLE_SUFFIX
+from observatory.wire.client_code.runs import BUNDLE_SUFFIX, NOT_RECORDED
 
 MARK = "observe"
 PLAIN_ID = r"[\w./]+(?:::\w+)*"
@@ -96,7 +97,7 @@ def _begun(item: pytest.Item, name: str, tags: Mapping[str, Any]) -> Any:
         run = _run(item, client, name, tags)
         with suppress(OSError, TypeError, AttributeError):  # no source is available
             run.description["code"] = inspect.getsource(item.function)  # type: ignore[attr-defined]
-        run.warn = lambda reason: _warn(item, reason)
+        run.warn = partial(_warn, item)
         run.__enter__()
     except Exception as error:  # wrong settings, or a cluster that is gone or has another agent
         _warn(item, f"{type(error).__name__}: {error}")
@@ -133,5 +134,5 @@ def _list(config: pytest.Config, run: str) -> None:
             file.write(f"{run}{os.linesep}")
 
 
-def _warn(item: pytest.Item, reason: str) -> None:
-    item.warn(pytest.PytestWarning(f"this test is not recorded by Observatory: {reason}"))
+def _warn(item: pytest.Item, reason: str, what: str = NOT_RECORDED) -> None:
+    item.warn(pytest.PytestWarning(f"this test {what}: {reason}"))

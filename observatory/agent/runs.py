@@ -35,9 +35,11 @@ from observatory.wire.client_code.runs import (
     LONGEST_NAME,
     LONGEST_USER,
     METADATA,
+    NOT_RECORDED,
     READS_RUNS,
     RUNNING,
     SERVER,
+    WITHOUT_END,
     clean_code,
     clean_line,
     clean_tags,
@@ -205,7 +207,7 @@ class OpenRun:
             if self._client.asynchronous:
                 self._report = asyncio.ensure_future(sent)
         except Exception as error:  # the client is closed
-            self.warn(f"{type(error).__name__}: {error}")
+            self._warn_of(error, *outcome)
 
     async def _send_from_loop(self, *outcome: str) -> None:
         if self._client.asynchronous:
@@ -221,7 +223,7 @@ class OpenRun:
             try:
                 answer = await asyncio.wait_for(self._call(outcome, exception_type), TIMEOUT)
             except Exception as error:  # the scheduler is gone or busy
-                self.warn(f"{type(error).__name__}: {error}")
+                self._warn_of(error, outcome)
                 return
             if not isinstance(answer, Mapping) or answer.get("status") != "OK":
                 self._has_agent = False
@@ -229,6 +231,13 @@ class OpenRun:
             elif self._submitting is not None:
                 self._submitting.is_read = bool(answer.get(READS_RUNS))
                 self.server = clean_line(answer.get(SERVER, ""), LONGEST_SERVER)
+
+    def _warn_of(self, error: Exception, outcome: str, _exception_type: str = "") -> None:
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        if outcome == RUNNING or not self.server:
+            self.warn(text)
+        else:
+            self.warn(text, WITHOUT_END)
 
     async def _call(self, outcome: str, exception_type: str) -> Any:
         """Calls the handler if the scheduler has it; returns its answer, else None."""
@@ -261,11 +270,11 @@ def _outcome(kind: type[BaseException] | None, error: BaseException | None) -> t
     return ERRED, kind.__name__
 
 
-def _warn(reason: str) -> None:
+def _warn(reason: str, what: str = NOT_RECORDED) -> None:
     """Logs each reason once per process."""
     if reason not in _warned:
         _warned.add(reason)
-        log.warning("this run is not recorded by Observatory: %s", reason)
+        log.warning("this run %s: %s", what, reason)
 
 
 def _frame(stacklevel: int) -> FrameType | None:

@@ -27,6 +27,7 @@ from observatory.clusters.tokens import ingest_tokens
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
 from observatory.wire.client_code.submitted_code import frames_of_code
+from tests.agent.eventually import eventually
 from tests.agent.fake_server import TOKEN, FakeServer, fake_server
 from tests.support.traces import ID, span
 
@@ -238,6 +239,28 @@ os._exit(9)
     begun, ended = run_rows(received, 2)
     assert (begun["name"], begun["code"]) == ("doomed", "")
     assert (ended["outcome"], ended["exception_type"]) == ("erred", "the client went away")
+
+
+def test_a_scheduler_that_closes_ends_the_runs_that_wait_for_tasks(
+    received: FakeServer, tmp_path: Path
+) -> None:
+    settings = {"token": TOKEN, "spool_directory": str(tmp_path), "flush_interval": 0.1}
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        cluster() as made,
+        Client(made) as waiting,
+        Client(made) as done,
+    ):
+        observatory.agent.register(waiting, url=received.url, **settings)
+        for name, client in (("waiting", waiting), ("done", done)):
+            observatory.run(name, client=client).__enter__()
+        assert done.submit(abs, -1).result() == 1
+        future = waiting.submit(time.sleep, BLOCKED)
+        eventually(lambda: future.key in made.scheduler.tasks)
+        made.sync(made.scheduler.close)
+    [ended] = [row for row in run_rows(received, 3) if row["outcome"] != "running"]
+    assert (ended["name"], ended["outcome"]) == ("waiting", "erred")
+    assert ended["exception_type"] == "the scheduler closed"
 
 
 class Hostile(dict[Any, Any]):

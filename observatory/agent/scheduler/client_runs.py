@@ -15,6 +15,7 @@ from distributed import Scheduler
 from observatory.agent.delivery.buffer import Buffer
 from observatory.wire.client_code.runs import (
     ACTIVITIES,
+    CLIENT_LEFT,
     ERRED,
     LONGEST_MESSAGE,
     LONGEST_NAME,
@@ -25,6 +26,7 @@ from observatory.wire.client_code.runs import (
     OUTCOMES,
     READS_RUNS,
     RUNNING,
+    SCHEDULER_CLOSED,
     SERVER,
     clean_code,
     clean_line,
@@ -38,7 +40,8 @@ RUN = re.compile(r"[0-9a-f]{32}")
 MOST_OPEN = 10_000
 LONGEST_ENVIRONMENT = 50_000
 """characters of JSON"""
-DISCONNECTED = "the client went away"
+UNFINISHED = frozenset(("waiting", "no-worker", "queued", "processing"))
+"""states of tasks that a client waits for"""
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,20 @@ class ClientRuns:
 
     def client_left(self, client: str) -> None:
         """Ends the runs of a client that disconnected: a killed script cannot end them itself."""
-        self._fail([id for id, client_run in self._open.items() if client_run.client == client], DISCONNECTED)
+        self._fail([id for id, client_run in self._open.items() if client_run.client == client], CLIENT_LEFT)
+
+    def scheduler_closes(self) -> None:
+        """Ends the runs whose client waits for tasks: it can't tell the end to a scheduler that has closed.
+
+        Others are left open: their code may close the cluster as the last thing that it does.
+        """
+        waiting = {
+            id
+            for id, client in self.scheduler.clients.items()
+            if any(task.state in UNFINISHED for task in client.wants_what)
+        }
+        runs = [id for id, client_run in self._open.items() if client_run.client in waiting]
+        self._fail(runs, SCHEDULER_CLOSED)
 
     def process_ends(self, reason: str) -> None:
         """Ends all runs, because the scheduler's process was ended."""

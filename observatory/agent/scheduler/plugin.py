@@ -210,7 +210,8 @@ class SchedulerAgent(SchedulerPlugin):
         await self._finish(is_last=False)
 
     async def before_close(self) -> None:
-        """Records the end of all workers when the scheduler closes."""
+        """Records the end of all workers when the scheduler closes, and of runs that wait for tasks."""
+        self._guarded("before_close", self.client_runs.scheduler_closes)
         self._guarded("before_close", self.lifetimes.closed)
 
     async def close(self) -> None:

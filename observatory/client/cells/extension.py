@@ -20,7 +20,7 @@ from IPython.core.inputtransformer2 import cell_magic
 
 from observatory.client.cells.observed_cell import ObservedCell
 from observatory.client.cells.panel import CellOutput
-from observatory.wire.client_code.runs import clean_code
+from observatory.wire.client_code.runs import NOT_RECORDED, clean_code
 
 log = logging.getLogger("observatory")
 
@@ -109,8 +109,12 @@ class Extension:
     def _run(self, name: str, client: Client | None, code: str) -> Any:
         run = self._open_run(name.strip("\"' ") or notebook_name(), client=client)
         run.description["code"] = code
-        run.warn = log.debug  # the output says it
+        run.warn = _log  # the output says it
         return run
+
+
+def _log(reason: str, what: str = NOT_RECORDED) -> None:
+    log.debug("this run %s: %s", what, reason)
 
 
 def as_line(lines: list[str]) -> list[str]:

@@ -27,7 +27,8 @@ BAR = 100.0
 COLUMN, HIGHEST, WIDEST = 3, 20, 96
 """of a histogram: width of a column, height of the highest, width of all at most"""
 
-RUN_EXCEPTION = "run-exception"
+ENDS = frozenset(("run-exception", "run-stopped"))
+"""findings that say what ended the code of a run"""
 """kind of finding that says what the code of a run raised"""
 LINES_BEFORE, LINES_AFTER = 4, 20
 """that are shown of code: before a line that submitted tasks or opened a run; after one that opened a run"""
@@ -95,7 +96,7 @@ def _workers_changed(card: Item) -> bool:
 def _headline_error(card: Item) -> str:
     """The first error in short, or what ended the code of the run; "" where the main finding says it."""
     error, finding, raised = card["first_error"], card["main_finding"], card["raised"]
-    if finding and finding["kind"] == RUN_EXCEPTION:
+    if finding and finding["kind"] in ENDS:
         return ""
     if error is None or (raised and not is_same(*_exception(error), *_exception(raised))):
         return sentence_of(card["tags"].get(EXCEPTION, ""), raised)

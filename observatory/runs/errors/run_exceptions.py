@@ -11,6 +11,7 @@ from observatory.runs.discovery.client_runs import EXCEPTION
 from observatory.runs.errors.places import place_of
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
+from observatory.runs.stops import stop_text
 from observatory.store.queries.windows.run_exceptions import RunException, exception_of_run
 
 COMPARED = 200
@@ -53,13 +54,13 @@ def place_in(raised: Mapping[str, Any]) -> str:
 def sentence_of(exception: str, raised: Mapping[str, Any] | None) -> str:
     """What ended the code of a run, in a sentence; "" for nothing.
 
-    `exception`: its type, or the name of a signal, as the agent tags a run; `raised`: as of fields_of.
+    `exception`: its type, or what stopped it (stops.py), as the agent tags a run; `raised`: as of fields_of.
     """
     if raised is not None:
         return f"Its code raised {described(raised)}."
     if not exception:
         return ""
-    return f"Its process got {exception}." if exception.startswith("SIG") else f"Its code raised {exception}."
+    return stop_text(exception) or f"Its code raised {exception}."
 
 
 def is_of_task(raised: RunException, kind: dict[str, Any]) -> bool:

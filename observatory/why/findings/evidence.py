@@ -10,11 +10,14 @@ import numpy as np
 import psycopg
 
 from observatory.replay.scope import Scope, Section
+from observatory.replay.windows.sums import recorded_part
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_in
+from observatory.runs.stops import stopped_by
 from observatory.store.queries.windows import findings as store
 from observatory.store.queries.windows.other_work import OtherWork
 from observatory.store.queries.windows.prefixes import prefix_names
+from observatory.store.times import MAXIMUM_TIME
 from observatory.why.clients import Clients
 from observatory.why.critical_path.predecessors import Predecessors, needed_computations
 from observatory.why.findings.finding import Cost, FoundTask, Moment
@@ -254,10 +257,27 @@ class Evidence:
         return store.transfer_pairs(self.connection, self._cluster, self.start, self.stop)
 
     @cached_property
+    def run(self) -> Run | None:
+        """The run that the window is of."""
+        return Run.objects.filter(pk=self.scope.run or 0).first()
+
+    @property
     def has_finished(self) -> bool:
         """Whether the window is a run's that finished as it should."""
-        runs = Run.objects.filter(pk=self.scope.run or 0)
-        return runs.filter(outcome=Run.Outcome.FINISHED).exists()
+        return self.run is not None and self.run.outcome == Run.Outcome.FINISHED
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the window is a run's that something stopped from outside."""
+        return self.run is not None and bool(stopped_by(self.run))
+
+    def has_end(self, time: float) -> bool:
+        """Whether a time (seconds) at which the run ended is in the window.
+
+        The last tasks of a run can end long before its code: a window to their end is one to the run's end.
+        """
+        _, last = recorded_part(self.connection, self.scope, 0, MAXIMUM_TIME)
+        return self.start <= time * 1e6 <= (MAXIMUM_TIME if self.stop >= last else self.stop)
 
     @cached_property
     def is_over(self) -> bool:
@@ -265,7 +285,7 @@ class Evidence:
         ended = self.scope.cluster.ended
         if ended is not None and ended.timestamp() * 1e6 <= self.stop + SOON:
             return True
-        return Run.objects.filter(pk=self.scope.run or 0).exclude(outcome=Run.Outcome.RUNNING).exists()
+        return self.run is not None and self.run.outcome != Run.Outcome.RUNNING
 
     def loop_code(self, *workers: int) -> list[str]:
         """The functions in which the event loops of workers (0: the scheduler's) were seen most often.

@@ -21,6 +21,8 @@ LONGEST_MESSAGE, LONGEST_TRACEBACK = 1_000, 20_000
 RUNNING, FINISHED, ERRED = "running", "finished", "erred"
 OUTCOMES = (RUNNING, FINISHED, ERRED)
 """the first at its start, the others at its end"""
+CLIENT_LEFT, SCHEDULER_CLOSED = "the client went away", "the scheduler closed"
+"""in place of the type of an exception: ends of runs that the client did not tell, beside names of signals"""
 CODE, OPTIMIZING, SENDING, GATHERING = "code", "optimizing", "sending", "gathering"
 WAITING = "waiting"
 ACTIVITIES = (CODE, OPTIMIZING, SENDING, GATHERING, WAITING)
@@ -46,6 +48,11 @@ SERVER = "server"
 """in the answer of an agent: the address of the Observatory that it reports to; earlier ones leave it out"""
 METADATA = "observatory"
 """Key of the scheduler's metadata that is set while its agent records runs."""
+
+
+NOT_RECORDED = "is not recorded by Observatory"
+WITHOUT_END = "is recorded by Observatory without its end"
+"""what is said of a run or a test, with the reason"""
 
 
 def page_of_run(server: str, id: str) -> str:

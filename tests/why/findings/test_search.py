@@ -93,4 +93,4 @@ def test_a_cause_without_which_the_window_takes_as_long_explains_nothing(
 
 def test_each_kind_of_findings_says_of_which_time_its_cost_consists() -> None:
     without = {name for name, one in finding_kinds().items() if not one.counts}
-    assert without == {"clocks", "versions", "late-workers", "long-restart", "run-exception"}
+    assert without == {"clocks", "versions", "late-workers", "long-restart", "run-exception", "run-stopped"}

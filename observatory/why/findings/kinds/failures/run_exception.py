@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from observatory.replay.scope import Section
-from observatory.replay.windows.sums import recorded_part
 from observatory.runs.errors.run_exceptions import described, exception_of, fields_of, is_same, place_in
-from observatory.runs.models import Run
 from observatory.store.queries.windows.run_exceptions import RunException
-from observatory.store.times import MAXIMUM_TIME
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import facts
@@ -46,17 +43,9 @@ def _gave_up(evidence: Evidence, raised: RunException) -> bool:
 
 
 def _raised(evidence: Evidence) -> RunException | None:
-    """What ended the code of the run that the window is of, if that was in the window.
-
-    The last tasks of a run can end long before its code does: a window to their end is one to the run's end.
-    """
-    run = Run.objects.filter(pk=evidence.scope.run or 0).first()
-    raised = exception_of(evidence.connection, run) if run else None
-    if raised is None:
-        return None
-    _, last = recorded_part(evidence.connection, evidence.scope, 0, MAXIMUM_TIME)
-    until = MAXIMUM_TIME if evidence.stop >= last else evidence.stop
-    return raised if evidence.start <= raised.time.timestamp() * 1e6 <= until else None
+    """What ended the code of the run that the window is of, if that was in the window."""
+    raised = exception_of(evidence.connection, evidence.run) if evidence.run else None
+    return raised if raised is not None and evidence.has_end(raised.time.timestamp()) else None
 
 
 def _is_of_tasks(evidence: Evidence, raised: RunException) -> bool:

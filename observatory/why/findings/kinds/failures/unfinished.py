@@ -91,17 +91,21 @@ def _kept_text(kept: int, count: int) -> str:
 def _lost(evidence: Evidence, found_tasks: Unfinished) -> Integers:
     """Microseconds that each took too long: all, where it can't finish any more.
 
-    What a run withdraws as it finishes was not needed: it took too long if it took longer than is usual.
+    What a run withdraws as it finishes was not needed, and what ran when it was stopped from outside may have
+    finished: that took too long if it took longer than is usual.
     """
     left, withdrawn = found_tasks.spans, found_tasks.withdrawn
     length = np.maximum(withdrawn - left.times.start, 0)
-    if evidence.has_finished:
-        counts_whole = withdrawn < evidence.stop - LAST
-    else:
-        counts_whole = evidence.is_over | (withdrawn < evidence.stop)
     found, prefixes = evidence.computations, left.prefix.tolist()
     usual = np.array([found.median(id) for id in prefixes]) * 1e6
     longest = np.array([found.longest_of(id) for id in prefixes]) * 1e6
+    is_before_the_end = withdrawn < evidence.stop - LAST
+    if evidence.has_finished:
+        counts_whole = is_before_the_end
+    elif evidence.is_stopped:
+        counts_whole = is_before_the_end | (longest == 0)
+    else:
+        counts_whole = evidence.is_over | (withdrawn < evidence.stop)
     beyond = np.where((longest > 0) & (length > longest), length - usual, 0)
     return np.where(counts_whole, length, beyond).astype(np.int64)
 

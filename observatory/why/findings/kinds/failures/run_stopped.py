@@ -1,0 +1,118 @@
+"""Runs that something stopped from outside: what they computed was right until then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from observatory.clusters.formatting import format_bytes, format_duration
+from observatory.replay.state import tasks_until
+from observatory.runs.models import Run
+from observatory.runs.refresh import end_of
+from observatory.runs.stops import stopped_by
+from observatory.store.queries.windows.environment import client_detail, scheduler_detail
+from observatory.store.times import to_microseconds
+from observatory.why.findings.evidence import Evidence
+from observatory.why.findings.finding import Cost, Finding, FindingKind
+from observatory.why.findings.texts import counted, facts
+from observatory.wire.runs import CLIENT_LEFT, SCHEDULER_CLOSED
+
+BEFORE = 100_000
+"""microseconds before the end: with its client, the tasks of a run go"""
+MEMORY = "observatory_scheduler_memory_bytes"
+LOCAL = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
+ADVICE_WHEN_LOST = (
+    "See what the machine, the pod or the job tells of that process at that time: `dmesg` and `kubectl "
+    "describe pod` name one that was killed for its memory, `sacct` the limit of a job. The scheduler of a "
+    "LocalCluster ends with the script or the notebook that made it."
+)
+ADVICE_WHEN_CLOSED = (
+    "See who closed it: `Client.shutdown`, `cluster.close()`, a pod or a job that was deleted or reached its "
+    "time limit (SIGTERM lets `dask scheduler` close)."
+)
+ADVICE_WHEN_CLIENT_LEFT = (
+    "See how its process ended: `dmesg` and `kubectl describe pod` name one that was killed for its memory; "
+    "the kernel of a notebook may have been restarted. A client that loses its connection to the scheduler "
+    "is taken for one that went away, too. What `fire_and_forget` and `publish_dataset` keep goes on."
+)
+ADVICE_AFTER_SIGNAL = (
+    "Batch systems send it at a job's time limit, Kubernetes to pods that it deletes or moves, clouds before "
+    "they take a machine back: see the events of the job, the pod or the machine."
+)
+
+
+def find(evidence: Evidence) -> Iterator[Finding]:
+    """One finding where the run did not end by itself."""
+    run = evidence.run
+    reason = stopped_by(run) if run is not None else ""
+    if run is None or not reason or not evidence.has_end(end_of(run).timestamp()):
+        return
+    end = end_of(run)
+    left = _tasks_left(evidence, to_microseconds(end))
+    is_one = _is_one_process(evidence, run)
+    ended = run.cluster.end_reason if reason == Run.Outcome.LOST else ""
+    sentence, advice = _described(reason, is_one)
+    yield Finding(
+        f"{sentence} {format_duration((end - run.start).total_seconds())} after the run began"
+        f"{_left_text(left)}.",
+        Cost(),
+        facts(
+            ("how the cluster ended", ended),
+            ("tasks that were not done", f"{left:,}" if left else None),
+            ("its scheduler and its code", "one process" if is_one else None),
+            ("memory of the scheduler, last", _memory(evidence)),
+        ),
+        (evidence.moment("it was stopped", end.timestamp()),),
+        advice=advice,
+    )
+
+
+def _described(reason: str, is_one: bool) -> tuple[str, str]:
+    """The beginning of the sentence, and the advice."""
+    scheduler = "The scheduler, in the process of the run's code," if is_one else "The scheduler of the run"
+    if reason == Run.Outcome.LOST:
+        return f"{scheduler} ended without closing", ADVICE_WHEN_LOST
+    if reason == SCHEDULER_CLOSED:
+        return f"{scheduler} closed", ADVICE_WHEN_CLOSED
+    if reason == CLIENT_LEFT:
+        return "The client of the run went away", ADVICE_WHEN_CLIENT_LEFT
+    process = (
+        "The process of the run's code and scheduler" if is_one else "The process of the run's scheduler"
+    )
+    return f"{process} got {reason}", ADVICE_AFTER_SIGNAL
+
+
+def _left_text(left: int) -> str:
+    if not left:
+        return ""
+    return f": {counted(left, 'task')} {'was' if left == 1 else 'were'} not done"
+
+
+def _tasks_left(evidence: Evidence, end: int) -> int:
+    """How many tasks of the run were not done; 0: it isn't known, for example beside those of other runs."""
+    if evidence.others:
+        return 0
+    counts = tasks_until(evidence.connection, evidence.scope, end - BEFORE)
+    return counts["left"] if counts else 0
+
+
+def _is_one_process(evidence: Evidence, run: Run) -> bool:
+    """Whether the run's code has the scheduler in its process, as with a LocalCluster."""
+    end = end_of(run)
+    scheduler = scheduler_detail(evidence.connection, run.cluster_id, end)
+    client = client_detail(evidence.connection, run.cluster_id, end)
+    is_local = run.cluster.address.startswith(LOCAL)
+    return is_local and client.get("pid") is not None and client.get("pid") == scheduler.get("pid")
+
+
+def _memory(evidence: Evidence) -> str | None:
+    found = evidence.samples(MEMORY)
+    return format_bytes(float(found.value[-1])) if len(found.value) else None
+
+
+KIND = FindingKind(
+    title="runs that were stopped from outside",
+    advice=ADVICE_WHEN_LOST,
+    documentation="https://docs.dask.org/en/stable/how-to/debug.html",
+    find=find,
+    is_failure=True,
+)

@@ -1,0 +1,118 @@
+"""Runs that something stopped from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
+from observatory.runs.models import Run
+from observatory.store.connection import connect, read_connection
+from observatory.store.times import from_seconds
+from observatory.wire.event_kinds import AGENT_STARTED, CLIENT_DESCRIBED
+from observatory.wire.records import Event
+from observatory.wire.runs import CLIENT_LEFT, SCHEDULER_CLOSED
+from tests.support.recorded_cluster import START
+from tests.why.findings.simulated import Simulated, found_in, futures
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STOP = 9.5
+RUNNING = 900
+WORKER = "tcp://10.0.0.0:4000"
+
+
+def stopped(outcome: Run.Outcome, exception: str = "", computed: int = 36) -> Scope:
+    """A run of which two tasks computed and 22 waited when it was stopped."""
+    simulated = Simulated(futures(computed, 1.0), workers=2, threads=2)
+    running_since = simulated.makespan
+    for number in range(RUNNING, RUNNING + 24):
+        key = f"work-{number}"
+        simulated.transitions.append((START + 0.1, key, "released", "waiting", "", "made-up"))
+        simulated.transitions.append((START + 0.2, key, "waiting", "queued", "", "made-up"))
+        if number < RUNNING + 2:
+            begun = START + running_since + number / 1e6
+            simulated.transitions.append((begun, key, "queued", "processing", WORKER, "made-up"))
+    simulated.events += [
+        Event(START, AGENT_STARTED, "", {"pid": 77}),
+        Event(START, CLIENT_DESCRIBED, "", {"pid": 77}),
+    ]
+    simulated.sample("observatory_scheduler_memory_bytes", 2**30, 0, STOP)
+    simulated.makespan = STOP
+    cluster = simulated.record()
+    Cluster.objects.filter(pk=cluster.pk).update(
+        ended=from_seconds(START + STOP), end_reason="its end was not seen: its agent stopped sending"
+    )
+    run = Run.objects.create(
+        cluster=cluster,
+        name="nightly",
+        origin="code",
+        outcome=outcome,
+        start=from_seconds(START),
+        stop=from_seconds(START + STOP),
+        tags={"exception": exception} if exception else {},
+    )
+    window = {"start": round(START * 1e6), "stop": round((START + STOP) * 1e6)}
+    return replace(Scope(Cluster.objects.get(pk=cluster.pk)), run=run.pk, **window)
+
+
+def with_agent(scope: Scope) -> Scope:
+    with connect() as connection:
+        connection.execute(
+            """INSERT INTO agent (id, cluster_id, sequence, since, last, is_joint)
+               VALUES (gen_random_uuid(), %s, 1, to_timestamp(%s), now(), false)""",
+            [scope.cluster.pk, START],
+        )
+    return scope
+
+
+def found(scope: Scope) -> list[dict[str, Any]]:
+    with read_connection() as connection:
+        return found_in(connection, scope)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "exception", "sentence"),
+    [
+        (Run.Outcome.LOST, "", "The scheduler of the run ended without closing"),
+        (Run.Outcome.ERRED, SCHEDULER_CLOSED, "The scheduler of the run closed"),
+        (Run.Outcome.ERRED, "SIGTERM", "The process of the run's scheduler got SIGTERM"),
+        (Run.Outcome.ERRED, CLIENT_LEFT, "The client of the run went away"),
+    ],
+)
+def test_what_stopped_a_run_comes_first_with_the_tasks_that_were_not_done(
+    outcome: Run.Outcome, exception: str, sentence: str
+) -> None:
+    first, *others = found(with_agent(stopped(outcome, exception)))
+    assert first["kind"] == "run-stopped"
+    assert first["sentence"] == f"{sentence} 9.50 s after the run began: 24 tasks were not done."
+    assert first["moments"] == [{"label": "it was stopped", "time": START + STOP}]
+    assert {"label": "memory of the scheduler, last", "value": "1.00 GiB"} in first["facts"]
+    assert "unfinished" not in [one["kind"] for one in others], "they ran no longer than others had"
+
+
+def test_the_scheduler_of_a_local_cluster_is_in_the_process_of_the_code() -> None:
+    scope = stopped(Run.Outcome.LOST)
+    Cluster.objects.filter(pk=scope.cluster.pk).update(address="tcp://127.0.0.1:8786")
+    first, *_ = found(scope)
+    assert first["sentence"].startswith(
+        "The scheduler, in the process of the run's code, ended without closing"
+    )
+
+
+def test_a_task_that_hung_before_the_run_was_stopped_is_told_as_well() -> None:
+    kinds = [one["kind"] for one in found(stopped(Run.Outcome.LOST, computed=8))]
+    assert kinds[0] == "run-stopped"
+    assert "unfinished" in kinds
+
+
+@pytest.mark.parametrize("exception", ["ValueError", "SIGNAL", ""])
+def test_a_run_that_its_own_code_ended_was_not_stopped(exception: str) -> None:
+    assert "run-stopped" not in [one["kind"] for one in found(stopped(Run.Outcome.ERRED, exception))]
+
+
+def test_a_run_that_goes_on_was_not_stopped() -> None:
+    assert "run-stopped" not in [one["kind"] for one in found(stopped(Run.Outcome.RUNNING))]
