@@ -13,7 +13,7 @@ from observatory.replay.scope import Scope, Section
 from observatory.replay.windows.sums import recorded_part
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_in
-from observatory.runs.stops import stopped_by
+from observatory.runs.stops import Stop, stop_of_cluster, stop_of_run
 from observatory.store.queries.windows import findings as store
 from observatory.store.queries.windows.other_work import OtherWork
 from observatory.store.queries.windows.prefixes import prefix_names
@@ -266,10 +266,10 @@ class Evidence:
         """Whether the window is a run's that finished as it should."""
         return self.run is not None and self.run.outcome == Run.Outcome.FINISHED
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the window is a run's that something stopped from outside."""
-        return self.run is not None and bool(stopped_by(self.run))
+    @cached_property
+    def stopped(self) -> Stop | None:
+        """What stopped the run that the window is of, or without one the cluster, from outside."""
+        return stop_of_run(self.run) if self.run is not None else stop_of_cluster(self.scope.cluster)
 
     def has_end(self, time: float) -> bool:
         """Whether a time (seconds) at which the run ended is in the window.

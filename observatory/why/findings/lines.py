@@ -21,7 +21,8 @@ def lines_of(found: dict[str, Any]) -> Iterator[str]:
         mark = finding.get("mark")
         threads, wall = (format_duration(finding[name]) for name in ("thread_seconds", "wall_seconds"))
         yield f"{number}. {finding['sentence']}{_marked(mark) if mark else ''}"
-        yield f"   Costs {threads} of threads, {wall} in all{_doubt(finding)}."
+        if finding["thread_seconds"] or finding["wall_seconds"]:
+            yield f"   Costs {threads} of threads, {wall} in all{_doubt(finding)}."
         if finding["together_seconds"]:
             together = format_duration(finding["together_seconds"])
             yield f"   Only together do findings explain the time: without all of them it is {together} less."

@@ -11,8 +11,10 @@ from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
 from observatory.store.connection import connect, read_connection
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
-from observatory.wire.event_kinds import AGENT_STARTED, CLIENT_DESCRIBED
+from observatory.wire.event_kinds import AGENT_SILENT, AGENT_STARTED, CLIENT_DESCRIBED
 from observatory.wire.records import Event
 from observatory.wire.runs import CLIENT_LEFT, SCHEDULER_CLOSED
 from tests.support.recorded_cluster import START
@@ -96,7 +98,7 @@ def test_what_stopped_a_run_comes_first_with_the_tasks_that_were_not_done(
 
 def test_the_scheduler_of_a_local_cluster_is_in_the_process_of_the_code() -> None:
     scope = stopped(Run.Outcome.LOST)
-    Cluster.objects.filter(pk=scope.cluster.pk).update(address="tcp://127.0.0.1:8786")
+    scope.cluster.address = "tcp://127.0.0.1:8786"
     first, *_ = found(scope)
     assert first["sentence"].startswith(
         "The scheduler, in the process of the run's code, ended without closing"
@@ -116,3 +118,28 @@ def test_a_run_that_its_own_code_ended_was_not_stopped(exception: str) -> None:
 
 def test_a_run_that_goes_on_was_not_stopped() -> None:
     assert "run-stopped" not in [one["kind"] for one in found(stopped(Run.Outcome.RUNNING))]
+
+
+def test_a_cluster_that_was_lost_with_work_to_do_says_so_and_one_that_closed_does_not() -> None:
+    scope = with_agent(stopped(Run.Outcome.LOST))
+    [first, *_] = found(Scope(scope.cluster))
+    assert first["sentence"] == (
+        "The scheduler of the cluster ended without closing 10.5 s after the cluster began: "
+        "24 tasks were not done."
+    )
+    Cluster.objects.filter(pk=scope.cluster.pk).update(end_reason="the scheduler closed")
+    closed = Cluster.objects.get(pk=scope.cluster.pk)
+    assert "run-stopped" not in [one["kind"] for one in found(Scope(closed))]
+
+
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_tasks_are_not_taken_to_run_on_while_the_scheduler_is_not_heard(is_ended: bool) -> None:
+    cluster = with_agent(stopped(Run.Outcome.RUNNING)).cluster
+    last = from_seconds(START + STOP)
+    silent = {"agent_silent": last, "last_seen": last, "ended": last if is_ended else None}
+    Cluster.objects.filter(pk=cluster.pk).update(**silent)
+    with Writer() as writer:
+        later = Event(START + STOP + 68, AGENT_SILENT, "", {"message": "nothing was heard"})
+        writer.write(Batch.of(cluster.pk, events=[later], committed=START + STOP + 68))
+    kinds = [one["kind"] for one in found(Scope(Cluster.objects.get(pk=cluster.pk)))]
+    assert "unfinished" not in kinds

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.replay.state import tasks_until
-from observatory.runs.models import Run
-from observatory.runs.refresh import end_of
-from observatory.runs.stops import stopped_by
+from observatory.runs.stops import LOST, Stop
 from observatory.store.queries.windows.environment import client_detail, scheduler_detail
 from observatory.store.times import to_microseconds
 from observatory.why.findings.evidence import Evidence
@@ -17,7 +15,7 @@ from observatory.why.findings.texts import counted, facts
 from observatory.wire.runs import CLIENT_LEFT, SCHEDULER_CLOSED
 
 BEFORE = 100_000
-"""microseconds before the end: with its client, the tasks of a run go"""
+"""microseconds before its client goes, and the tasks with it"""
 MEMORY = "observatory_scheduler_memory_bytes"
 LOCAL = ("inproc://", "tcp://127.0.0.1:", "tls://127.0.0.1:")
 ADVICE_WHEN_LOST = (
@@ -41,44 +39,43 @@ ADVICE_AFTER_SIGNAL = (
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding where the run did not end by itself."""
-    run = evidence.run
-    reason = stopped_by(run) if run is not None else ""
-    if run is None or not reason or not evidence.has_end(end_of(run).timestamp()):
+    """One finding where a run, or the work of a cluster, did not end by itself."""
+    stop = evidence.stopped
+    if stop is None or not evidence.has_end(stop.time.timestamp()):
         return
-    end = end_of(run)
-    left = _tasks_left(evidence, to_microseconds(end))
-    is_one = _is_one_process(evidence, run)
-    ended = run.cluster.end_reason if reason == Run.Outcome.LOST else ""
-    sentence, advice = _described(reason, is_one)
+    left = _tasks_left(evidence, stop)
+    if evidence.run is None and not left:
+        return
+    is_one = _is_one_process(evidence, stop)
+    sentence, advice = _described(stop, is_one, "run" if evidence.run else "cluster")
     yield Finding(
-        f"{sentence} {format_duration((end - run.start).total_seconds())} after the run began"
-        f"{_left_text(left)}.",
+        f"{sentence}{_left_text(left)}.",
         Cost(),
         facts(
-            ("how the cluster ended", ended),
+            ("how the cluster ended", evidence.scope.cluster.end_reason if stop.reason == LOST else ""),
             ("tasks that were not done", f"{left:,}" if left else None),
             ("its scheduler and its code", "one process" if is_one else None),
             ("memory of the scheduler, last", _memory(evidence)),
         ),
-        (evidence.moment("it was stopped", end.timestamp()),),
+        (evidence.moment("it was stopped", stop.time.timestamp()),),
         advice=advice,
     )
 
 
-def _described(reason: str, is_one: bool) -> tuple[str, str]:
-    """The beginning of the sentence, and the advice."""
-    scheduler = "The scheduler, in the process of the run's code," if is_one else "The scheduler of the run"
-    if reason == Run.Outcome.LOST:
-        return f"{scheduler} ended without closing", ADVICE_WHEN_LOST
-    if reason == SCHEDULER_CLOSED:
-        return f"{scheduler} closed", ADVICE_WHEN_CLOSED
-    if reason == CLIENT_LEFT:
-        return "The client of the run went away", ADVICE_WHEN_CLIENT_LEFT
-    process = (
-        "The process of the run's code and scheduler" if is_one else "The process of the run's scheduler"
+def _described(stop: Stop, is_one: bool, what: str) -> tuple[str, str]:
+    """The beginning of the sentence, and the advice. `what` was stopped."""
+    after = f"{format_duration((stop.time - stop.start).total_seconds())} after the {what} began"
+    scheduler = (
+        "The scheduler, in the process of the run's code," if is_one else f"The scheduler of the {what}"
     )
-    return f"{process} got {reason}", ADVICE_AFTER_SIGNAL
+    if stop.reason == LOST:
+        return f"{scheduler} ended without closing {after}", ADVICE_WHEN_LOST
+    if stop.reason == SCHEDULER_CLOSED:
+        return f"{scheduler} closed {after}", ADVICE_WHEN_CLOSED
+    if stop.reason == CLIENT_LEFT:
+        return f"The client of the run went away {after}", ADVICE_WHEN_CLIENT_LEFT
+    process = "run's code and scheduler" if is_one else "run's scheduler"
+    return f"The process of the {process} got {stop.reason} {after}", ADVICE_AFTER_SIGNAL
 
 
 def _left_text(left: int) -> str:
@@ -87,20 +84,21 @@ def _left_text(left: int) -> str:
     return f": {counted(left, 'task')} {'was' if left == 1 else 'were'} not done"
 
 
-def _tasks_left(evidence: Evidence, end: int) -> int:
-    """How many tasks of the run were not done; 0: it isn't known, for example beside those of other runs."""
+def _tasks_left(evidence: Evidence, stop: Stop) -> int:
+    """How many tasks were not done; 0: it isn't known, for example beside those of other runs."""
     if evidence.others:
         return 0
-    counts = tasks_until(evidence.connection, evidence.scope, end - BEFORE)
+    end = to_microseconds(stop.time) - (BEFORE if stop.reason == CLIENT_LEFT else 0)
+    counts = tasks_until(evidence.connection, evidence.scope, end)
     return counts["left"] if counts else 0
 
 
-def _is_one_process(evidence: Evidence, run: Run) -> bool:
+def _is_one_process(evidence: Evidence, stop: Stop) -> bool:
     """Whether the run's code has the scheduler in its process, as with a LocalCluster."""
-    end = end_of(run)
-    scheduler = scheduler_detail(evidence.connection, run.cluster_id, end)
-    client = client_detail(evidence.connection, run.cluster_id, end)
-    is_local = run.cluster.address.startswith(LOCAL)
+    cluster = evidence.scope.cluster
+    scheduler = scheduler_detail(evidence.connection, cluster.pk, stop.time)
+    client = client_detail(evidence.connection, cluster.pk, stop.time)
+    is_local = cluster.address.startswith(LOCAL)
     return is_local and client.get("pid") is not None and client.get("pid") == scheduler.get("pid")
 
 

@@ -102,7 +102,7 @@ def _lost(evidence: Evidence, found_tasks: Unfinished) -> Integers:
     is_before_the_end = withdrawn < evidence.stop - LAST
     if evidence.has_finished:
         counts_whole = is_before_the_end
-    elif evidence.is_stopped:
+    elif evidence.stopped is not None:
         counts_whole = is_before_the_end | (longest == 0)
     else:
         counts_whole = evidence.is_over | (withdrawn < evidence.stop)
