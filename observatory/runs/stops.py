@@ -10,7 +10,7 @@ from observatory.clusters.models import Cluster
 from observatory.runs.discovery.client_runs import EXCEPTION
 from observatory.runs.discovery.discover import PLAIN_CLOSE
 from observatory.runs.models import Run
-from observatory.wire.runs import CLIENT_LEFT, SCHEDULER_CLOSED
+from observatory.wire.client_code.runs import CLIENT_LEFT, SCHEDULER_CLOSED
 
 LOST = Run.Outcome.LOST.value
 TEXTS = {

@@ -12,7 +12,7 @@ from observatory.store.times import to_microseconds
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import counted, facts
-from observatory.wire.runs import CLIENT_LEFT, SCHEDULER_CLOSED
+from observatory.wire.client_code.runs import CLIENT_LEFT, SCHEDULER_CLOSED
 
 BEFORE = 100_000
 """microseconds before its client goes, and the tasks with it"""
