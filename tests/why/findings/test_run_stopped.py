@@ -14,9 +14,9 @@ from observatory.store.connection import connect, read_connection
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.times import from_seconds
+from observatory.wire.client_code.runs import CLIENT_LEFT, SCHEDULER_CLOSED
 from observatory.wire.event_kinds import AGENT_SILENT, AGENT_STARTED, CLIENT_DESCRIBED
 from observatory.wire.records import Event
-from observatory.wire.client_code.runs import CLIENT_LEFT, SCHEDULER_CLOSED
 from tests.support.recorded_cluster import START
 from tests.why.findings.simulated import Simulated, found_in, futures
 
