@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 NICENESS = 5
 """a third of the share of others: what waits for tiles and exports on a busy machine still gets them"""
+TRIES, PAUSE = 8, 0.12
+"""seconds"""
 PR_GET_DUMPABLE, PR_SET_DUMPABLE = 3, 4
 _is_lower = False
 
@@ -35,7 +38,16 @@ def lower(process: int) -> None:
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, process, NICENESS)
     with suppress(OSError):
-        Path(f"/proc/{process}/autogroup").write_text(str(NICENESS))
+        _write_of_group(Path(f"/proc/{process}/autogroup"))
+
+
+def _write_of_group(file: Path) -> None:
+    """Linux takes one such value in a tenth of a second of all processes that aren't root's."""
+    for _ in range(TRIES):
+        with suppress(BlockingIOError):
+            file.write_text(str(NICENESS))
+            return
+        time.sleep(PAUSE)
 
 
 @contextmanager

@@ -32,6 +32,13 @@ def test_a_process_lowers_its_priority_among_processes_and_that_of_its_session_a
     assert done.stdout.split() == [str(priority.NICENESS)] * 2
 
 
+def test_processes_that_start_at_once_all_do_although_linux_takes_ten_a_second_of_ordinary_users() -> None:
+    command = [sys.executable, "-c", LOWERED]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    printed = [process.communicate()[0].split() for process in started]
+    assert printed == [[str(priority.NICENESS)] * 2] * 3
+
+
 @pytest.mark.parametrize("is_lower", [False, True])
 @pytest.mark.django_db(transaction=True)
 def test_sessions_have_the_priority_of_their_process(monkeypatch: pytest.MonkeyPatch, is_lower: bool) -> None:

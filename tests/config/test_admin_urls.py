@@ -37,7 +37,14 @@ SITE = {
 """by page of no model: what whoever has the admin gets"""
 ALERTS = {
     "rule": DELETED_ELSEWHERE
-    | {"metrics/": 200, "recent/": 405, "places/": 200, "back-test/": 405, "reset/": 405}
+    | {
+        "metrics/": 200,
+        "recent/": 405,
+        "places/": 200,
+        "back-test/": 405,
+        "back-test-progress/": 200,
+        "reset/": 405,
+    }
     | {"import/": 200, "export/": 200},
     "channel": DELETED_ELSEWHERE,
     "delivery": READ_ONLY,

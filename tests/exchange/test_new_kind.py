@@ -176,4 +176,4 @@ def test_a_kinds_own_retention_deletes_its_records_earlier(
 def test_a_kind_in_a_new_file_is_documented(pause: str) -> None:
     page = load_script("make_wire_format").page()
     assert "\n## pause\nA pause of a task. *Dropped " in page
-    assert "| nbytes | real | B | memory that was freed |" in page
+    assert "- `nbytes` (real, B): memory that was freed" in page

@@ -15,13 +15,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils.timezone import now as utc_now
+from PIL import ImageDraw
 
 from observatory.clusters.tokens.ingest_tokens import digest_of
 from observatory.replay.scope import ALL_SECTIONS, Section
 from observatory.replay.tiles.layers import LAYER_NAMES
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.runs.models import Permalink, Run
-from observatory.runs.sharing import picture
 from observatory.runs.sharing.links import find_link, make_link, revoke
 from observatory.store.connection import connect
 from observatory.store.queries.extents import SETTLING
@@ -287,7 +287,7 @@ def test_the_picture_and_the_page_name_the_run_as_the_link_shows_it(
 ) -> None:
     """The same picture is kept for links that show the same alone."""
     drawn: list[str] = []
-    monkeypatch.setattr(picture.ImageDraw.ImageDraw, "text", lambda _, place, text, *more: drawn.append(text))
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", lambda _, place, text, *more: drawn.append(text))
     host = word(INSIDE, "worker", "host")
     Run.objects.filter(pk=recorded.run.pk).update(name=f"etl on {host}")
     for hides_addresses, name in (

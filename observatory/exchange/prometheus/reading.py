@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 
 from observatory.collect.prometheus.messages_pb2 import Query
 from observatory.exchange.prometheus.encoding import Snappy, encode_samples, encode_series
-from observatory.exchange.prometheus.selection import Matchers, TooMuch, Window, select
+from observatory.exchange.prometheus.selection import ClusterSeries, Matchers, TooMuch, select
 from observatory.store.connection import read_connection
 from observatory.store.queries.prometheus import samples_between
 from observatory.store.times import MAXIMUM_TIME
@@ -87,7 +87,7 @@ class _Samples:
     the table would be read again and again.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: ClusterSeries) -> None:
         self._window = window
         series = window.series
         self._ids = [id for one in series for id in one.ids]

@@ -69,7 +69,7 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ClusterSeries:
     """Series of one cluster in [start, stop] (microseconds)."""
 
     cluster: int
@@ -82,7 +82,7 @@ class Window:
 
 def select(
     connection: psycopg.Connection, user: User, matchers: Matchers, start: int, stop: int
-) -> list[Window]:
+) -> list[ClusterSeries]:
     """The series of what `user` may see in [start, stop] (microseconds). Raises TooMuch."""
     clusters = _clusters(user, matchers)
     extents = clusters_within(connection, list(clusters), start, stop)
@@ -115,7 +115,7 @@ def select(
             recorded, ended = extents[number]
             if selected:
                 chosen = list(selected.values())
-                windows.append(Window(number, max(first, recorded), min(last, ended), stop, chosen))
+                windows.append(ClusterSeries(number, max(first, recorded), min(last, ended), stop, chosen))
     return windows
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from observatory.clusters.models import Cluster
-from observatory.store.sql.sources import FIRST, LAST, Scope
+from observatory.store.sql.sources import FIRST, LAST, QueryScope
 
 
 def scope_of(
@@ -17,7 +17,7 @@ def scope_of(
     project: str = "",
     after: datetime | None = None,
     before: datetime | None = None,
-) -> Scope:
+) -> QueryScope:
     """Of the visible clusters those that are named; all, if none is. Raises LookupError."""
     found = visible
     if project:
@@ -32,4 +32,4 @@ def scope_of(
         raise LookupError(f"There is no cluster {', '.join(map(str, missing))} that you may see here.")
     if project and not names:
         raise LookupError(f"There is no project {project!r} with clusters that you may see.")
-    return Scope(names, after or FIRST, before or LAST)
+    return QueryScope(names, after or FIRST, before or LAST)

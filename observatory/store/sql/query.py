@@ -24,7 +24,7 @@ import observatory
 from observatory.store.archive.place import Place, place
 from observatory.store.sql.limits import LONGEST_QUERY, RESULT, TOO_MUCH_MEMORY, Limits
 from observatory.store.sql.own_tables import OWN_TABLES
-from observatory.store.sql.sources import Scope, Source, Sources
+from observatory.store.sql.sources import QueryScope, Source, Sources
 from observatory.store.sql.tables import STORED_TABLES, RecordTable, StoredTable, record_tables
 
 CREDENTIALS = ("AWS_", "AZURE_", "GOOGLE_", "S3_")
@@ -49,7 +49,7 @@ class Result:
     """whether the query has more rows than that"""
 
 
-def run_query(query: str, scope: Scope, limits: Limits) -> Result:
+def run_query(query: str, scope: QueryScope, limits: Limits) -> Result:
     """The rows of a query. Raises QueryRefused, TooManyRows, ArchiveError and psycopg.Error."""
     if len(query) > LONGEST_QUERY:
         raise QueryRefused(f"The query is longer than {LONGEST_QUERY:,} characters.")
@@ -76,7 +76,7 @@ def tables_by_name() -> dict[str, RecordTable | StoredTable]:
     return {table.name: table for table in sorted(tables, key=lambda table: table.name)}
 
 
-def _description(source: Source, scope: Scope, archive: Place | None) -> dict[str, Any]:
+def _description(source: Source, scope: QueryScope, archive: Place | None) -> dict[str, Any]:
     """A source as the process reads it."""
     root = "" if archive is None else f"{archive.root}/"
     return {

@@ -34,7 +34,7 @@ class TooManyRows(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class QueryScope:
     """The clusters that a query sees, and the window of its records."""
 
     clusters: Mapping[int, tuple[str, str]]
@@ -68,7 +68,7 @@ class Sources:
     Methods raise TooManyRows, ArchiveError and psycopg.Error.
     """
 
-    def __init__(self, folder: Path, scope: Scope, place: Place | None, limits: Limits) -> None:
+    def __init__(self, folder: Path, scope: QueryScope, place: Place | None, limits: Limits) -> None:
         self._folder, self._scope, self._place, self._limits = folder, scope, place, limits
         self._numbers = count()
         self.rows = 0

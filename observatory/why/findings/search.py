@@ -11,7 +11,7 @@ from observatory.why.findings.finding import Cost, Fact, FindingKind
 from observatory.why.findings.simulated_costs import Named, with_simulated_costs
 from observatory.why.thread_times.kinds import ThreadKind
 
-MOST = 50
+MOST_FINDINGS = 50
 """findings of a window"""
 LEAST_REST = 0.01
 """of a cost, that others have as well: less is rounding"""
@@ -27,7 +27,7 @@ def find(evidence: Evidence, kinds: Mapping[str, FindingKind]) -> list[Named]:
     if any(_explains(one, other, kinds) for one in useless for other in found):
         others = [one for one in found if not any(one is other for other in useless)]
         kept, _ = _kept(evidence, others, kinds)
-    return _sorted(kept, kinds)[:MOST]
+    return _sorted(kept, kinds)[:MOST_FINDINGS]
 
 
 def _kept(

@@ -20,7 +20,7 @@ from observatory.why.intervals import Integers, Numbers, Steps
 from observatory.why.records import Records, Spans
 from observatory.wire.records import Action
 
-PENDING, MOST = "dask_semaphore_pending_leases", "dask_semaphore_max_leases"
+PENDING, MAXIMUM_LEASES = "dask_semaphore_pending_leases", "dask_semaphore_max_leases"
 LABEL = "name"
 FILES = ("distributed/semaphore.py", "distributed/lock.py", "distributed/multi_lock.py")
 """of distributed, in which a task acquires a lease"""
@@ -80,7 +80,7 @@ def read_leases(connection: psycopg.Connection, cluster: int, records: Records) 
         computing.times.lengths / 1e6,
         lambda prefix: store.task_stacks(connection, cluster, [prefix], *window, MOST_STACKS),
     )
-    most = read_labelled(connection, cluster, MOST, LABEL, window)
+    most = read_labelled(connection, cluster, MAXIMUM_LEASES, LABEL, window)
     return [leases_of(computing, rows, one, most.get(name)) for name, one in pending.items()]
 
 

@@ -125,7 +125,7 @@ def test_what_is_wrong_with_the_archive_is_said_to_who_waits_and_tried_again(
 def test_too_many_fetches_wait_for_those_before(
     cluster: Cluster, removed: dict[str, list[tuple[object, ...]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching, "MOST", 0)
+    monkeypatch.setattr(fetching, "MOST_FETCHES", 0)
     with pytest.raises(BeingFetched):
         fetch(cluster.pk, ["log"], LONG)
     monkeypatch.undo()

@@ -17,7 +17,7 @@ from observatory.store.archive.rounds.round import archive_round
 from observatory.store.sql import query as sql_query
 from observatory.store.sql.limits import Limits
 from observatory.store.sql.query import QueryRefused, run_query
-from observatory.store.sql.sources import Scope, TooManyRows
+from observatory.store.sql.sources import QueryScope, TooManyRows
 from observatory.store.sql.tables import record_tables
 from observatory.store.times import from_seconds
 from tests.exchange.everything import START, STOP, write_everything
@@ -30,15 +30,15 @@ LIMITS = Limits(seconds=120, memory=256, rows_read=100_000, rows=1_000)
 LARGE = "SELECT sum(a.range * b.range) FROM range(10_000_000) a, range(10_000_000) b"
 
 
-def seen(*clusters: Cluster) -> Scope:
-    return Scope({cluster.pk: (cluster.project.slug, cluster.scheduler_id) for cluster in clusters})
+def seen(*clusters: Cluster) -> QueryScope:
+    return QueryScope({cluster.pk: (cluster.project.slug, cluster.scheduler_id) for cluster in clusters})
 
 
-def rows(query: str, scope: Scope, limits: Limits = LIMITS) -> list[dict[str, object]]:
+def rows(query: str, scope: QueryScope, limits: Limits = LIMITS) -> list[dict[str, object]]:
     return run_query(query, scope, limits).rows.to_pylist()
 
 
-def everything(scope: Scope) -> dict[str, list[str]]:
+def everything(scope: QueryScope) -> dict[str, list[str]]:
     """All rows of all tables of records, as text."""
     tables = [table.name for table in record_tables()]
     query = " UNION ALL ".join(
@@ -95,7 +95,7 @@ def test_a_window_leaves_other_records_out(
     if is_archived:
         archive_round()
     after, before = from_seconds(START + 1), from_seconds(STOP)
-    scope = Scope(seen(cluster).clusters, after, before)
+    scope = QueryScope(seen(cluster).clusters, after, before)
     found = rows("SELECT min(start) AS first, max(start) AS last, count(*) AS spans FROM spans", scope)[0]
     everywhere = rows("SELECT count(*) AS spans FROM spans", seen(cluster))[0]
     assert after <= found["first"] <= found["last"] < before  # type: ignore[operator]
@@ -154,7 +154,7 @@ def test_a_query_reaches_nothing_else(query: str, transactional_db: None, tmp_pa
     (tmp_path / "span").mkdir()
     pq.write_table(pa.table({"a": [1]}), tmp_path / "span" / "a.parquet")
     with pytest.raises(QueryRefused) as refused:
-        rows(query.format(folder=tmp_path), Scope({}))
+        rows(query.format(folder=tmp_path), QueryScope({}))
     assert str(refused.value)
     assert not (tmp_path / "x").exists()
 
@@ -170,7 +170,7 @@ def test_the_process_has_no_secret_of_ours(monkeypatch: pytest.MonkeyPatch, tran
             super().__init__(*arguments, env=env, **options)
 
     monkeypatch.setattr(sql_query.subprocess, "Popen", Noted)
-    assert rows("SELECT 1 AS one", Scope({})) == [{"one": 1}]
+    assert rows("SELECT 1 AS one", QueryScope({})) == [{"one": 1}]
     assert given
     assert not [name for env in given for name in env if name.startswith(("OBSERVATORY", "DJANGO", "PG"))]
     assert os.environ["OBSERVATORY_SECRET_KEY"]
@@ -179,21 +179,21 @@ def test_the_process_has_no_secret_of_ours(monkeypatch: pytest.MonkeyPatch, tran
 def test_a_query_that_takes_too_long_is_ended(transactional_db: None) -> None:
     limits = Limits(seconds=6, memory=256, rows_read=1, rows=1)
     with pytest.raises(QueryRefused, match="takes longer than 6 s"):
-        rows(LARGE, Scope({}), limits)
+        rows(LARGE, QueryScope({}), limits)
 
 
 def test_a_query_that_takes_too_much_memory_is_refused(transactional_db: None) -> None:
     limits = Limits(seconds=120, memory=64, rows_read=1, rows=1)
     query = "SELECT list(repeat(range::VARCHAR, 100)) FROM range(30_000_000)"
     with pytest.raises(QueryRefused, match="takes more memory than it may"):
-        rows(query, Scope({}), limits)
+        rows(query, QueryScope({}), limits)
 
 
 def test_more_rows_than_an_answer_may_have_are_left_out_and_said(transactional_db: None) -> None:
     limits = Limits(seconds=120, memory=256, rows_read=1, rows=7)
-    result = run_query("FROM range(10_000)", Scope({}), limits)
+    result = run_query("FROM range(10_000)", QueryScope({}), limits)
     assert (result.rows.num_rows, result.has_more) == (7, True)
-    whole = run_query("FROM range(7)", Scope({}), limits)
+    whole = run_query("FROM range(7)", QueryScope({}), limits)
     assert (whole.rows.num_rows, whole.has_more) == (7, False)
 
 

@@ -17,7 +17,7 @@ from observatory.store.archive.restoring.bringing_back import bring_back
 
 log = logging.getLogger(__name__)
 
-AT_ONCE, MOST = 2, 50
+AT_ONCE, MOST_FETCHES = 2, 50
 """fetches of a process that copy rows, and those with the ones that wait for these"""
 INTERVAL = 0.5
 """seconds after which other processes know of progress"""
@@ -72,7 +72,7 @@ def _begin(cluster: int, kinds: tuple[str, ...]) -> _Fetch | None:
     """The fetch of these rows, which begins if nobody needed them before; None: too many are waiting."""
     with _lock:
         found = _fetches.get((cluster, kinds))
-        if found is None and len(_fetches) < MOST:
+        if found is None and len(_fetches) < MOST_FETCHES:
             found = _fetches[cluster, kinds] = _Fetch(cluster, kinds)
             Thread(target=found.run, name=f"fetch-{cluster}", daemon=True).start()
         return found

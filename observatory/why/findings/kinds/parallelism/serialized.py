@@ -23,7 +23,7 @@ from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 from observatory.why.what_if.leases import (
     LABEL,
-    MOST,
+    MAXIMUM_LEASES,
     PENDING,
     acquiring_computations,
     seconds_of_samples,
@@ -63,7 +63,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _leases(evidence: Evidence) -> Iterator[Finding]:
-    pending, most = (evidence.labelled(metric, LABEL) for metric in (PENDING, MOST))
+    pending, most = (evidence.labelled(metric, LABEL) for metric in (PENDING, MAXIMUM_LEASES))
     acquiring = _acquiring(evidence) if pending else np.zeros(0, np.int64)
     for name, samples in pending.items():
         lengths = seconds_of_samples(samples.time)

@@ -24,7 +24,7 @@ LEAST_DEVIATION = 0.05
 QUANTILE = 2.576
 """of the normal distribution: its interval is the true value in 99 % of cases"""
 NEARLY = 0.8
-MOST = 32
+MOST_COMPARED = 32
 """workers that are compared with the others: the slowest, relative to the medians of all workers"""
 
 
@@ -72,9 +72,9 @@ def _slowest(computations: Computations) -> list[int]:
     order = known[np.lexsort((ratios[known], spans.worker[known]))]
     workers, first, counts = np.unique(spans.worker[order], return_index=True, return_counts=True)
     medians = ratios[order[first + counts // 2]] if len(order) else np.zeros(0)
-    if len(workers) > MOST:  # the median of all is nearly that of the others
+    if len(workers) > MOST_COMPARED:  # the median of all is nearly that of the others
         workers, medians = workers[medians >= RATIO * NEARLY], medians[medians >= RATIO * NEARLY]
-    return [int(id) for id in workers[np.argsort(-medians, kind="stable")][:MOST]]
+    return [int(id) for id in workers[np.argsort(-medians, kind="stable")][:MOST_COMPARED]]
 
 
 def _compared(computations: Computations, ids: tuple[int, ...], host: str) -> SlowWorker | None:
