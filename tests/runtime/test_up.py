@@ -191,6 +191,8 @@ def test_a_signal_stops_all_of_it_and_leaves_no_process(machine: Machine) -> Non
 
 
 def test_killing_it_leaves_no_process_and_the_next_start_recovers(machine: Machine) -> None:
+    if machine.is_up:
+        machine.end(signal.SIGINT)
     machine.start("--demo")
     eventually(lambda: recorded_clusters(machine), "the demo's cluster is recorded")
     eventually(lambda: len(dask_processes(machine)) >= 7, "scheduler, nannies and workers run")
