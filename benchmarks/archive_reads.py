@@ -301,11 +301,12 @@ def measure(folder: Path) -> dict[str, Any]:
             server.stop()
             server.start()
             reconnect()
+            state = signed_in(browser, server)  # the link signs in once
             return {
-                **of_pages(browser, server, cluster),
+                **of_pages(browser, server, state, cluster),
                 **of_series(),
                 **of_ingest(cluster),
-                **of_adoption(browser, server, folder, cluster),
+                **of_adoption(browser, server, state, folder, cluster),
             }
         finally:
             browser.close()
@@ -320,8 +321,7 @@ def reconnect() -> None:
     connection.close_pool()  # type: ignore[attr-defined]
 
 
-def of_pages(browser: Browser, server: Observatory, cluster: int) -> dict[str, Any]:
-    state = signed_in(browser, server)
+def of_pages(browser: Browser, server: Observatory, state: Any, cluster: int) -> dict[str, Any]:
     rows = opened(browser, server, state, cluster, lambda: None)
     in_rows = seeks(browser, server, state, cluster)
     archived = opened(browser, server, state, cluster, lambda: leave_tables(cluster))
@@ -367,9 +367,11 @@ def of_ingest(cluster: int) -> dict[str, Any]:
     return {"ingest": statistics.median(beside) / statistics.median(alone)}
 
 
-def of_adoption(browser: Browser, server: Observatory, folder: Path, cluster: int) -> dict[str, Any]:
+def of_adoption(
+    browser: Browser, server: Observatory, state: Any, folder: Path, cluster: int
+) -> dict[str, Any]:
     leave_tables(cluster)
-    before = answers(server, signed_in(browser, server), cluster)
+    before = answers(server, state, cluster)
     server.stop()
     again = Observatory(folder / "again")
     again.environment["OBSERVATORY_ARCHIVE"] = server.environment["OBSERVATORY_ARCHIVE"]
