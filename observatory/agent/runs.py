@@ -207,7 +207,7 @@ class OpenRun:
             if self._client.asynchronous:
                 self._report = asyncio.ensure_future(sent)
         except Exception as error:  # the client is closed
-            self._warn_of(error, *outcome)
+            self._warn_of(error, outcome[0])
 
     async def _send_from_loop(self, *outcome: str) -> None:
         if self._client.asynchronous:
@@ -232,12 +232,10 @@ class OpenRun:
                 self._submitting.is_read = bool(answer.get(READS_RUNS))
                 self.server = clean_line(answer.get(SERVER, ""), LONGEST_SERVER)
 
-    def _warn_of(self, error: Exception, outcome: str, _exception_type: str = "") -> None:
+    def _warn_of(self, error: Exception, outcome: str) -> None:
+        has_begun = outcome != RUNNING and bool(self.server)
         text = f"{type(error).__name__}: {error}".removesuffix(": ")
-        if outcome == RUNNING or not self.server:
-            self.warn(text)
-        else:
-            self.warn(text, WITHOUT_END)
+        self.warn(text, WITHOUT_END if has_begun else NOT_RECORDED)
 
     async def _call(self, outcome: str, exception_type: str) -> Any:
         """Calls the handler if the scheduler has it; returns its answer, else None."""

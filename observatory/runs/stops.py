@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from signal import Signals
 
+from observatory.clusters.end_reasons import CLOSED, IMPORTED
 from observatory.clusters.models import Cluster
 from observatory.runs.discovery.client_runs import EXCEPTION
-from observatory.runs.discovery.discover import PLAIN_CLOSE
 from observatory.runs.models import Run
 from observatory.wire.client_code.runs import CLIENT_LEFT, SCHEDULER_CLOSED
 
@@ -42,7 +42,7 @@ def stop_of_run(run: Run) -> Stop | None:
 
 def stop_of_cluster(cluster: Cluster) -> Stop | None:
     """None for a cluster that goes on, was closed or imported."""
-    is_seen = cluster.end_reason in (PLAIN_CLOSE, "", "imported")
+    is_seen = cluster.end_reason in (CLOSED, IMPORTED, "")
     return None if cluster.ended is None or is_seen else Stop(LOST, cluster.started, cluster.ended)
 
 

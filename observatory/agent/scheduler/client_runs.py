@@ -34,14 +34,13 @@ from observatory.wire.client_code.runs import (
     clean_traceback,
 )
 from observatory.wire.event_kinds import CLIENT_DESCRIBED, RUN_RAISED
+from observatory.wire.records import UNFINISHED_STATES
 
 HANDLER = "observatory_run"
 RUN = re.compile(r"[0-9a-f]{32}")
 MOST_OPEN = 10_000
 LONGEST_ENVIRONMENT = 50_000
 """characters of JSON"""
-UNFINISHED = frozenset(("waiting", "no-worker", "queued", "processing"))
-"""states of tasks that a client waits for"""
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ class ClientRuns:
         waiting = {
             id
             for id, client in self.scheduler.clients.items()
-            if any(task.state in UNFINISHED for task in client.wants_what)
+            if any(task.state in UNFINISHED_STATES for task in client.wants_what)
         }
         runs = [id for id, client_run in self._open.items() if client_run.client in waiting]
         self._fail(runs, SCHEDULER_CLOSED)

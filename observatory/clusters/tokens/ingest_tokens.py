@@ -12,9 +12,9 @@ from django.db import DatabaseError
 from django.http import Http404
 from django.utils.timezone import now
 
-from observatory.clusters.compiled_lookup import CompiledLookup
 from observatory.clusters.models import Project
 from observatory.clusters.tokens.models import IngestToken
+from observatory.store.compiled_lookup import CompiledLookup
 
 START = "obs_"
 SHOWN = 8

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
+from observatory.clusters.end_reasons import IMPORTED
 from observatory.clusters.models import Cluster, Project
 from observatory.exchange.bundles.manifest import ClusterFacts, NoteFacts, RunFacts
 from observatory.exchange.imports.refusal import AlreadyHere
@@ -14,8 +15,6 @@ from observatory.runs.models import Note, Run
 from observatory.store.texts import clean_name
 from observatory.store.times import from_seconds
 from observatory.wire.records import clean_text
-
-REASON = "imported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def make_run(
                 started=min(from_seconds(cluster.started), stop),
                 last_seen=stop,
                 ended=stop,
-                end_reason=REASON,
+                end_reason=IMPORTED,
                 identity_interval=cluster.identity_interval,
                 metrics_interval=cluster.metrics_interval,
             )

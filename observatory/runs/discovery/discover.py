@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 import psycopg
 from django.db.models import Q
 
+from observatory.clusters.end_reasons import CLOSED
 from observatory.clusters.models import Cluster
 from observatory.runs.models import Run, RunDiscovery
 from observatory.store.queries.extents import SETTLING, Extent
@@ -35,7 +36,6 @@ MARGIN = timedelta(seconds=1)
 """activity this close to a run from code or an import belongs to that run"""
 SHORTEST_RUN = timedelta(microseconds=1)
 NOT_FOUND = (Run.Origin.CODE, Run.Origin.IMPORTED)
-PLAIN_CLOSE = "the scheduler closed"
 """the end_reason of a cluster that was closed normally (collect/collector/clusters/registry.py)"""
 TASKS, TOTALS = ("observatory_cluster_tasks",), ("observatory_cluster_tasks_finished_total",)
 MESSAGE_DELAY = timedelta(seconds=1)
@@ -185,7 +185,7 @@ def _outcome(
     is_idle = extent.committed - _stop(last).timestamp() > idle.total_seconds()
     if cluster.is_live:
         return Run.Outcome.FINISHED if is_idle and worked is None else None
-    is_lost = cluster.end_reason != PLAIN_CLOSE and worked is not None
+    is_lost = cluster.end_reason != CLOSED and worked is not None
     return Run.Outcome.LOST if is_lost else Run.Outcome.FINISHED
 
 
@@ -209,7 +209,7 @@ def _is_end_unseen(connection: psycopg.Connection, cluster: Cluster) -> bool:
     A stock scheduler tells of spans alone, which tasks that failed don't have. So tasks that were unfinished
     when the scheduler was last asked, or submitted after that, have an unknown end unless a span ended it.
     """
-    if cluster.ended is None or cluster.end_reason == PLAIN_CLOSE or agent_since(connection, cluster.pk):
+    if cluster.ended is None or cluster.end_reason == CLOSED or agent_since(connection, cluster.pk):
         return False
     stale = timedelta(seconds=STALE * max(1.0, cluster.identity_interval))
     last = _last_reported(connection, cluster, cluster.ended + stale)
@@ -254,7 +254,7 @@ def _end_other_runs(cluster: Cluster) -> None:
         return
     for run in cluster.runs.filter(stop=None).exclude(origin=Run.Origin.FOUND):
         run.stop = max(cluster.ended, run.start + SHORTEST_RUN)
-        is_normal = cluster.end_reason == PLAIN_CLOSE
+        is_normal = cluster.end_reason == CLOSED
         run.outcome = Run.Outcome.FINISHED if is_normal else Run.Outcome.LOST
         run.counted = None
         run.save(update_fields=["stop", "outcome", "counted"])

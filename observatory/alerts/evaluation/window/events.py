@@ -29,9 +29,10 @@ from observatory.alerts.evaluation.window.steps import SECOND, Integers, Steps, 
 from observatory.alerts.rules import events
 from observatory.alerts.rules.conditions import By, EventCondition
 from observatory.alerts.rules.events import ERRORS, LOGS, RULE_EVENTS
+from observatory.clusters.end_reasons import CLOSED
 from observatory.clusters.formatting import format_duration
 from observatory.comparison.slowdown import find_slowdown
-from observatory.runs.discovery.discover import PLAIN_CLOSE, last_work
+from observatory.runs.discovery.discover import last_work
 from observatory.runs.models import Run
 from observatory.store.patterns import pattern
 from observatory.store.queries.alerts.events import KILLED, Occurrence, last_event, last_statuses
@@ -207,7 +208,7 @@ def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[
     found = read_extent(data.connection, cluster.pk)
     if found is None:
         return
-    if cluster.end_reason != PLAIN_CLOSE and last_work(data.connection, cluster, found):
+    if cluster.end_reason != CLOSED and last_work(data.connection, cluster, found):
         text = f"{cluster.end_reason}, while tasks were running"
         yield EventInEffect(None, "", ended, until, 1, text)
     elif found.errors:

@@ -9,9 +9,10 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from observatory.clusters.compiled_lookup import CompiledLookup
+from observatory.clusters.end_reasons import CLOSED
 from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
+from observatory.store.compiled_lookup import CompiledLookup
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.joint_writer import JointWriter
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
@@ -124,7 +125,7 @@ def update_from_agent(cluster: Cluster, newest: float, is_last: bool, is_over: b
     if not is_over:
         fields["agent_heard"] = timezone.now()
     if is_last:
-        fields |= {"ended": seen, "end_reason": "the scheduler closed"}
+        fields |= {"ended": seen, "end_reason": CLOSED}
     elif is_over and cluster.ended is not None:
         fields["ended"] = max(cluster.ended, seen)
     elif cluster.ended is not None and seen > cluster.ended:

@@ -46,15 +46,15 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     left = _tasks_left(evidence, stop)
     if evidence.run is None and not left:
         return
-    is_one = _is_one_process(evidence, stop)
-    sentence, advice = _described(stop, is_one, "run" if evidence.run else "cluster")
+    is_one_process = _is_one_process(evidence, stop)
+    sentence, advice = _described(stop, is_one_process, "run" if evidence.run else "cluster")
     yield Finding(
         f"{sentence}{_left_text(left)}.",
         Cost(),
         facts(
             ("how the cluster ended", evidence.scope.cluster.end_reason if stop.reason == LOST else ""),
             ("tasks that were not done", f"{left:,}" if left else None),
-            ("its scheduler and its code", "one process" if is_one else None),
+            ("its scheduler and its code", "one process" if is_one_process else None),
             ("memory of the scheduler, last", _memory(evidence)),
         ),
         (evidence.moment("it was stopped", stop.time.timestamp()),),
@@ -62,19 +62,18 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _described(stop: Stop, is_one: bool, what: str) -> tuple[str, str]:
+def _described(stop: Stop, is_one_process: bool, what: str) -> tuple[str, str]:
     """The beginning of the sentence, and the advice. `what` was stopped."""
     after = f"{format_duration((stop.time - stop.start).total_seconds())} after the {what} began"
-    scheduler = (
-        "The scheduler, in the process of the run's code," if is_one else f"The scheduler of the {what}"
-    )
+    place = ", in the process of the run's code," if is_one_process else f" of the {what}"
+    scheduler = f"The scheduler{place}"
     if stop.reason == LOST:
         return f"{scheduler} ended without closing {after}", ADVICE_WHEN_LOST
     if stop.reason == SCHEDULER_CLOSED:
         return f"{scheduler} closed {after}", ADVICE_WHEN_CLOSED
     if stop.reason == CLIENT_LEFT:
         return f"The client of the run went away {after}", ADVICE_WHEN_CLIENT_LEFT
-    process = "run's code and scheduler" if is_one else "run's scheduler"
+    process = "run's code and scheduler" if is_one_process else "run's scheduler"
     return f"The process of the {process} got {stop.reason} {after}", ADVICE_AFTER_SIGNAL
 
 
