@@ -165,6 +165,9 @@ export const DROPPED_KINDS = {"client_activity": {"records": "activities of clie
 /** Sentences on an event stream that another subscriber took, by its state. */
 export const TAKEN_STREAMS = {"contested": "Another subscriber, perhaps a second Observatory, took the event stream within the last hour, and it was taken back: a few seconds of tasks are missing. A scheduler has one event stream: close the other subscriber, or install the agent, which does not need the stream.", "stolen": "Another subscriber, perhaps a second Observatory, took the event stream, so no tasks are recorded until it is taken back. A scheduler has one event stream: close the other subscriber, or install the agent, which does not need the stream.", "yielded": "Another subscriber, perhaps a second Observatory, took the event stream twice within ten minutes, so it is left to that one for an hour: no tasks are recorded here meanwhile. Close the other subscriber, then pause and resume the target here, which subscribes at once; or install the agent, which does not need the stream."};
 
+/** What the end reason of a cluster begins with where only its recording is known to have ended. */
+export const UNOBSERVED = "no longer observed";
+
 /** Characters of a run's name. */
 export const LONGEST_RUN_NAME = 200;
 

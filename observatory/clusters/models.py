@@ -15,6 +15,7 @@ from observatory.clusters import retention
 from observatory.clusters.addresses.http_addresses import validate_target_url
 from observatory.clusters.audit.models import AuditEntry as AuditEntry
 from observatory.clusters.deletion.models import Deletion as Deletion
+from observatory.clusters.end_reasons import UNOBSERVED
 from observatory.clusters.provisioning.models import Provisioned as Provisioned
 from observatory.clusters.scim.models import ScimPerson as ScimPerson
 from observatory.clusters.tokens.models import AccessToken as AccessToken
@@ -414,6 +415,11 @@ class Cluster(models.Model):
     @property
     def is_live(self) -> bool:
         return self.ended is None
+
+    @property
+    def is_unobserved(self) -> bool:
+        """Whether only its recording is known to have ended."""
+        return self.end_reason.startswith(UNOBSERVED)
 
     @property
     def end(self) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from observatory.replay.windows.worker_facts import (
 from observatory.runs.models import Run
 from observatory.store.queries.windows.environment import (
     WorkerSpec,
-    client_detail,
+    client_detail_of_run,
+    last_client_detail,
     scheduler_detail,
     worker_specs,
 )
@@ -51,7 +52,11 @@ def facts(connection: psycopg.Connection, run: Run, window: RunWindow) -> Facts:
     if run.user:
         found["run", "user"] = run.user
     scheduler = scheduler_detail(connection, window.cluster, window.stop)
-    client = client_detail(connection, window.cluster, window.stop)
+    client = (
+        last_client_detail(connection, window.cluster, window.stop)
+        if run.code_id is None
+        else client_detail_of_run(connection, window.cluster, run.code_id, run.start)
+    )
     facts_of = {
         "client": _of_software(facts_of_process(client)),
         "scheduler": _of_software(facts_of_scheduler(scheduler)),

@@ -123,6 +123,7 @@ def charts_styles() -> str:
 
 def constants() -> dict[str, tuple[Any, str]]:
     """Constants of the server that the browser needs, each with its meaning."""
+    from observatory.clusters.end_reasons import UNOBSERVED
     from observatory.clusters.live.status import TAKEN_STREAMS
     from observatory.exchange.formats.report import BINS_AN_INTERVAL, FINEST_PROFILE
     from observatory.replay.api import MAXIMUM_NAMES, MAXIMUM_STACKS, MAXIMUM_TILES
@@ -205,6 +206,10 @@ def constants() -> dict[str, tuple[Any, str]]:
         "TAKEN_STREAMS": (
             {str(state): sentence for state, sentence in TAKEN_STREAMS.items()},
             "Sentences on an event stream that another subscriber took, by its state.",
+        ),
+        "UNOBSERVED": (
+            UNOBSERVED,
+            "What the end reason of a cluster begins with where only its recording is known to have ended.",
         ),
         "LONGEST_RUN_NAME": (LONGEST_NAME, "Characters of a run's name."),
         "LONGEST_NOTE": (Note._meta.get_field("text").max_length, "Characters of a note."),

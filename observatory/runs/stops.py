@@ -41,9 +41,10 @@ def stop_of_run(run: Run) -> Stop | None:
 
 
 def stop_of_cluster(cluster: Cluster) -> Stop | None:
-    """None for a cluster that goes on, was closed or imported."""
-    is_seen = cluster.end_reason in (CLOSED, IMPORTED, "")
-    return None if cluster.ended is None or is_seen else Stop(LOST, cluster.started, cluster.ended)
+    """None for a cluster that goes on, was closed or imported, or of which only the recording ended."""
+    if cluster.ended is None or cluster.end_reason in (CLOSED, IMPORTED, ""):
+        return None
+    return None if cluster.is_unobserved else Stop(LOST, cluster.started, cluster.ended)
 
 
 def stop_text(reason: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -164,6 +165,24 @@ def test_configurations_of_schedulers_and_clients_are_compared(
     assert found.keys() == {stealing, size}
     assert (found[stealing]["a"], found[stealing]["b"]) == ("False", "")
     assert found[size]["a"] == "client: 64MiB; scheduler: 128MiB"
+
+
+def test_the_client_of_a_run_from_code_is_the_one_that_opened_it(
+    world: World, connection: psycopg.Connection
+) -> None:
+    a, b = make_run(world.ended, 100, USUAL), make_run(world.ended, 0, USUAL)
+    size, opened = "array.chunk-size", ((100, a, "64MiB"), (0, b, "128MiB"))
+    events = []
+    for number, (at, run, value) in enumerate(opened, 1):
+        run.code_id = UUID(int=number)
+        told = {"run": run.code_id.hex, "configuration": {size: value}}
+        other = {"run": UUID(int=9).hex, "configuration": {size: "1GiB"}}
+        events += [Event(START + at, "client-described", "", told)]
+        events += [Event(START + at + 0.1, "client-described", "", other)]
+    with Writer() as writer:
+        writer.write(Batch.of(world.ended.pk, events=events))
+    [differs] = compare(connection, a, [b])["differ"]
+    assert (differs["name"], differs["a"], differs["b"]) == (size, "64MiB", "128MiB")
 
 
 def test_a_run_beside_the_median_of_those_before_it(world: World, connection: psycopg.Connection) -> None:

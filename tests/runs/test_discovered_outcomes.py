@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 
-from observatory.clusters.models import Cluster
+from observatory.clusters.end_reasons import MISSED, TARGET_DELETED, TARGET_PAUSED
+from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector.clusters.registry import end_abandoned
+from observatory.comparison.card.drawing import drawn_card
 from observatory.runs.models import Run
+from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.tasks import find_runs
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.store.times import from_seconds
 from observatory.wire.records import Event, Sample, Series
 from tests.runs.conftest import Work
-from tests.runs.discovered import end, only, quiet, windows
+from tests.runs.discovered import PROCESSING, end, only, quiet, windows
 
 
 def test_a_run_with_tasks_that_failed_says_so_but_not_for_an_attempt_that_another_followed(
@@ -105,6 +110,8 @@ def test_a_cluster_in_which_tasks_only_fail_has_a_run_with_errors(
         ("the scheduler closed", 3, Run.Outcome.FINISHED),
         ("the scheduler stopped answering", 0, Run.Outcome.FINISHED),
         ("the scheduler stopped answering", 3, Run.Outcome.LOST),
+        *((reason, 0, Run.Outcome.FINISHED) for reason in (TARGET_PAUSED, TARGET_DELETED, MISSED)),
+        *((reason, 3, Run.Outcome.UNSEEN) for reason in (TARGET_PAUSED, TARGET_DELETED, MISSED)),
     ],
 )
 def test_a_run_ends_with_its_cluster_and_is_lost_where_tasks_were_lost_with_it(
@@ -116,6 +123,45 @@ def test_a_run_ends_with_its_cluster_and_is_lost_where_tasks_were_lost_with_it(
     find_runs()
     assert windows(cluster, now) == [(0, 2.5)]
     assert only(cluster).outcome == outcome
+
+
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_a_run_goes_to_an_end_that_was_not_seen_where_its_target_is_paused_or_deleted(
+    cluster: Cluster, writer: Writer, work: Work, now: float, is_paused: bool
+) -> None:
+    if is_paused:
+        cluster.target = Target.objects.create(
+            project=cluster.project, name="t", url="http://h:8787", enabled=False
+        )
+    cluster.last_seen = from_seconds(now + 4)
+    cluster.save()
+    work(now, now + 3)
+    quiet(writer, cluster, now + 4, processing=3)
+    find_runs()
+    assert only(cluster).is_open
+    end_abandoned()
+    find_runs()
+    run = Run.objects.get()
+    assert (run.outcome, windows(cluster, now)) == (Run.Outcome.UNSEEN, [(0, 4)])
+    headline = drawn_card(run, scope_of_run(run))["headline_error"]
+    assert headline == f"No longer observed: its target was {'paused' if is_paused else 'deleted'}."
+
+
+def test_a_run_goes_on_when_a_collector_takes_over_after_a_time_without_one(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    work(now, now + 3)
+    quiet(writer, cluster, now + 4, processing=3)
+    find_runs()
+    gap = Event(now + 300, "not-observed", "", {"message": "no collector observed the cluster"})
+    sample = Sample(PROCESSING, now + 300, 2)
+    writer.write(Batch.of(cluster.pk, events=[gap], samples=[sample], committed=now + 299))
+    find_runs()
+    assert only(cluster).is_open
+    quiet(writer, cluster, now + 400)
+    find_runs()
+    assert windows(cluster, now) == [(0, pytest.approx(300, abs=1e-5))]
+    assert only(cluster).outcome == Run.Outcome.FINISHED
 
 
 GONE = "the scheduler is gone: nothing listens at its address"

@@ -3,7 +3,7 @@
 import { formatCount, formatCountOf } from "../../formatting.js";
 import { formatDate, zoneName } from "../../timeline/times.js";
 import { fetchedHistory } from "../../timeline/sources/fetched_history.js";
-import { TAKEN_STREAMS } from "../../contract.js";
+import { TAKEN_STREAMS, UNOBSERVED } from "../../contract.js";
 import { element } from "../../element.js";
 
 /** @typedef {import("../../types.js").Context} Context */
@@ -46,11 +46,7 @@ export class Banners {
     /** @type {Banner[]} */
     const banners = [];
     if (!live && info.is_whole) {
-      const when = `${formatDate(info.ended ?? 0)} ${zoneName()}`;
-      banners.push({
-        kind: "info",
-        text: `This cluster ended at ${when}. Everything that was recorded can be replayed.`,
-      });
+      banners.push({ kind: "info", text: endText(info, `${formatDate(info.ended ?? 0)} ${zoneName()}`) });
     }
     if (live && freshness.refused) {
       banners.push({ kind: "danger", text: `Live updates were refused: ${freshness.refused}` });
@@ -85,6 +81,18 @@ export class Banners {
     if (!workers.size) return "Connected to the scheduler; waiting for its first worker.";
     return "Connected to the scheduler; waiting for its first task. Tasks appear here within a second.";
   }
+}
+
+/**
+ * @param {Pick<import("../../types.js").ClusterInfo, "end_reason">} info
+ * @param {string} when
+ * @returns {string}
+ */
+export function endText({ end_reason: reason }, when) {
+  const text = reason.startsWith(UNOBSERVED)
+    ? `Recorded until ${when}, and ${reason}. The cluster may have gone on.`
+    : `This cluster ended at ${when}.`;
+  return `${text} Everything that was recorded can be replayed.`;
 }
 
 /**

@@ -3,6 +3,7 @@
 import { formatCount, formatCountOf, formatDuration } from "../../formatting.js";
 import { formatWorkers } from "../../timeline/slots.js";
 import { formatDate, formatTime, formatUtc, zoneName } from "../../timeline/times.js";
+import { UNOBSERVED } from "../../contract.js";
 import { element } from "../../element.js";
 
 /** @typedef {import("../../types.js").Context} Context */
@@ -43,7 +44,7 @@ export function createHeader(parent, context) {
     const isLive = freshness.isReceiving;
     const kind = freshness.status(timeline.live ? playheadState.state : null);
     const state = ended
-      ? `ended ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
+      ? `${endVerb(info)} ${formatTime(info.ended ?? 0, 0)}${info.end_reason ? ` (${info.end_reason})` : ""}`
       : [isLive ? "live" : "not connected", kind === "idle" ? "idle" : freshness.text]
           .filter(Boolean)
           .join(" · ");
@@ -61,6 +62,14 @@ export function createHeader(parent, context) {
     flags.replaceChildren(...flagChips(alerts.flags));
     document.title = `${isLive ? "● " : ""}${info.name} · Dask Observatory`;
   };
+}
+
+/**
+ * @param {Pick<import("../../types.js").ClusterInfo, "end_reason">} info
+ * @returns {string}
+ */
+export function endVerb({ end_reason: reason }) {
+  return reason.startsWith(UNOBSERVED) ? "recorded until" : "ended";
 }
 
 /**

@@ -275,6 +275,8 @@ def needs_restart(watcher: Watcher, target: Target) -> bool:
     running = watcher.target
     if (running.url, running.secret, running.workers) != (target.url, target.secret, target.workers):
         return True
+    if running.identity_interval != target.identity_interval:
+        watcher.polls.wanted.set()  # the last poll's counts may be an hour old: too old for the new interval
     running.identity_interval = target.identity_interval
     running.metrics_interval = target.metrics_interval
     running.series_limit = target.series_limit

@@ -29,7 +29,6 @@ COLUMN, HIGHEST, WIDEST = 3, 20, 96
 
 ENDS = frozenset(("run-exception", "run-stopped"))
 """findings that say what ended the code of a run"""
-"""kind of finding that says what the code of a run raised"""
 LINES_BEFORE, LINES_AFTER = 4, 20
 """that are shown of code: before a line that submitted tasks or opened a run; after one that opened a run"""
 MOST_LINES, LONGEST_LINE = 200, 400
@@ -55,7 +54,7 @@ def drawn_card(run: Run, scope: Scope) -> Item:
         "workers_changed": _workers_changed(card),
         "outcome_text": run.get_outcome_display(),
         "main_finding_text": _state_text(card["main_finding"]),
-        "headline_error": _headline_error(card),
+        "headline_error": _headline_error(card) or _unseen_text(run),
         "started": run.start,
         "seconds": own[0] if own else None,
         "bar": _bar(card["times"]),
@@ -103,6 +102,13 @@ def _headline_error(card: Item) -> str:
     if finding and error["message"] and error["message"] in finding["sentence"]:
         return ""
     return f"{error['type'] or 'Error'} {error['message']}"
+
+
+def _unseen_text(run: Run) -> str:
+    """Why the end of a run was not seen, where it is known."""
+    reason = run.cluster.end_reason
+    is_known = run.outcome == Run.Outcome.UNSEEN and run.cluster.is_unobserved
+    return f"{reason[0].upper()}{reason[1:]}." if is_known else ""
 
 
 def _exception(found: Item) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -18,7 +19,12 @@ from observatory.replay.windows.worker_facts import (
     is_described,
     is_resource,
 )
-from observatory.store.queries.windows.environment import client_detail, scheduler_detail, worker_specs
+from observatory.store.queries.windows.environment import (
+    client_detail_of_run,
+    last_client_detail,
+    scheduler_detail,
+    worker_specs,
+)
 from observatory.store.times import from_microseconds
 
 MOST_FACTS = 1_000
@@ -49,7 +55,7 @@ def environment_of(connection: psycopg.Connection, scope: Scope, after: int, bef
             _by_name(facts_of_scheduler(scheduler_detail(connection, scope.cluster.pk, stop_of_scope))),
             _by_name(
                 fact
-                for fact in facts_of_process(client_detail(connection, scope.cluster.pk, stop))
+                for fact in facts_of_process(_client_detail(connection, scope, stop))
                 if fact[0] in SOFTWARE
             ),
         )
@@ -68,6 +74,14 @@ def environment_of(connection: psycopg.Connection, scope: Scope, after: int, bef
             for key in shown
         ],
     }
+
+
+def _client_detail(connection: psycopg.Connection, scope: Scope, stop: datetime) -> dict[str, Any]:
+    """Return what the client of the scope's run told of its process; of other scopes the last client."""
+    if scope.opened_as is None:
+        return last_client_detail(connection, scope.cluster.pk, stop)
+    start = from_microseconds(scope.start)
+    return client_detail_of_run(connection, scope.cluster.pk, scope.opened_as, start)
 
 
 def _by_name(facts: Iterable[Fact]) -> dict[tuple[str, str], str]:

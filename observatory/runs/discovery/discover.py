@@ -36,7 +36,6 @@ MARGIN = timedelta(seconds=1)
 """activity this close to a run from code or an import belongs to that run"""
 SHORTEST_RUN = timedelta(microseconds=1)
 NOT_FOUND = (Run.Origin.CODE, Run.Origin.IMPORTED)
-"""the end_reason of a cluster that was closed normally (collect/collector/clusters/registry.py)"""
 TASKS, TOTALS = ("observatory_cluster_tasks",), ("observatory_cluster_tasks_finished_total",)
 MESSAGE_DELAY = timedelta(seconds=1)
 """how much later the event stream can tell that a client left"""
@@ -185,8 +184,14 @@ def _outcome(
     is_idle = extent.committed - _stop(last).timestamp() > idle.total_seconds()
     if cluster.is_live:
         return Run.Outcome.FINISHED if is_idle and worked is None else None
-    is_lost = cluster.end_reason != CLOSED and worked is not None
-    return Run.Outcome.LOST if is_lost else Run.Outcome.FINISHED
+    return Run.Outcome.FINISHED if worked is None else _outcome_with_cluster(cluster)
+
+
+def _outcome_with_cluster(cluster: Cluster) -> Run.Outcome:
+    """The outcome of a run that had not ended when its cluster did."""
+    if cluster.end_reason == CLOSED:
+        return Run.Outcome.FINISHED
+    return Run.Outcome.UNSEEN if cluster.is_unobserved else Run.Outcome.LOST
 
 
 def _last_work(connection: psycopg.Connection, cluster: Cluster, extent: Extent) -> datetime | None:
@@ -254,8 +259,7 @@ def _end_other_runs(cluster: Cluster) -> None:
         return
     for run in cluster.runs.filter(stop=None).exclude(origin=Run.Origin.FOUND):
         run.stop = max(cluster.ended, run.start + SHORTEST_RUN)
-        is_normal = cluster.end_reason == CLOSED
-        run.outcome = Run.Outcome.FINISHED if is_normal else Run.Outcome.LOST
+        run.outcome = _outcome_with_cluster(cluster)
         run.counted = None
         run.save(update_fields=["stop", "outcome", "counted"])
 

@@ -282,10 +282,10 @@ class Evidence:
     @cached_property
     def is_over(self) -> bool:
         """Whether what had not finished in the window will not: its run or its cluster has ended."""
-        ended = self.scope.cluster.ended
-        if ended is not None and ended.timestamp() * 1e6 <= self.stop + SOON:
-            return True
-        return self.run is not None and self.run.outcome != Run.Outcome.RUNNING
+        cluster = self.scope.cluster
+        if cluster.ended is not None and cluster.ended.timestamp() * 1e6 <= self.stop + SOON:
+            return not cluster.is_unobserved
+        return self.run is not None and self.run.outcome not in (Run.Outcome.RUNNING, Run.Outcome.UNSEEN)
 
     def loop_code(self, *workers: int) -> list[str]:
         """The functions in which the event loops of workers (0: the scheduler's) were seen most often.

@@ -11,6 +11,7 @@ import pytest
 from distributed import Client
 from django.utils import timezone
 
+from observatory.clusters.end_reasons import MISSED, TARGET_DELETED, TARGET_PAUSED
 from observatory.clusters.models import Cluster
 from observatory.collect.collector.clusters.registry import cluster_of_agent, end_abandoned, update_from_agent
 from observatory.collect.collector.database import run_in_django_thread
@@ -182,10 +183,12 @@ async def test_a_cluster_that_an_earlier_collector_left_open_ends_when_nobody_an
         async with watching(await run_in_django_thread(lambda: Cluster.objects.get().target)):
             ended = await eventually(ended_cluster)
             assert ended.ended == ended.last_seen
+            assert ended.end_reason == MISSED, "it may have been closed meanwhile"
             await eventually(lambda: read("SELECT 1 FROM worker WHERE end_reason = 'cluster-ended'"))
 
 
-def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed() -> None:
+@pytest.mark.parametrize("reason", [TARGET_PAUSED, TARGET_DELETED])
+def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed(reason: str) -> None:
     target = make_target("http://127.0.0.1:1")
     moment = timezone.now()
     Cluster.objects.create(
@@ -193,11 +196,14 @@ def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed() -> 
     )
     end_abandoned()
     assert Cluster.objects.get().ended is None
-    target.enabled = False
-    target.save()
+    if reason == TARGET_PAUSED:
+        target.enabled = False
+        target.save()
+    else:
+        target.delete()
     end_abandoned()
-    assert Cluster.objects.get().ended == moment
-    assert "paused" in Cluster.objects.get().end_reason
+    cluster = Cluster.objects.get()
+    assert (cluster.ended, cluster.end_reason) == (moment, reason)
 
 
 def test_a_cluster_whose_end_cannot_be_stored_keeps_no_other_from_ending(

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from observatory.clusters.models import Cluster, Target
+from observatory.collect.collector.collector import needs_restart
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.store.target_rows import TargetRow
 from tests.collect.dask_processes import free_port, scheduler
@@ -77,3 +78,14 @@ async def test_the_rows_of_more_targets_are_updated_less_often(monkeypatch: pyte
         watcher.tracker.save_ends = counted  # type: ignore[method-assign]
         await eventually(lambda: asyncio.sleep(0, rounds >= 4))
         assert len(updates) == 1
+
+
+async def test_a_shorter_interval_counts_at_once_and_not_after_the_longer_one() -> None:
+    with scheduler() as dask:
+        async with observed(dask.url, identity_interval=3600.0) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.polls.answered and watcher.observation))
+            answered = watcher.polls.answered
+            changed = await run_in_django_thread(Target.objects.get)
+            changed.identity_interval = 0.5
+            assert not needs_restart(watcher, changed)
+            await eventually(lambda: asyncio.sleep(0, watcher.polls.answered > answered))

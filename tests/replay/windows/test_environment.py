@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -224,3 +226,19 @@ def test_a_link_does_not_tell_the_environment_of_scheduler_and_client(
     assert {event["kind"] for event in listed} == {"agent-started", "client-described"}
     assert "/home/me" not in str(listed)
     assert "SLURM" not in str(listed)
+
+
+def test_the_client_of_a_run_is_the_one_that_opened_it(
+    cluster: Cluster, writer: Writer, direct: psycopg.Connection, now: float
+) -> None:
+    run, other = UUID(int=1), UUID(int=2)
+    told = [
+        (now, {"run": run.hex, "versions": {"dask": "2026.8.0"}}),
+        (now + 1, {"run": other.hex, "versions": {"dask": "2026.7.0"}}),
+    ]
+    events = [Event(at, "client-described", "", detail) for at, detail in told]
+    writer.write(Batch.of(cluster.pk, [seen(1, now)], events=events, committed=now + 100))
+    scope = Scope(cluster, start=round(now * 1e6), opened_as=run)
+    assert facts(direct, scope, now + 20, now + 50)["dask"]["client"] == "2026.8.0"
+    assert facts(direct, replace(scope, opened_as=UUID(int=3)), now, now + 50)["dask"]["client"] is None
+    assert facts(direct, Scope(cluster), now, now + 50)["dask"]["client"] == "2026.7.0", "the last one"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from observatory.clusters.end_reasons import MISSED, TARGET_DELETED, TARGET_PAUSED
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.runs.models import Run
@@ -25,10 +27,23 @@ pytestmark = pytest.mark.django_db(transaction=True)
 STOP = 9.5
 RUNNING = 900
 WORKER = "tcp://10.0.0.0:4000"
+RUN, OTHER_RUN = UUID(int=1), UUID(int=2)
+SCHEDULER, ELSEWHERE = 77, 78
+"""ids of processes"""
 
 
-def stopped(outcome: Run.Outcome, exception: str = "", computed: int = 36) -> Scope:
-    """A run of which two tasks computed and 22 waited when it was stopped."""
+def stopped(
+    outcome: Run.Outcome,
+    exception: str = "",
+    computed: int = 36,
+    pid: int = SCHEDULER,
+    other: int = ELSEWHERE,
+    is_stock: bool = False,
+) -> Scope:
+    """A run of which two tasks computed and 22 waited when it was stopped. `is_stock`: without an agent.
+
+    `pid`: of its client's process. `other`: of that of a client that opened another run afterwards.
+    """
     simulated = Simulated(futures(computed, 1.0), workers=2, threads=2)
     running_since = simulated.makespan
     for number in range(RUNNING, RUNNING + 24):
@@ -39,11 +54,14 @@ def stopped(outcome: Run.Outcome, exception: str = "", computed: int = 36) -> Sc
             begun = START + running_since + number / 1e6
             simulated.transitions.append((begun, key, "queued", "processing", WORKER, "made-up"))
     simulated.events += [
-        Event(START, AGENT_STARTED, "", {"pid": 77}),
-        Event(START, CLIENT_DESCRIBED, "", {"pid": 77}),
+        Event(START, AGENT_STARTED, "", {"pid": SCHEDULER}),
+        Event(START, CLIENT_DESCRIBED, "", {"pid": pid, "run": RUN.hex, "client": "Client-1"}),
+        Event(START + 1, CLIENT_DESCRIBED, "", {"pid": other, "run": OTHER_RUN.hex, "client": "Client-2"}),
     ]
     simulated.sample("observatory_scheduler_memory_bytes", 2**30, 0, STOP)
     simulated.makespan = STOP
+    if is_stock:
+        simulated.transitions.clear()
     cluster = simulated.record()
     Cluster.objects.filter(pk=cluster.pk).update(
         ended=from_seconds(START + STOP), end_reason="its end was not seen: its agent stopped sending"
@@ -52,6 +70,7 @@ def stopped(outcome: Run.Outcome, exception: str = "", computed: int = 36) -> Sc
         cluster=cluster,
         name="nightly",
         origin="code",
+        code_id=RUN,
         outcome=outcome,
         start=from_seconds(START),
         stop=from_seconds(START + STOP),
@@ -96,13 +115,44 @@ def test_what_stopped_a_run_comes_first_with_the_tasks_that_were_not_done(
     assert "unfinished" not in [one["kind"] for one in others], "they ran no longer than others had"
 
 
-def test_the_scheduler_of_a_local_cluster_is_in_the_process_of_the_code() -> None:
-    scope = stopped(Run.Outcome.LOST)
+@pytest.mark.parametrize(
+    ("pid", "other", "scheduler"),
+    [
+        (SCHEDULER, ELSEWHERE, "The scheduler, in the process of the run's code,"),
+        (ELSEWHERE, SCHEDULER, "The scheduler of the run"),
+    ],
+)
+def test_the_client_of_the_run_tells_whether_the_scheduler_is_in_the_process_of_its_code(
+    pid: int, other: int, scheduler: str
+) -> None:
+    scope = with_agent(stopped(Run.Outcome.LOST, pid=pid, other=other))
     scope.cluster.address = "tcp://127.0.0.1:8786"
     first, *_ = found(scope)
-    assert first["sentence"].startswith(
-        "The scheduler, in the process of the run's code, ended without closing"
-    )
+    assert first["sentence"].startswith(f"{scheduler} ended without closing")
+    assert ("one process" in [fact["value"] for fact in first["facts"]]) == (pid == SCHEDULER)
+
+
+def test_of_a_cluster_with_several_clients_it_is_not_said_that_one_of_them_has_its_scheduler() -> None:
+    scope = with_agent(stopped(Run.Outcome.LOST))
+    scope.cluster.address = "tcp://127.0.0.1:8786"
+    first, *_ = found(Scope(scope.cluster))
+    assert first["sentence"].startswith("The scheduler of the cluster ended without closing")
+
+
+def test_without_an_agent_a_scheduler_that_went_away_may_have_been_closed() -> None:
+    first, *_ = found(stopped(Run.Outcome.LOST, is_stock=True))
+    assert first["sentence"].startswith("The scheduler of the run went away 9.50 s after the run began")
+    assert "one that was closed looks the same" in first["advice"]
+
+
+@pytest.mark.parametrize("reason", [TARGET_PAUSED, TARGET_DELETED, MISSED])
+def test_of_a_cluster_whose_recording_ended_nothing_is_said_to_have_stopped_it(reason: str) -> None:
+    scope = with_agent(stopped(Run.Outcome.UNSEEN, computed=8))
+    Cluster.objects.filter(pk=scope.cluster.pk).update(end_reason=reason)
+    cluster = Cluster.objects.get(pk=scope.cluster.pk)
+    for window in (replace(scope, cluster=cluster), Scope(cluster)):
+        kinds = [one["kind"] for one in found(window)]
+        assert "run-stopped" not in kinds
 
 
 def test_a_task_that_hung_before_the_run_was_stopped_is_told_as_well() -> None:

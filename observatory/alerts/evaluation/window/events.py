@@ -29,7 +29,7 @@ from observatory.alerts.evaluation.window.steps import SECOND, Integers, Steps, 
 from observatory.alerts.rules import events
 from observatory.alerts.rules.conditions import By, EventCondition
 from observatory.alerts.rules.events import ERRORS, LOGS, RULE_EVENTS
-from observatory.clusters.end_reasons import CLOSED
+from observatory.clusters.end_reasons import CLOSED, TARGET_DELETED, TARGET_PAUSED
 from observatory.clusters.formatting import format_duration
 from observatory.comparison.slowdown import find_slowdown
 from observatory.runs.discovery.discover import last_work
@@ -203,12 +203,13 @@ def _between(data: WindowData, opens: str, closes: str) -> Iterator[EventInEffec
 def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[EventInEffect]:
     cluster, ended = data.cluster, data.ended
     until = ended + round(condition.window * SECOND) if cluster.ended else ENDLESS
-    if ended >= data.stop or until <= data.start:
+    if ended >= data.stop or until <= data.start or cluster.end_reason in (TARGET_PAUSED, TARGET_DELETED):
         return
     found = read_extent(data.connection, cluster.pk)
     if found is None:
         return
-    if cluster.end_reason != CLOSED and last_work(data.connection, cluster, found):
+    is_lost = cluster.end_reason != CLOSED and not cluster.is_unobserved
+    if is_lost and last_work(data.connection, cluster, found):
         text = f"{cluster.end_reason}, while tasks were running"
         yield EventInEffect(None, "", ended, until, 1, text)
     elif found.errors:

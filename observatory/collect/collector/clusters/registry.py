@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from observatory.clusters.end_reasons import CLOSED
+from observatory.clusters.end_reasons import CLOSED, TARGET_DELETED, TARGET_PAUSED
 from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
 from observatory.store.compiled_lookup import CompiledLookup
@@ -209,20 +209,22 @@ def end_abandoned() -> None:
     Raises psycopg.OperationalError without a database.
     """
     unobserved = (Q(target=None) | Q(target__enabled=False)) & Q(agent_heard=None, project__is_own=False)
-    reason = "no longer observed: its target was paused or deleted"
     ends = {
-        cluster.pk: cluster.last_seen.timestamp()
+        cluster.pk: (
+            cluster.last_seen.timestamp(),
+            TARGET_DELETED if cluster.target_id is None else TARGET_PAUSED,
+        )
         for cluster in Cluster.objects.filter(unobserved, ended=None)
     }
     batches = [
         Batch.of(cluster, events=[Event(ended, CLUSTER_ENDED, "", {"message": reason})])
-        for cluster, ended in ends.items()
+        for cluster, (ended, reason) in ends.items()
     ]
     with JointWriter() as writer:
         results = writer.write_together(batches)
-    for (cluster, ended), result in zip(ends.items(), results, strict=True):
+    for (cluster, end), result in zip(ends.items(), results, strict=True):
         if not isinstance(result, Exception):
-            end_cluster(cluster, ended, reason)
+            end_cluster(cluster, *end)
     for result in results:
         if isinstance(result, Exception):
             raise result

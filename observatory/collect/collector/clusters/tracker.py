@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from observatory.clusters.end_reasons import MISSED
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.clusters import registry
 from observatory.collect.collector.clusters.observation import Observation
@@ -152,7 +153,7 @@ class ClusterTracker:
             self.refusal = "another target of this project observes the same scheduler"
             return
         self.refusal = ""
-        await self._end_others(ANOTHER, keep=cluster.pk)
+        await self._end_others(keep=cluster.pk)
         before = Recorded() if fresh else await asyncio.to_thread(recorded, cluster.pk)
         self.outbox.open(cluster.pk)
         limit = SeriesLimit(self.target.series_limit, before.series)
@@ -197,15 +198,15 @@ class ClusterTracker:
                 reason += f", and the scheduler's clock was set back by {set_back:.0f} s"
             observation.add_gap(min(until, now - passed), now, reason)
 
-    async def _end_others(self, reason: str, keep: int | None = None) -> None:
-        """Ends the target's other open clusters, left by earlier collectors: their schedulers are gone."""
+    async def _end_others(self, keep: int | None = None) -> None:
+        """Ends the target's other open clusters, left by earlier collectors: nobody saw their end."""
         for cluster in await run_in_django_thread(registry.live_clusters, self.target):
-            if cluster.pk == keep:
+            if cluster.pk == keep or cluster.pk in self.unsaved_ends:
                 continue
             last_seen = cluster.last_seen.timestamp()
             self.outbox.open(cluster.pk)
-            self.outbox.add(Event(last_seen, CLUSTER_ENDED, "", {"message": reason}))
-            await self._save_end(cluster.pk, last_seen, reason)
+            self.outbox.add(Event(last_seen, CLUSTER_ENDED, "", {"message": MISSED}))
+            await self._save_end(cluster.pk, last_seen, MISSED)
         self.has_ended_others = True
 
     async def end(self, reason: str) -> None:
@@ -242,7 +243,7 @@ class ClusterTracker:
         if self.observation is not None:
             await self.end(reason)
         elif not self.has_ended_others:
-            await self._end_others(reason)
+            await self._end_others()
 
     async def _save_end(self, cluster: int, ended: float, reason: str) -> None:
         self.ends[cluster] = {"ended": ended, "end_reason": reason}

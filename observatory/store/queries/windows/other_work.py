@@ -16,6 +16,7 @@ from uuid import UUID
 import psycopg
 
 from observatory.store.archive.scans.conditions import Condition, OneOf
+from observatory.store.queries.windows.environment import DESCRIBED_WITHIN, client_detail_of_run
 from observatory.store.reading.scanning import scanned
 from observatory.wire.client_code.runs import OF_WORKER
 from observatory.wire.event_kinds import CLIENT_DESCRIBED, GRAPH_UPDATED, RUNS
@@ -23,8 +24,6 @@ from observatory.wire.event_kinds import CLIENT_DESCRIBED, GRAPH_UPDATED, RUNS
 SUBMITTED_BEFORE = timedelta(days=1)
 MOST_COMPUTATIONS = 20_000
 """that are looked at: the last before the window's end"""
-DESCRIBED_WITHIN = timedelta(minutes=1)
-"""of a run's start, in which its client describes itself"""
 TASK: LiteralString = "hash_record_extended(ROW({0}.group_id, {0}.key_rest), 0)"
 """the number of a task in the columns of a window: of its key, in a table named {0}"""
 IS_OTHER: LiteralString = f"""({{0}}.group_id = ANY(%(other_groups)s::int[])
@@ -174,7 +173,7 @@ def _parameters(
     connection: psycopg.Connection, cluster: int, run: UUID, start: datetime, stop: datetime
 ) -> dict[str, Any]:
     """Return those of the queries above; none where it isn't known which tasks are the run's."""
-    if not (client := _client_of(connection, cluster, run, start)):
+    if not (client := client_detail_of_run(connection, cluster, run, start).get("client") or ""):
         return {}
     parameters = {
         "cluster": cluster,
@@ -188,20 +187,3 @@ def _parameters(
     }
     graphs = [time for (time,) in connection.execute(OTHER_GRAPHS, parameters)]
     return {**parameters, "other_graphs": graphs}
-
-
-def _client_of(connection: psycopg.Connection, cluster: int, run: UUID, start: datetime) -> str:
-    """Return the id of the client that opened a run; "" if it isn't known."""
-    row = connection.execute(
-        """SELECT detail->>'client' FROM event
-           WHERE cluster_id = %(cluster)s AND kind = %(kind)s AND time BETWEEN %(first)s AND %(last)s
-               AND detail->>'run' = %(run)s LIMIT 1""",
-        {
-            "cluster": cluster,
-            "kind": CLIENT_DESCRIBED,
-            "first": start - DESCRIBED_WITHIN,
-            "last": start + DESCRIBED_WITHIN,
-            "run": run.hex,
-        },
-    ).fetchone()
-    return (row[0] or "") if row else ""

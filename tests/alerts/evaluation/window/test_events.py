@@ -19,6 +19,7 @@ from observatory.alerts.rules.events import (
     UNREACHABLE,
     WORKER_PAUSED,
 )
+from observatory.clusters.end_reasons import MISSED, TARGET_DELETED, TARGET_PAUSED
 from observatory.runs.models import Run
 from observatory.wire.records import Event
 from tests.alerts.evaluation.window.conftest import START, Fired, Stored, above, rule
@@ -174,8 +175,19 @@ def test_a_cluster_that_ended_with_errors_fires(stored: Stored) -> None:
     stored.ends(41, reason="the scheduler stopped answering")
     said = "the scheduler stopped answering, while tasks were running"
     assert texts(stored.firings(ended, 0, 45, 100)) == [("", 41, 51, said)]
-    stored.samples({40.5: 0}, "observatory_cluster_tasks", state="processing")
+    stored.ends(41, reason=MISSED)
     assert texts(stored.firings(ended, 0, 100)) == [("", 41, 51, "ended after 2 tasks erred")]
+    stored.samples({40.5: 0}, "observatory_cluster_tasks", state="processing")
+    stored.ends(41, reason="the scheduler stopped answering")
+    assert texts(stored.firings(ended, 0, 100)) == [("", 41, 51, "ended after 2 tasks erred")]
+
+
+@pytest.mark.parametrize("reason", [TARGET_PAUSED, TARGET_DELETED])
+def test_a_cluster_whose_target_was_paused_or_deleted_has_not_ended(stored: Stored, reason: str) -> None:
+    stored.samples({40: 3}, "observatory_cluster_tasks", state="processing")
+    stored.write(errors=2, committed=START + 41)
+    stored.ends(41, reason=reason)
+    assert stored.firings(rule(event(ENDED_WITH_ERRORS.name, by=By.CLUSTER)), 0, 100) == []
 
 
 def test_a_run_slower_than_earlier_runs_of_its_name_fires(stored: Stored) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.replay.state import tasks_until
 from observatory.runs.stops import LOST, Stop
-from observatory.store.queries.windows.environment import client_detail, scheduler_detail
+from observatory.store.queries.windows.environment import client_detail_of_run, scheduler_detail
 from observatory.store.times import to_microseconds
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
@@ -23,6 +23,7 @@ ADVICE_WHEN_LOST = (
     "describe pod` name one that was killed for its memory, `sacct` the limit of a job. The scheduler of a "
     "LocalCluster ends with the script or the notebook that made it."
 )
+WITHOUT_AGENT = "Without the agent, one that was closed looks the same."
 ADVICE_WHEN_CLOSED = (
     "See who closed it: `Client.shutdown`, `cluster.close()`, a pod or a job that was deleted or reached its "
     "time limit (SIGTERM lets `dask scheduler` close)."
@@ -47,7 +48,8 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if evidence.run is None and not left:
         return
     is_one_process = _is_one_process(evidence, stop)
-    sentence, advice = _described(stop, is_one_process, "run" if evidence.run else "cluster")
+    what = "run" if evidence.run else "cluster"
+    sentence, advice = _described(stop, is_one_process, what, evidence.has_agent)
     yield Finding(
         f"{sentence}{_left_text(left)}.",
         Cost(),
@@ -62,12 +64,14 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
-def _described(stop: Stop, is_one_process: bool, what: str) -> tuple[str, str]:
-    """The beginning of the sentence, and the advice. `what` was stopped."""
+def _described(stop: Stop, is_one_process: bool, what: str, has_agent: bool) -> tuple[str, str]:
+    """The beginning of the sentence, and the advice. `what` was stopped; an agent tells that it closes."""
     after = f"{format_duration((stop.time - stop.start).total_seconds())} after the {what} began"
     place = ", in the process of the run's code," if is_one_process else f" of the {what}"
     scheduler = f"The scheduler{place}"
     if stop.reason == LOST:
+        if not has_agent:
+            return f"{scheduler} went away {after}", f"{ADVICE_WHEN_LOST} {WITHOUT_AGENT}"
         return f"{scheduler} ended without closing {after}", ADVICE_WHEN_LOST
     if stop.reason == SCHEDULER_CLOSED:
         return f"{scheduler} closed {after}", ADVICE_WHEN_CLOSED
@@ -94,9 +98,11 @@ def _tasks_left(evidence: Evidence, stop: Stop) -> int:
 
 def _is_one_process(evidence: Evidence, stop: Stop) -> bool:
     """Whether the run's code has the scheduler in its process, as with a LocalCluster."""
-    cluster = evidence.scope.cluster
+    cluster, run = evidence.scope.cluster, evidence.run
+    if run is None or run.code_id is None:
+        return False
     scheduler = scheduler_detail(evidence.connection, cluster.pk, stop.time)
-    client = client_detail(evidence.connection, cluster.pk, stop.time)
+    client = client_detail_of_run(evidence.connection, cluster.pk, run.code_id, run.start)
     is_local = cluster.address.startswith(LOCAL)
     return is_local and client.get("pid") is not None and client.get("pid") == scheduler.get("pid")
 
