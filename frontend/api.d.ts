@@ -2317,6 +2317,8 @@ export interface components {
             error_count: number | null;
             /** Worker Count */
             worker_count?: number | null;
+            /** Unheard */
+            unheard?: number | null;
             /**
              * Attached Files
              * @default 0

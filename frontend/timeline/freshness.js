@@ -60,21 +60,30 @@ export class Freshness extends EventTarget {
     return seconds > USUAL ? seconds : 0;
   }
 
-  /** "12 s behind"; empty up to the usual delay. */
+  /** Seconds since the agent or the scheduler was last heard, as far as the server says; 0: not unusually long. */
+  get unheard() {
+    return this.isReceiving ? Math.floor(this.#info.unheard ?? 0) : 0;
+  }
+
+  /** "12 s behind", or "last heard 40 s ago" where nothing comes any more; empty up to the usual delay. */
   get text() {
-    const { behind } = this;
-    if (!behind) return "";
-    return `${behind < 60 ? `${behind} s` : formatDuration(behind)} behind`;
+    const { unheard } = this;
+    return unheard ? `last heard ${wholeSeconds(unheard)} ago` : this.#behindText;
+  }
+
+  get #behindText() {
+    return this.behind ? `${wholeSeconds(this.behind)} behind` : "";
   }
 
   /**
    * What a cluster's page is, in a word. It is idle when nothing runs or waits.
    * @param {import("../types.js").State|null} state the current one
-   * @returns {"ended"|"disconnected"|"behind"|"idle"|"live"}
+   * @returns {"ended"|"disconnected"|"unheard"|"behind"|"idle"|"live"}
    */
   status(state) {
     if (this.#info.ended !== null) return "ended";
     if (!this.isReceiving) return "disconnected";
+    if (this.unheard) return "unheard";
     if (this.behind) return "behind";
     return isIdle(state) ? "idle" : "live";
   }
@@ -84,11 +93,17 @@ export class Freshness extends EventTarget {
    * @returns {Unloaded[]}
    */
   unreceived() {
-    const { behind, text } = this;
+    const { behind } = this;
     if (!behind) return [];
     const stop = this.#timeline.now();
-    return [{ start: stop - behind, stop, message: `not received yet: ${text}`, failed: !this.isReceiving }];
+    const message = `not received yet: ${this.#behindText}`;
+    return [{ start: stop - behind, stop, message, failed: !this.isReceiving }];
   }
+}
+
+/** @param {number} seconds */
+function wholeSeconds(seconds) {
+  return seconds < 60 ? `${seconds} s` : formatDuration(seconds);
 }
 
 /** @param {import("../types.js").State|null} state */

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 from cachetools import LRUCache, cached
 
+from observatory.clusters.live.unheard import unheard_seconds
 from observatory.replay.listed_lanes import busiest, listed, series_where
 from observatory.replay.pseudonyms import Pseudonyms
 from observatory.replay.scope import Scope
@@ -48,7 +49,7 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
         has_agent = agents.has_agent(connection, cluster.pk)
         not_recorded = messages_of(connection, scope.cluster.pk, NOT_RECORDED) if scope.is_whole else []
     meta = extent_meta(extent, cluster)
-    target = cluster.target
+    target, now = cluster.target, time.time()
     info: dict[str, Any] = {
         **(meta if scope.is_whole else clip_extent(meta, scope)),
         "id": cluster.pk,
@@ -66,7 +67,8 @@ def cluster_info(scope: Scope) -> dict[str, Any]:
         "has_agent": has_agent,
         "not_recorded": not_recorded,
         "started": cluster.started.timestamp() if scope.is_whole else scope.start / 1e6,
-        "now": time.time() + (target.clock_offset if target else 0.0),
+        "now": now + (target.clock_offset if target else 0.0),
+        "unheard": unheard_seconds(cluster, now),
         "identity_interval": cluster.identity_interval,
         "metrics_interval": cluster.metrics_interval,
         "tile_bins": BINS,

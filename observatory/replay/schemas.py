@@ -108,6 +108,8 @@ class ClusterInfo(Schema):
     """null: not counted yet"""
     worker_count: int | None = None
     """of the whole cluster alone"""
+    unheard: float | None = None
+    """seconds since the agent or the scheduler of a live cluster was last heard; 0: not unusually long"""
     attached_files: int = 0
     """profiles and traces that people attached to the run"""
 

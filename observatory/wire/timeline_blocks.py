@@ -233,9 +233,9 @@ STACK = BlockKind(
 STATE = BlockKind("state", "the current state, as `/state` returns it", found_in="live, each second")
 TARGET = BlockKind(
     "target",
-    "the status of the cluster's target",
+    "the status of the cluster's target, and `unheard` as of the cluster",
     (),
-    ("stream", "last_error"),
+    ("stream", "last_error", "unheard"),
     "live, each second, before the state",
 )
 ITEMS = tuple(

@@ -29,6 +29,7 @@ export const INFO = {
   task_count: 1,
   error_count: 0,
   worker_count: 1,
+  unheard: 0,
 };
 
 const ARRAYS = { f64: Float64Array, f32: Float32Array, u32: Uint32Array, i32: Int32Array, u8: Uint8Array };

@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -20,6 +20,7 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
+from django.utils import timezone
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -168,6 +169,21 @@ async def test_a_page_receives_the_target_status_although_nothing_is_committed(
     assert (await _meta(socket, "target"))["last_error"] == "no answer"
     await Target.objects.filter(pk=target.pk).aupdate(last_error="")
     while (await _meta(socket, "target"))["last_error"]:
+        pass
+    await socket.disconnect()
+
+
+async def test_a_page_is_told_for_how_long_nothing_was_heard_of_its_cluster(
+    cluster: Cluster, member: Client, frequent_states: None
+) -> None:
+    await Cluster.objects.filter(pk=cluster.pk).aupdate(agent_heard=timezone.now() - timedelta(hours=5))
+    info = (await sync_to_async(member.get)(f"/api/v1/clusters/{cluster.pk}")).json()
+    assert 5 * 3600 <= info["unheard"] < 6 * 3600
+    socket = await _opened(cluster, member)
+    told = (await _meta(socket, "target"))["unheard"]
+    assert info["unheard"] <= told < 6 * 3600
+    await Cluster.objects.filter(pk=cluster.pk).aupdate(agent_heard=timezone.now())
+    while (await _meta(socket, "target"))["unheard"]:
         pass
     await socket.disconnect()
 

@@ -24,7 +24,7 @@ NONE: frozenset[Section] = frozenset()
 WHOLE = Scope(Cluster())
 UNLISTED = {
     "ClusterInfo": {
-        *("id", "project", "target", "scheduler_id", "address", "not_recorded", "worker_count"),
+        *("id", "project", "target", "scheduler_id", "address", "not_recorded", "worker_count", "unheard"),
     },
     "TimelineWorker": {"tags"},
     "EnvironmentFact": {"scheduler", "client"},

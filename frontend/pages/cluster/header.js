@@ -14,6 +14,7 @@ const TITLES = {
   live: "The cluster is being recorded",
   idle: "The cluster is being recorded; no task runs or waits",
   behind: "The recording is behind the scheduler's clock",
+  unheard: "Nothing comes from its agent or scheduler: it may pause, or be gone",
   disconnected: "No updates arrive from Observatory",
 };
 

@@ -66,7 +66,8 @@ export function followLive(live, context) {
   });
 
   live.addEventListener("target", (event) => {
-    const { stream, last_error } = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
+    const { stream, last_error, unheard } = /** @type {CustomEvent<Record<string, any>>} */ (event).detail;
+    info.unheard = unheard;
     if (info.target) Object.assign(info.target, { stream, last_error });
   });
   live.addEventListener("state", (event) => {

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from observatory.clusters.formatting import format_age, format_count
 from observatory.clusters.live.status import target_status
+from observatory.clusters.live.unheard import unheard_seconds, unheard_text
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
 from observatory.store.queries.agents import StoredAgent, agents_of
@@ -112,13 +113,17 @@ def health_of(cluster: Cluster, figures: Figures, at: datetime) -> Health:
     if cluster.collector_behind is not None:
         age = format_age((at - cluster.collector_behind).total_seconds())
         return Health("collector behind", "warning", f"What the collector reads is stored late, since {age}.")
+    unheard = unheard_text(unheard_seconds(cluster, at.timestamp()))
+    if cluster.agent_heard is not None and unheard:
+        return Health("not heard", "info", f"Its agent was {unheard}.")
     if figures.dropped:
         sentence = f"Its agent dropped {format_count(figures.dropped)} records: the timeline has gaps."
         return Health("records dropped", "info", sentence)
     if cluster.agent_heard is not None or cluster.target is None:
         return Health(TEXTS["receiving"], "", "Its agent reports.")
     status = target_status(cluster.target)
-    return Health(TEXTS.get(status.word, status.word), SEVERITIES[status.word], status.sentence)
+    sentence = f"{status.sentence} ({unheard})" if unheard else status.sentence
+    return Health(TEXTS.get(status.word, status.word), SEVERITIES[status.word], sentence)
 
 
 def _read_figures() -> dict[int, Figures]:

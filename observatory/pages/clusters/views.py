@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 
 from django.conf import settings
@@ -18,6 +19,7 @@ from observatory.alerts.web.flags import flags_of_clusters
 from observatory.alerts.web.links import new_rule_url
 from observatory.clusters import access
 from observatory.clusters.listing import STATES, ClusterFilter, find_clusters
+from observatory.clusters.live.unheard import unheard_seconds, unheard_text
 from observatory.clusters.models import Cluster
 from observatory.pages.clusters.fleet import COLUMNS as FLEET_COLUMNS
 from observatory.pages.clusters.fleet import FleetRow, fleet_csv, fleet_rows, order_of, totals_of
@@ -65,7 +67,16 @@ def _list(request: HttpRequest, wanted: ClusterFilter) -> tuple[Page[Cluster], d
     page = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
     ids = [cluster.pk for cluster in page]
     counts, flags = extents(ids), flags_of_clusters(ids)
-    rows = [(cluster, counts.get(cluster.pk), flags.get(cluster.pk)) for cluster in page]
+    at = time.time()
+    rows = [
+        (
+            cluster,
+            counts.get(cluster.pk),
+            flags.get(cluster.pk),
+            unheard_text(unheard_seconds(cluster, at)),
+        )
+        for cluster in page
+    ]
     return page, {"rows": rows}
 
 

@@ -16,7 +16,8 @@ from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 
 from observatory.base.api_response import encode_json
-from observatory.clusters.models import Cluster, Target
+from observatory.clusters.live.unheard import unheard_seconds
+from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.state import state_at
 from observatory.store.blocks.live_frames import group_of, joined
@@ -134,13 +135,14 @@ def _state_block(cluster_id: int) -> bytes | None:
     cluster = Cluster.objects.select_related("target").filter(pk=cluster_id, ended=None).first()
     if cluster is None:
         return None
-    now = time.time() + (cluster.target.clock_offset if cluster.target else 0.0)
+    at = time.time()
+    now = at + (cluster.target.clock_offset if cluster.target else 0.0)
     with read_connection() as connection, timeline.snapshot(connection):
         state = state_at(connection, Scope(cluster), seconds_to_microseconds(now))
-    return _target_block(cluster.target) + STATE.encode({}, state, to_json=encode_json)
+    return _target_block(cluster, at) + STATE.encode({}, state, to_json=encode_json)
 
 
-def _target_block(target: Target | None) -> bytes:
-    if target is None:
-        return b""
-    return TARGET.encode({}, {"stream": target.stream, "last_error": target.last_error})
+def _target_block(cluster: Cluster, at: float) -> bytes:
+    target, unheard = cluster.target, unheard_seconds(cluster, at)
+    stream, error = (target.stream, target.last_error) if target else ("", "")
+    return TARGET.encode({}, {"stream": stream, "last_error": error, "unheard": unheard})

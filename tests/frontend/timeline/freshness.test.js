@@ -58,6 +58,18 @@ test("live, idle, behind, disconnected and ended are told apart", () => {
   assert.equal(open({ ended: FIRST + 1000 }, 5000).status(idle), "ended");
 });
 
+test("a cluster that is not heard says when it was last, not that its recording is behind", () => {
+  const freshness = open({ committed: FIRST + 1000, unheard: 40.7 }, 1041);
+  assert.equal(freshness.text, "last heard 40 s ago");
+  assert.equal(freshness.status(null), "unheard");
+  assert.match(freshness.unreceived()[0].message, /41 s behind/);
+  assert.equal(open({ unheard: 95 }, 1096).text, "last heard 1 min 35 s ago");
+  assert.equal(open({ ended: FIRST + 1000, unheard: 0 }, 5000).text, "");
+  freshness.set(false);
+  assert.equal(freshness.status(null), "disconnected");
+  assert.equal(freshness.text, "41 s behind", "the page can't know what the server heard since");
+});
+
 /**
  * A page that follows a socket; `answer` is that of the server, which takes its time.
  * @param {{hasStarted?: boolean, answer?: () => Promise<never>}} [options]
@@ -126,9 +138,9 @@ test("tiles and the state are expected from a socket that was started, not from 
 });
 
 test("the status of the target is current although no frame arrives", () => {
-  const { target, send } = follow();
-  send("target", { stream: "receiving", last_error: "" });
-  assert.deepEqual([target.stream, target.last_error], ["receiving", ""]);
+  const { info, target, send } = follow();
+  send("target", { stream: "receiving", last_error: "", unheard: 12 });
+  assert.deepEqual([target.stream, target.last_error, info.unheard], ["receiving", "", 12]);
 });
 
 test("a page whose socket is down receives nothing until it is connected again", () => {

@@ -28,6 +28,20 @@ def test_clusters_show_when_how_long_how_many_tasks_workers_and_errors(world: Wo
     assert 'class="badge live"' in page(world, "viewer", "/clusters/")
 
 
+def test_a_live_cluster_that_is_not_heard_says_when_it_was_last(world: World) -> None:
+    def shown() -> bool:
+        return "last heard" in page(world, "viewer", "/clusters/")
+
+    heard = Cluster.objects.filter(pk=world.live.pk)
+    heard.update(agent_heard=timezone.now())
+    assert not shown()
+    heard.update(agent_heard=timezone.now() - timedelta(hours=5))
+    text = page(world, "viewer", "/clusters/")
+    assert 'class="badge live">live</span> <span class="badge silent">last heard 5 h ago<' in text
+    heard.update(ended=timezone.now())
+    assert not shown()
+
+
 @pytest.mark.parametrize(
     ("query", "names"),
     [

@@ -89,6 +89,13 @@ def test_a_live_cluster_shows_its_newest_figures(world: World, sampled: Cluster)
     assert "1 live cluster · 12 of 16 threads busy · 6.00 GiB of 8.00 GiB of memory" in page
 
 
+def test_an_agent_that_was_just_missed_is_told_before_it_is_silent(world: World) -> None:
+    receive()
+    Cluster.objects.update(agent_heard=timezone.now() - timedelta(hours=5))
+    [(_, row)] = rows(world)
+    assert "not heard Its agent was last heard 5 h ago." in text_of(row)
+
+
 def test_a_figure_that_is_older_than_a_minute_is_not_shown(world: World, sampled: Cluster) -> None:
     newer = Sample(Series("observatory_cluster_threads"), START + 200, 8)
     with Writer() as writer:
@@ -124,7 +131,7 @@ def test_what_needs_attention_comes_first_with_its_reason(world: World) -> None:
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"last_error": "nobody listens there"}, "unreachable nobody listens there"),
+        ({"last_error": "nobody listens there"}, "unreachable nobody listens there (last heard "),
         ({"stream": Target.Stream.STOLEN}, "event stream taken"),
         ({"enabled": False}, "paused"),
         ({"lease_expires": None}, "no collector"),
