@@ -53,7 +53,8 @@ import json
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Project
 from observatory.clusters.tokens import access_tokens, ingest_tokens
 
 def made(name):

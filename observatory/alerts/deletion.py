@@ -11,9 +11,10 @@ from django.urls import reverse
 from observatory.alerts.models import Channel, Rule
 from observatory.alerts.scope_changes import OF_PROJECTS, limited_to
 from observatory.alerts.web.access import managed
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.deletion.kind import Deletable, register, register_companions
 from observatory.clusters.deletion.owned import Rows
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.models import Project
 
 
 def is_number(reference: str) -> bool:

@@ -8,8 +8,9 @@ from django.contrib.auth.models import AbstractUser, AnonymousUser
 from django.db.models import Model, QuerySet
 from django.http import Http404
 
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.deletion.models import being_deleted
-from observatory.clusters.models import Cluster, Discovery, Membership, Project, Target
+from observatory.clusters.models import Cluster, Discovery, Project, Target
 from observatory.store.places.askers import asks_about
 
 Person = AbstractUser | AnonymousUser

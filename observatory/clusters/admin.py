@@ -15,9 +15,10 @@ from unfold.admin import ModelAdmin, TabularInline
 
 from observatory.clusters import access
 from observatory.clusters.accounts import admin as accounts  # noqa: F401 - registers its models
+from observatory.clusters.accounts.models import GroupRole, Membership
 from observatory.clusters.deletion.admin import DeletableAdmin
 from observatory.clusters.limits.rates import RATES
-from observatory.clusters.models import Cluster, GroupRole, Membership, Project
+from observatory.clusters.models import Cluster, Project
 from observatory.clusters.provisioning.admin import ProvisionedAdmin, is_provisioned
 from observatory.clusters.tokens import ingest_tokens
 from observatory.clusters.tokens.models import AccessToken, IngestToken

@@ -11,8 +11,9 @@ from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema
 
 from observatory.clusters import access
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.listing import ClusterFilter, find_clusters
-from observatory.clusters.models import Cluster, Membership, Project
+from observatory.clusters.models import Cluster, Project
 from observatory.store.queries.extents import Extent, extents
 
 MAXIMUM_PAGE_SIZE = 200

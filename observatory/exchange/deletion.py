@@ -11,6 +11,7 @@ from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
 from observatory.alerts.scope_changes import limited_to
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.deletion.amounts import Amount
 from observatory.clusters.deletion.kind import (
     Belongings,
@@ -19,7 +20,7 @@ from observatory.clusters.deletion.kind import (
     register_companions,
 )
 from observatory.clusters.deletion.owned import Rows
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.models import Project
 from observatory.exchange.jobs import folder
 from observatory.exchange.models import Job, Receiver
 

@@ -13,7 +13,8 @@ from observatory.alerts.models import Channel, Delivery, MaintenanceWindow, Rule
 from observatory.alerts.rules.condition_rows import rows_of
 from observatory.alerts.rules.quantities import QUANTITIES
 from observatory.alerts.secrets import encrypt
-from observatory.clusters.models import Cluster, GroupRole, Membership, Project, Target
+from observatory.clusters.accounts.models import GroupRole, Membership
+from observatory.clusters.models import Cluster, Project, Target
 from observatory.clusters.tokens import ingest_tokens
 from tests.support.projects import World
 from tests.support.stored_alerts import make_alert

@@ -20,7 +20,7 @@ from django.test import Client
 from observatory.client import MemorySamples, ObservatoryClient, ObservatoryError
 from observatory.client.client import MEASURES
 from observatory.client.connection import Connection
-from observatory.clusters.models import Membership
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.exchange.records import api as records_api
 from observatory.runs.models import Run, Usage

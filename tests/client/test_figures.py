@@ -11,7 +11,7 @@ import pytest
 from observatory.client import ObservatoryClient
 from observatory.client.client import MEASURES
 from observatory.client.figures import task_stream
-from observatory.clusters.models import Membership
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.runs.models import Run
 from observatory.wire.records import Action

@@ -12,7 +12,7 @@ from distributed import Client, LocalCluster
 
 import observatory
 import observatory.agent
-from observatory.clusters.models import Membership
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.tokens import access_tokens, ingest_tokens
 from observatory.runs.models import Run
 from observatory.store.client_runs import store_client_runs

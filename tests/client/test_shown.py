@@ -13,7 +13,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from observatory.client import ObservatoryClient
-from observatory.clusters.models import Membership
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.pages.notebook.small_task_stream import MOST_COLUMNS, MOST_ROWS
 from observatory.runs.models import Run

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.utils.timezone import now
 
-from observatory.clusters.models import Membership
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.clusters.tokens.models import AccessToken
 from observatory.config.api import api

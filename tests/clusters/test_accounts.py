@@ -9,8 +9,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.accounts.sign_in_links import SignInTokenGenerator, first_administrator_link
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.models import Project
 
 BASE = "http://localhost:8000"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 
 from observatory.clusters.accounts.groups import set_memberships
-from observatory.clusters.models import GroupRole, Membership
+from observatory.clusters.accounts.models import GroupRole, Membership
 from tests.support.projects import World
 
 

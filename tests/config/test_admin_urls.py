@@ -10,8 +10,9 @@ from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.models import Group
 from django.db.models import Model
 
+from observatory.clusters.accounts.models import GroupRole
 from observatory.clusters.deletion.models import Deletion
-from observatory.clusters.models import Discovery, GroupRole
+from observatory.clusters.models import Discovery
 from observatory.clusters.tokens.models import AccessToken, IngestToken
 from observatory.exchange.models import Receiver, RunDelivery
 from tests.alerts.setup import Setup, Setups, set_up_alerts

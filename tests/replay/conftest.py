@@ -8,7 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from observatory.clusters.models import Cluster, Membership, Project
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Cluster, Project
 from observatory.replay.tiles import builder
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer

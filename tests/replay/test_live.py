@@ -24,7 +24,8 @@ from django.utils import timezone
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from observatory.clusters.models import Cluster, Membership, Target
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Cluster, Target
 from observatory.config.asgi import application
 from observatory.replay.live import consumers, subscription
 from observatory.replay.live.consumers import MAXIMUM_PENDING, NOT_FOUND, SIGNED_OUT, TOO_SLOW, UNAVAILABLE

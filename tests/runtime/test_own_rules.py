@@ -24,8 +24,9 @@ from observatory.alerts.rules.validation import problems
 from observatory.base import redis_server
 from observatory.base.redis_server import RedisServer
 from observatory.clusters.access import visible_clusters, visible_projects
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.live.own_cluster import INTERVAL, own_cluster
-from observatory.clusters.models import Cluster, Membership, Project
+from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.clusters.tokens.models import IngestRefusal
 from observatory.collect.collector.clusters.registry import end_abandoned

@@ -18,7 +18,8 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from observatory.clusters.models import Cluster, Membership, Project, Target
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Cluster, Project, Target
 from observatory.runs.models import Run
 
 STARTED = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)

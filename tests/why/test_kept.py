@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils.timezone import now
 
-from observatory.clusters.models import Cluster, Membership
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Cluster
 from observatory.replay.pseudonyms import read_pseudonyms
 from observatory.runs.models import Run, RunExplanation, RunFindings
 from observatory.runs.sharing.scopes import scope_of_run

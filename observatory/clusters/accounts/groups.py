@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from observatory.clusters.models import GroupRole, Membership
+from observatory.clusters.accounts.models import GroupRole, Membership
 
 MOST_GROUPS = 1000
 """groups of one person; further ones give nothing"""

@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from observatory.clusters.accounts import invitations
-from observatory.clusters.models import Invitation, Project
+from observatory.clusters.accounts.models import Invitation
+from observatory.clusters.models import Project
 
 if TYPE_CHECKING:
     InvitationFormBase = forms.ModelForm[Invitation]

@@ -14,7 +14,8 @@ from django.utils.timezone import now
 
 from observatory.clusters import access
 from observatory.clusters.accounts.groups import ROLES
-from observatory.clusters.models import Invitation, Membership, Project
+from observatory.clusters.accounts.models import Invitation, Membership
+from observatory.clusters.models import Project
 from observatory.clusters.tokens.ingest_tokens import LONGEST, digest_of
 
 START = "obi_"

@@ -13,7 +13,8 @@ from ninja import Field, Router, Schema, Status
 from observatory.clusters import access
 from observatory.clusters.accounts import invitations
 from observatory.clusters.accounts.invitation_form import InvitationForm
-from observatory.clusters.models import Invitation, Project
+from observatory.clusters.accounts.models import Invitation
+from observatory.clusters.models import Project
 from observatory.clusters.refusal import Refusal, refused
 from observatory.clusters.tokens.api_sign_in import Scope, SessionOrToken
 

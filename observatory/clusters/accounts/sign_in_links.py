@@ -13,8 +13,9 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
 
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.addresses.public_urls import without_script_prefix
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.models import Project
 
 FIRST_ADMINISTRATOR = "admin"
 DEFAULT_PROJECT = "Default"

@@ -8,7 +8,8 @@ from django import forms
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Project
 
 if TYPE_CHECKING:
     ProjectFormBase = forms.ModelForm[Project]

@@ -18,9 +18,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from observatory.clusters import access
 from observatory.clusters.accounts import invitations
 from observatory.clusters.accounts.invitation_form import InvitationForm
+from observatory.clusters.accounts.models import Invitation, Membership
 from observatory.clusters.limits.rates import statuses
 from observatory.clusters.live.agents import live_agents
-from observatory.clusters.models import Invitation, Membership, Project
+from observatory.clusters.models import Project
 from observatory.clusters.provisioning.marks import mark_of, refusal, refuse_provisioned
 from observatory.clusters.tokens import ingest_refusals
 from observatory.clusters.tokens.models import IngestToken

@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 
 from observatory.alerts.models import Rule, RuleMade
-from observatory.clusters.models import GroupRole, Project, Target
+from observatory.clusters.accounts.models import GroupRole
+from observatory.clusters.models import Project, Target
 from observatory.clusters.provisioning.models import Provisioned
 from observatory.runtime.configuration.credentials import KEY as CREDENTIALS
 from observatory.runtime.configuration.credentials import OfServers

@@ -13,8 +13,9 @@ from observatory.alerts.models import Channel, Delivery, Rule
 from observatory.alerts.rules import ready_made
 from observatory.alerts.web import access
 from observatory.clusters.accounts.groups import set_memberships
+from observatory.clusters.accounts.models import GroupRole, Membership
 from observatory.clusters.deletion.models import Deletion
-from observatory.clusters.models import GroupRole, Membership, Target
+from observatory.clusters.models import Target
 from tests.alerts.admin.forms import LOST, MEMORY, rule_form
 from tests.alerts.admin.owner_pages import (
     ADMIN,

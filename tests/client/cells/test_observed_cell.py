@@ -14,7 +14,8 @@ from distributed import Client, LocalCluster
 import observatory.agent
 from observatory.client.cells.observed_cell import NOT_SAVED, UNKNOWN_CLUSTER
 from observatory.client.cells.panel import VIEW
-from observatory.clusters.models import Cluster, Membership, Target
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Cluster, Target
 from observatory.clusters.tokens import access_tokens, ingest_tokens
 from observatory.clusters.tokens.models import AccessToken
 from observatory.runs.models import Run

@@ -13,10 +13,11 @@ from django.test import Client
 from django.utils.timezone import now
 
 from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.deletion import deletions
 from observatory.clusters.deletion.kind import kinds
 from observatory.clusters.deletion.models import Deletion
-from observatory.clusters.models import AuditEntry, Cluster, Membership, Project, Target
+from observatory.clusters.models import AuditEntry, Cluster, Project, Target
 from observatory.clusters.tokens import access_tokens, ingest_tokens
 from observatory.exchange.models import Receiver
 from observatory.runs.models import Note, Permalink, Run

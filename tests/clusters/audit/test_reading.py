@@ -10,7 +10,8 @@ import pytest
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
 
-from observatory.clusters.models import AuditEntry, Membership, Project
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import AuditEntry, Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.exchange.models import Job
 from observatory.store.audit.actor import Actor, acting

@@ -27,7 +27,8 @@ from observatory.alerts.models import (
     Silence,
 )
 from observatory.alerts.secrets import encrypt
-from observatory.clusters.models import Cluster, Discovery, GroupRole, Invitation, Project, Target
+from observatory.clusters.accounts.models import GroupRole, Invitation
+from observatory.clusters.models import Cluster, Discovery, Project, Target
 from observatory.clusters.tokens import access_tokens, ingest_tokens
 from observatory.clusters.tokens.models import IngestRefusal
 from observatory.collect.quarantine import folder as quarantine

@@ -10,7 +10,8 @@ import pytest
 from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 
-from observatory.clusters.models import Membership, Target
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Target
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.credentials.storage import seal
 from observatory.collect.worker_pages import limits, tickets, worker_client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from channels.db import database_sync_to_async
 
-from observatory.clusters.models import Membership
+from observatory.clusters.accounts.models import Membership
 from observatory.collect.worker_pages import limits, socket_relay, worker_client
 from tests.collect.worker_pages.asgi import Relay
 from tests.collect.worker_pages.conftest import Site, end_worker

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from observatory.base.environment import groups_header, sign_in_header
-from observatory.clusters.models import GroupRole, Membership
+from observatory.clusters.accounts.models import GroupRole, Membership
 from tests.browser.observatory import free_port
 from tests.support.projects import World
 from tests.support.web_process import web_process

@@ -19,7 +19,7 @@ from django.test import Client
 from django.utils.timezone import now
 
 from observatory.clusters.accounts import invitations
-from observatory.clusters.models import Invitation, Membership
+from observatory.clusters.accounts.models import Invitation, Membership
 from observatory.clusters.tokens import access_tokens
 from observatory.config.logging.format import without_secrets
 from tests.support.projects import HOSTILE, World

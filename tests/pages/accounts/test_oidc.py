@@ -20,8 +20,8 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 
 from observatory.base.sign_in.oidc import oidc
+from observatory.clusters.accounts.models import GroupRole, Membership
 from observatory.clusters.accounts.sign_in_links import sign_in_path
-from observatory.clusters.models import GroupRole, Membership
 from observatory.runtime.supervision.subprocesses import die_with_parent
 from tests.browser.observatory import free_port
 from tests.pages.accounts.single_sign_on import tables

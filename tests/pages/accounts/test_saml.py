@@ -22,7 +22,7 @@ from django.core.exceptions import ImproperlyConfigured
 from playwright.sync_api import Browser
 
 from observatory.base.sign_in.saml import saml
-from observatory.clusters.models import GroupRole, Membership
+from observatory.clusters.accounts.models import GroupRole, Membership
 from tests.browser.observatory import ROOT, free_port
 from tests.pages.accounts.single_sign_on import GROUPS, tables
 from tests.support.debian_servers import Process, listens, program

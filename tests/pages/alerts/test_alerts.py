@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils.timezone import now
 
 from observatory.alerts.models import Alert, Channel, Rule, Silence
-from observatory.clusters.models import Membership
+from observatory.clusters.accounts.models import Membership
 from tests.support.projects import HOSTILE, World, make_run
 from tests.support.recorded_cluster import GIB, Recorded, at
 from tests.support.stored_alerts import make_alert, make_rule

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.store.audit.actor import Actor, acting
 from tests.support.projects import HOSTILE, World

@@ -11,7 +11,8 @@ from playwright.sync_api import Page
 
 from observatory.alerts.models import Rule
 from observatory.clusters.accounts import invitations
-from observatory.clusters.models import Discovery, Invitation
+from observatory.clusters.accounts.models import Invitation
+from observatory.clusters.models import Discovery
 from observatory.runs.models import Permalink, Run, RunError, Usage
 from observatory.runs.sharing.links import make_link
 from tests.support.observed_cluster import Observed

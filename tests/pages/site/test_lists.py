@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from observatory.clusters.models import Cluster, Membership, Target
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Cluster, Target
 from tests.support.projects import HOSTILE, World, make_cluster, store_extent
 
 

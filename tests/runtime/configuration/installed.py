@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
-from observatory.clusters.models import Cluster, Discovery, GroupRole, Project, Provisioned, Target
+from observatory.clusters.accounts.models import GroupRole
+from observatory.clusters.models import Cluster, Discovery, Project, Provisioned, Target
 from observatory.exchange.models import Receiver
 
 ETL = "projects: [{slug: etl, name: ETL}]\n"

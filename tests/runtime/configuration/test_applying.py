@@ -14,7 +14,8 @@ from django.utils.timezone import now
 
 from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
 from observatory.alerts.secrets import decrypt
-from observatory.clusters.models import Discovery, GroupRole, Project, Provisioned, Target
+from observatory.clusters.accounts.models import GroupRole
+from observatory.clusters.models import Discovery, Project, Provisioned, Target
 from observatory.collect.credentials.storage import unseal
 from observatory.store.connection import connect
 from observatory.store.maintenance.advisory_lock import CONFIGURATION, try_lock

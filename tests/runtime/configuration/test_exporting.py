@@ -16,7 +16,8 @@ from observatory.alerts.rules.condition_rows import rows_of, spec_of
 from observatory.alerts.rules.quantities import QUANTITIES
 from observatory.alerts.rules.ready_made import make
 from observatory.alerts.secrets import decrypt, encrypt
-from observatory.clusters.models import Discovery, GroupRole, Project, Provisioned, Target
+from observatory.clusters.accounts.models import GroupRole
+from observatory.clusters.models import Discovery, Project, Provisioned, Target
 from observatory.collect.credentials.credentials import Credentials
 from observatory.collect.credentials.storage import seal, unseal
 from observatory.exchange.models import Receiver

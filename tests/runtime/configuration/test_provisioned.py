@@ -11,7 +11,8 @@ from django.db.models import Model
 from django.test import Client
 
 from observatory.alerts.models import Channel, MaintenanceWindow, Rule, Silence
-from observatory.clusters.models import Discovery, GroupRole, Membership, Project, Target
+from observatory.clusters.accounts.models import GroupRole, Membership
+from observatory.clusters.models import Discovery, Project, Target
 from observatory.exchange.models import Receiver
 from tests.runtime.configuration.conftest import EXAMPLE, apply, plan
 from tests.support.projects import World, signed_in, world

@@ -13,7 +13,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from observatory.clusters.models import Cluster, Membership
+from observatory.clusters.accounts.models import Membership
+from observatory.clusters.models import Cluster
 from observatory.replay.pseudonyms import read_pseudonyms
 from observatory.replay.scope import Scope, Section
 from observatory.runs.models import Run

@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from observatory.clusters.accounts.departures import sessions_of
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.deletion.amounts import Amount
 from observatory.clusters.deletion.kind import (
     Belongings,
@@ -23,7 +24,7 @@ from observatory.clusters.deletion.kind import (
     register_belongings,
 )
 from observatory.clusters.deletion.owned import Rows
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.models import Project
 from observatory.store.connection import connect, read_connection
 from observatory.store.maintenance.unknown_rows import count_unknown_rows, delete_unknown_rows
 

@@ -8,8 +8,9 @@ from django.urls import reverse
 from django.utils.timezone import now
 
 from observatory.clusters import access
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.deletion.kind import Deletable, register
-from observatory.clusters.models import Cluster, Discovery, Membership, Project, Target
+from observatory.clusters.models import Cluster, Discovery, Project, Target
 from observatory.clusters.tokens.models import IngestToken
 
 

@@ -8,9 +8,10 @@ from django.urls import reverse
 
 from observatory.clusters.accounts import invitations
 from observatory.clusters.accounts.invitation_form import InvitationForm
+from observatory.clusters.accounts.models import Membership
 from observatory.clusters.accounts.sign_in_links import SIGN_IN_URLS, first_administrator
 from observatory.clusters.addresses.public_urls import without_script_prefix
-from observatory.clusters.models import Membership, Project
+from observatory.clusters.models import Project
 
 
 class Command(BaseCommand):

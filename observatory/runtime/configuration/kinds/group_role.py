@@ -9,7 +9,7 @@ from django import forms
 from django.db.models import QuerySet
 
 from observatory.clusters.access import projects_to_manage
-from observatory.clusters.models import GroupRole
+from observatory.clusters.accounts.models import GroupRole
 from observatory.runtime.configuration.fields import Field
 from observatory.runtime.configuration.kind import ACTOR, Context, Item, Kind, in_project, project_of
 

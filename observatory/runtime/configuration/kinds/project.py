@@ -9,7 +9,8 @@ from django import forms
 from django.db.models import QuerySet
 
 from observatory.clusters.access import projects_to_manage
-from observatory.clusters.models import Cluster, Discovery, Invitation, Membership, Project, Target
+from observatory.clusters.accounts.models import Invitation, Membership
+from observatory.clusters.models import Cluster, Discovery, Project, Target
 from observatory.clusters.tokens.models import IngestToken
 from observatory.pages.projects.forms import ProjectForm
 from observatory.runtime.configuration.fields import Field, Value
