@@ -12,9 +12,10 @@ import numpy as np
 from observatory.why.intervals import Flags, Numbers
 from observatory.why.records import Records
 from observatory.why.what_if.client_rounds import ClientRound, client_rounds
-from observatory.why.what_if.conditions import Conditions, SimulatedLock
+from observatory.why.what_if.conditions import Conditions
 from observatory.why.what_if.doubt import FURTHEST, Predicted
 from observatory.why.what_if.leases import Leases
+from observatory.why.what_if.locks import SimulatedLock
 from observatory.why.what_if.plan import Plan
 from observatory.why.what_if.rates import AT_ONCE, Rates, Spilling
 from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays

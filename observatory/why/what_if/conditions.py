@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from observatory.why.what_if.locks import SimulatedLock
 from observatory.why.what_if.stalls import Stall
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedLock:
-    leases: int
-    held: Mapping[int, float]
-    """seconds, by computation"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,15 @@ def plan_of(records: Records, graph: Graph, known: Sequence[RequiredResource] = 
     )
 
 
+def mean_of_prefix(computing: Spans, seconds: Sequence[float]) -> list[float]:
+    """Of each computation the mean of its prefix: what the scheduler expects, as it knows no more."""
+    _, code = np.unique(computing.prefix, return_inverse=True)
+    counts = np.maximum(np.bincount(code, minlength=1), 1)
+    means = np.bincount(code, weights=np.array(seconds), minlength=1) / counts
+    found: list[float] = means[code].tolist()
+    return found
+
+
 def _by_computation(edges: Predecessors) -> list[list[int]]:
     return [edges.of(place).tolist() for place in range(len(edges.first) - 1)]
 

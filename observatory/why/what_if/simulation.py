@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-import numpy as np
-
 from observatory.why.critical_path.predecessors import NONE
 from observatory.why.what_if.conditions import Conditions
-from observatory.why.what_if.plan import Plan
+from observatory.why.what_if.locks import SimulatedLocks
+from observatory.why.what_if.plan import Plan, mean_of_prefix
 from observatory.why.what_if.rates import Rates
 from observatory.why.what_if.required import supplied
 from observatory.why.what_if.seceded_ends import Ending, SecededEnds
@@ -42,7 +41,7 @@ class Simulation:
         self._ends = SecededEnds(plan.rests)
         self._ended: dict[int, float] = {}
         """when each computation ended"""
-        self._expected = _expected(plan, self._seconds)
+        self._expected = mean_of_prefix(plan.computing, self._seconds)
         self._nbytes = plan.computing.nbytes.tolist()
         self._is_queued = plan.is_queued.tolist()
         self._needs, self._dependents = plan.needs, plan.dependents
@@ -74,13 +73,7 @@ class Simulation:
                 self._at(absence.start, self._be_absent, number, absence)
         self._is_stealing_due = False
         self._stalls = {place: stall for stall in conditions.stalls for place in stall.places}
-        self._held = {
-            place: (number, seconds)
-            for number, lock in enumerate(conditions.locks)
-            for place, seconds in lock.held.items()
-        }
-        self._leases = [[0.0] * lock.leases for lock in conditions.locks]
-        """when each is free"""
+        self._locks = SimulatedLocks(conditions.locks)
 
     def run(self) -> float:
         """Return when the last task ends (seconds after the window's start)."""
@@ -246,17 +239,14 @@ class Simulation:
                 return
             worker.idle -= 1
             worker.running.add(place)
-            then = self._acquire if place in self._held else self._leave
+            then = self._acquire if place in self._locks else self._leave
             self._at(time + self._seconds[place], then, place, worker.number, worker.life)
 
     def _acquire(self, time: float, place: int, number: int, life: int) -> None:
         """A task wants a lock, which it holds until its end; its thread waits with it."""
         if self._workers[number].life != life:
             return
-        lock, seconds = self._held[place]
-        end = max(time, heappop(self._leases[lock])) + seconds
-        heappush(self._leases[lock], end)
-        self._at(end, self._leave, place, number, life)
+        self._at(self._locks.acquire(time, place), self._leave, place, number, life)
 
     def _leave(self, time: float, place: int, number: int, life: int) -> None:
         """A task needs its thread no more: it has finished, or seceded."""
@@ -393,12 +383,3 @@ class Simulation:
             return False
         takes = expected + self._fetch_seconds(place, thief)
         return thief.occupancy + takes <= victim.occupancy - expected / 2
-
-
-def _expected(plan: Plan, seconds: Sequence[float]) -> list[float]:
-    """Of each computation the mean of its prefix, as the scheduler knows no more."""
-    _, code = np.unique(plan.computing.prefix, return_inverse=True)
-    counts = np.maximum(np.bincount(code, minlength=1), 1)
-    means = np.bincount(code, weights=np.array(seconds), minlength=1) / counts
-    found: list[float] = means[code].tolist()
-    return found
