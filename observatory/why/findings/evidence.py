@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -21,7 +20,7 @@ from observatory.store.times import MAXIMUM_TIME
 from observatory.why.clients import Clients
 from observatory.why.critical_path.predecessors import Predecessors, needed_computations
 from observatory.why.findings.finding import Cost, FoundTask, Moment
-from observatory.why.findings.observed.code import places
+from observatory.why.findings.observed.code import SeenCode
 from observatory.why.findings.observed.samples import LabelledSamples, Samples, read_labelled, read_samples
 from observatory.why.findings.observed.tasks.computations import Computations
 from observatory.why.findings.observed.tasks.first_uses import FirstUse, first_uses
@@ -35,7 +34,7 @@ from observatory.why.findings.observed.tasks.stragglers import (
 from observatory.why.findings.observed.tasks.waiting_tasks import WaitingTasks
 from observatory.why.findings.observed.waits import Waits
 from observatory.why.findings.observed.workers.growths import Growth, growths
-from observatory.why.findings.observed.workers.idle_gpus import IdleGpu, idle_gpus
+from observatory.why.findings.observed.workers.idle_gpus import IdleGpu, read_idle_gpus
 from observatory.why.findings.observed.workers.restarts import restarts
 from observatory.why.findings.observed.workers.silences import Silence, silences, standing_still
 from observatory.why.findings.observed.workers.slow_workers import SlowWorker, slow_workers
@@ -65,10 +64,6 @@ MOST_EVENTS, MOST_FAILURES = 10_000, 200
 LONGEST_NAME = 120
 SOON = 5_000_000
 """microseconds after the end of a window, in which its cluster ends"""
-MOST_STACKS = 100
-GPU_UTILIZATION = "observatory_worker_gpu_utilization_percent"
-MOST_GPU_VALUES, MOST_GPU_BINS = 500_000, 3_600
-"""that are read of a window, and bins of it: shorter ones tell better which tasks ran while a GPU was idle"""
 TASK_CPU, TASK_WAITING = "observatory_worker_task_cpu_percent", "observatory_worker_task_waits"
 CONSTRAINED = ("observatory_worker_tasks", "constrained", "max", "state")
 DIED = (LOST, DISAPPEARED)
@@ -197,15 +192,13 @@ class Evidence:
     @cached_property
     def nested(self) -> Intervals:
         """When each computation kept its thread and waited for tasks that it had submitted."""
-        return nested_waits(self.computations.spans, self.records.transitions, self.task_stacks)
+        return nested_waits(self.computations.spans, self.records.transitions, self.code.task_stacks)
 
     @cached_property
     def idle_gpus(self) -> list[IdleGpu]:
         """The workers that used a GPU, and how long it did nothing while their tasks ran."""
-        bins = int(np.clip(MOST_GPU_VALUES // max(len(self.ends), 1), store.BINS, MOST_GPU_BINS))
         window = self.start, self.stop
-        columns = store.binned_gpus(self.connection, self._cluster, GPU_UTILIZATION, *window, bins)
-        return idle_gpus(self.computations, columns, self.start, (self.stop - self.start) / bins)
+        return read_idle_gpus(self.connection, self._cluster, self.computations, window, len(self.ends))
 
     @cached_property
     def in_line(self) -> Intervals:
@@ -287,29 +280,9 @@ class Evidence:
             return not cluster.is_unobserved
         return self.run is not None and self.run.outcome not in (Run.Outcome.RUNNING, Run.Outcome.UNSEEN)
 
-    def loop_code(self, *workers: int) -> list[str]:
-        """The functions in which the event loops of workers (0: the scheduler's) were seen most often.
-
-        Empty where code isn't shown. Loops that wait for events are left out.
-        """
-        if not self.shows(Section.CODE):
-            return []
-        window = self.start, self.stop
-        stacks = store.loop_stacks(self.connection, self._cluster, workers, *window, MOST_STACKS)
-        return places(stacks, self.text)
-
-    def task_code(self, *prefixes: int) -> list[str]:
-        """The functions in which tasks of prefixes were seen most often. Empty where code isn't shown."""
-        return self.code_of(self.task_stacks(prefixes)) if self.shows(Section.CODE) else []
-
-    def code_of(self, stacks: Sequence[tuple[str, int]]) -> list[str]:
-        """The functions in which stacks end. Empty where code isn't shown."""
-        return places(stacks, self.text) if self.shows(Section.CODE) else []
-
-    def task_stacks(self, prefixes: Sequence[int], since: int = 0) -> list[tuple[str, int]]:
-        """The frames in which tasks of prefixes were seen since a time (microseconds), most first."""
-        window = max(self.start, since), self.stop
-        return store.task_stacks(self.connection, self._cluster, prefixes, *window, MOST_STACKS)
+    @cached_property
+    def code(self) -> SeenCode:
+        return SeenCode(self.connection, self.scope, self.start, self.stop, self.text)
 
     def events(self, *kinds: str) -> list[store.Happening]:
         if kinds not in self._events:

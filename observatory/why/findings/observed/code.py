@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+import psycopg
+
+from observatory.replay.scope import Scope, Section
 from observatory.runs.errors.places import LIBRARY
+from observatory.store.queries.windows import findings as store
 
 MOST_PLACES = 3
+MOST_STACKS = 100
 IDLE = frozenset({"select", "poll", "epoll", "_run_once", "run_forever"})
 """functions of an event loop that waits"""
 CALLS_TASKS = re.compile(
@@ -16,6 +21,48 @@ CALLS_TASKS = re.compile(
 """Dask's own, which call the functions of tasks: innermost where a function is not written in Python"""
 Frame = tuple[str, str, str]
 """function, file, line"""
+
+
+class SeenCode:
+    """The functions in which tasks and event loops were seen most often. Empty where the code isn't shown."""
+
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        scope: Scope,
+        start: int,
+        stop: int,
+        text: Callable[[str], str],
+    ) -> None:
+        """`text`: what may be shown of a text."""
+        self._connection, self._scope, self._text = connection, scope, text
+        self._start, self._stop = start, stop
+
+    def of_loops(self, *workers: int) -> list[str]:
+        """Of the event loops of workers (0: the scheduler's), without loops that wait for events."""
+        if not self._is_shown:
+            return []
+        window = self._start, self._stop
+        cluster = self._scope.cluster.pk
+        stacks = store.loop_stacks(self._connection, cluster, workers, *window, MOST_STACKS)
+        return places(stacks, self._text)
+
+    def of_tasks(self, *prefixes: int) -> list[str]:
+        return self.of_stacks(self.task_stacks(prefixes)) if self._is_shown else []
+
+    def of_stacks(self, stacks: Sequence[tuple[str, int]]) -> list[str]:
+        """In which stacks end."""
+        return places(stacks, self._text) if self._is_shown else []
+
+    def task_stacks(self, prefixes: Sequence[int], since: int = 0) -> list[tuple[str, int]]:
+        """The frames in which tasks of prefixes were seen since a time (microseconds), most first."""
+        window = max(self._start, since), self._stop
+        cluster = self._scope.cluster.pk
+        return store.task_stacks(self._connection, cluster, prefixes, *window, MOST_STACKS)
+
+    @property
+    def _is_shown(self) -> bool:
+        return Section.CODE in self._scope.sections
 
 
 def places(stacks: Sequence[tuple[str, int]], text: Callable[[str], str]) -> list[str]:

@@ -33,7 +33,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         return
     of_them = np.isin(samples.worker, workers)
     worst = np.flatnonzero(of_them)[int(np.argmax(samples.value[of_them]))]
-    code = evidence.loop_code(*workers)
+    code = evidence.code.of_loops(*workers)
     by = f" It was seen most often in {code[0]}." if code else ""
     yield Finding(
         f"The event loop of {counted(len(workers), 'worker')} "

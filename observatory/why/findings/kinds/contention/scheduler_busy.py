@@ -37,7 +37,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     cost = evidence.cost(waited)
     if not len(busy) or waited < LEAST_OF_OVERHEAD * evidence.waits.active or not evidence.is_worth(cost):
         return
-    code = evidence.loop_code(0)
+    code = evidence.code.of_loops(0)
     slow = f" It took {format_duration(each)} for each change of a task's state." if each else ""
     by = f" Its event loop was seen most often in {code[0]}." if code else ""
     yield Finding(

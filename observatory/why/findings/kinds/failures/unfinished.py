@@ -47,8 +47,8 @@ def _found(evidence: Evidence, found: Unfinished, *verbs: str) -> Iterator[Findi
     longest = int(left.times.lengths.argmax())
     length = format_duration(float(left.times.lengths[longest]) / 1e6)
     usual = evidence.computations.median(int(left.prefix[longest]))
-    stacks = evidence.task_stacks(prefixes, int(left.times.start.min()))
-    code = evidence.code_of(stacks)
+    stacks = evidence.code.task_stacks(prefixes, int(left.times.start.min()))
+    code = evidence.code.of_stacks(stacks)
     yield Finding(
         f"{counted(len(rows), 'task')} of {listed([evidence.prefix(id) for id in prefixes])} "
         f"{verbs[len(rows) > 1]}: {'it ran' if len(rows) == 1 else 'the longest ran'} for {length}"

@@ -109,7 +109,9 @@ def _of_run(evidence: Evidence, pending: LabelledSamples, acquiring: Integers) -
 def _acquiring(evidence: Evidence) -> Integers:
     """The computations that acquire leases."""
     found = evidence.computations
-    return acquiring_computations(found.spans, found.durations, lambda prefix: evidence.task_stacks([prefix]))
+    return acquiring_computations(
+        found.spans, found.durations, lambda prefix: evidence.code.task_stacks([prefix])
+    )
 
 
 def _without(waited: Numbers) -> Without:
@@ -134,8 +136,8 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
         if not _is_much(evidence, waited):
             continue
         prefixes = _named(waiting.by_prefix(locked))
-        asks_actor = waits_in(ASKS_ACTOR, evidence.task_stacks(prefixes))
-        code = evidence.task_code(*prefixes)
+        asks_actor = waits_in(ASKS_ACTOR, evidence.code.task_stacks(prefixes))
+        code = evidence.code.of_tasks(*prefixes)
         where = f" They were seen most often in {code[0]}." if code else ""
         what = "an answer of an actor" if asks_actor else f"{name}, which another task had"
         yield Finding(
@@ -169,7 +171,7 @@ def _turns(evidence: Evidence) -> Iterator[Finding]:
         if not _is_much(evidence, waited) or _computed_meanwhile(evidence, one):
             continue
         longest = one.rows[np.argsort(-one.waited, kind="stable")][:LISTED]
-        code = evidence.task_code(one.prefix)
+        code = evidence.code.of_tasks(one.prefix)
         where = f" They were seen most often in {code[0]}." if code else ""
         yield Finding(
             f"Tasks of {evidence.prefix(one.prefix)} took turns: one of them ended every "

@@ -85,7 +85,7 @@ def _outside(evidence: Evidence) -> Iterator[Finding]:
     by_prefix, by_wait = waiting.by_prefix(), waiting.seconds_by_wait
     prefixes = [id for id in by_prefix if by_prefix[id] >= NAMED_SHARE * sum(by_prefix.values())]
     threads, would_do = round(evidence.waits.most_threads), _threads_that_would_do(evidence, waiting)
-    code = evidence.task_code(*prefixes)
+    code = evidence.code.of_tasks(*prefixes)
     where = f", most often in {code[0]}" if code else ""
     what = WAITED_FOR[next(iter(by_wait))] if by_wait else "something outside of Dask"
     yield Finding(

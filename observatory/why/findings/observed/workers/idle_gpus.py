@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import psycopg
 
+from observatory.store.queries.windows import findings as store
 from observatory.why.findings.observed.samples import Samples, samples_of
 from observatory.why.findings.observed.tasks.computations import Computations
 from observatory.why.intervals import Flags, Integers, Numbers, Steps, distinct_times
 
 Array = Mapping[str, np.ndarray]
+UTILIZATION = "observatory_worker_gpu_utilization_percent"
+MOST_VALUES, MOST_BINS = 500_000, 3_600
+"""that are read of a window, and bins of it: shorter ones tell better which tasks ran while a GPU was idle"""
 LEAST_PEAK = 50.0
 """percent: a GPU that is never as busy isn't used by the work, as one that shows a desktop"""
 LEAST_BUSY = 0.02
@@ -47,6 +52,20 @@ class IdleGpu:
         It can't do more than it had to, so that preparing while it computes saves no more than that.
         """
         return min(1.0, self.busy_while_running / max(self.idle_while_running, 1e-9))
+
+
+def read_idle_gpus(
+    connection: psycopg.Connection,
+    cluster: int,
+    computations: Computations,
+    window: tuple[int, int],
+    workers: int,
+) -> list[IdleGpu]:
+    """`workers`: how many lived in the window (microseconds)."""
+    start, stop = window
+    bins = int(np.clip(MOST_VALUES // max(workers, 1), store.BINS, MOST_BINS))
+    columns = store.binned_gpus(connection, cluster, UTILIZATION, start, stop, bins)
+    return idle_gpus(computations, columns, start, (stop - start) / bins)
 
 
 def idle_gpus(computations: Computations, columns: Array, start: int, width: float) -> list[IdleGpu]:
