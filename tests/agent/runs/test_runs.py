@@ -1,71 +1,37 @@
-"""`observatory.run` on a real LocalCluster, with and without an agent."""
+"""`observatory.run` on a real LocalCluster."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import dask
 import pytest
-from distributed import Client, LocalCluster, Worker
+from distributed import Client, Worker
 
 import observatory
 import observatory.agent
-from observatory.agent import runs
 from observatory.clusters.models import Project
 from observatory.clusters.tokens import ingest_tokens
 from observatory.runs.models import Run
 from observatory.runs.tasks import find_runs
 from observatory.wire.client_code.submitted_code import frames_of_code
 from tests.agent.eventually import eventually
-from tests.agent.fake_server import TOKEN, FakeServer, fake_server
+from tests.agent.fake_server import TOKEN, FakeServer
+from tests.agent.runs.conftest import cluster
 from tests.support.traces import ID, span
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BLOCKED = 2.5
 """seconds; a client waits twice as long for its scheduler"""
-
-
-@pytest.fixture
-def received() -> Iterator[FakeServer]:
-    with fake_server() as received:
-        yield received
-
-
-@pytest.fixture(autouse=True)
-def unwarned() -> None:
-    runs._warned.clear()
-
-
-@contextmanager
-def cluster(**options: Any) -> Iterator[LocalCluster]:
-    usual: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
-    with LocalCluster(**{**usual, **options}, dashboard_address=None, protocol="tcp") as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def client() -> Iterator[Client]:
-    with cluster() as made, Client(made) as client:
-        yield client
-
-
-@pytest.fixture
-def observed(client: Client, received: FakeServer, tmp_path: Path) -> Client:
-    observatory.agent.register(
-        client, url=received.url, token=TOKEN, spool_directory=str(tmp_path), flush_interval=0.1
-    )
-    return client
 
 
 def run_rows(received: FakeServer, count: int) -> list[dict[str, Any]]:
@@ -201,19 +167,6 @@ def test_a_run_is_recorded_also_when_its_client_is_still_connecting(
     ]
 
 
-def test_without_a_connection_a_run_says_that_its_client_is_closed(
-    observed: Client, received: FakeServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def work() -> None:
-        client = await Client(observed.scheduler.address, asynchronous=True)
-        await client.close()
-        async with observatory.run("late", client=client):
-            pass
-
-    asyncio.run(work())
-    assert "this run is not recorded by Observatory: RuntimeError: the Dask client is closed" in caplog.text
-
-
 def test_nested_runs_are_each_reported(observed: Client, received: FakeServer) -> None:
     with observatory.run("outer"), observatory.run("inner"):
         pass
@@ -308,25 +261,6 @@ def test_the_scheduler_refuses_malformed_runs(observed: Client, received: FakeSe
     assert received.rows["run"] == []
 
 
-def test_without_an_agent_or_a_client_the_script_goes_on_with_one_warning(
-    client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    core = logging.getLogger("distributed.core")
-    core.addHandler(caplog.handler)
-    with caplog.at_level(logging.WARNING, "observatory"):
-        for _ in range(3):
-            with observatory.run("etl"):
-                assert client.submit(sum, [1, 2]).result() == 3
-        client.close()
-        with observatory.run("etl", client=client):
-            pass
-    said = [record.getMessage() for record in caplog.records if record.name == "observatory"]
-    core.removeHandler(caplog.handler)
-    assert len(said) == 2
-    assert runs.NO_AGENT in said[0]
-    assert [record for record in caplog.records if record.name == core.name] == []  # of the scheduler
-
-
 def test_runs_are_recorded_after_the_cluster_was_restarted(observed: Client, received: FakeServer) -> None:
     observed.restart(wait_for_workers=False)
     with observatory.run("etl"):
@@ -362,32 +296,6 @@ def test_a_cluster_is_named_by_its_manager_else_by_the_script_that_registers_the
         while not received.heads or received.heads[-1].name != name:
             assert time.monotonic() < deadline, received.heads
             time.sleep(0.05)
-
-
-def test_with_no_client_at_all_the_script_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "observatory"), observatory.run("etl"):
-        pass
-    assert [record.getMessage() for record in caplog.records] == [
-        "this run is not recorded by Observatory: there is no Dask client"
-    ]
-
-
-def test_a_scheduler_that_does_not_answer_delays_the_script_briefly(
-    observed: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runs, "TIMEOUT", 0.2)
-
-    def hang(dask_scheduler: Any) -> None:
-        async def never(**_: Any) -> None:
-            await asyncio.sleep(30)
-
-        dask_scheduler.handlers["observatory_run"] = never
-
-    observed.run_on_scheduler(hang)
-    began = time.monotonic()
-    with observatory.run("etl"):
-        pass
-    assert time.monotonic() - began < 20
 
 
 def test_import_needs_neither_django_nor_distributed_until_run_is_used() -> None:
