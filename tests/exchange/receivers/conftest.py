@@ -57,3 +57,17 @@ def deliver() -> Deliver:
         return RunDelivery.objects.filter(run=run).latest("pk")
 
     return deliver
+
+
+@pytest.fixture
+def ended(run: Run) -> Run:
+    return end_now(run, run.stop)
+
+
+@pytest.fixture
+def due_at(receiver: Receiver, ended: Run) -> datetime:
+    """When the run is due at the receiver."""
+    assert ended.stop is not None
+    at = ended.stop + timedelta(minutes=1)
+    assert due_receivers(at) == [receiver.pk]
+    return at
