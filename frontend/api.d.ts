@@ -1173,7 +1173,7 @@ export interface components {
         };
         /**
          * CardRequest
-         * @description The jobs that asked for the same, and less that would have done. Amounts are on a node of a job.
+         * @description The jobs that asked for the same, and what would have been enough. Amounts are on a node of a job.
          */
         CardRequest: {
             /** System */

@@ -14,7 +14,7 @@ AS_THEY_ARE = ("outcome", "user", "tags", "tasks", "errors", "workers", "threads
 async def run_card(api: Api, run: RunId) -> Answer:
     """What a run did, in short: outcome, first error, main finding, duration against earlier runs of its
     name, its tasks by state, busiest prefixes, cost, the batch jobs of its workers with a request that
-    would have done, and the code that submitted it."""
+    would have been enough, and the code that submitted it."""
     reading = await open_run(api, run)
     card = await read(api, f"{reading.path}/card")
     facts = reading.facts

@@ -1,4 +1,4 @@
-"""What the template of a card shows of batch jobs: their systems, and a request that would have done."""
+"""What the template of a card shows of batch jobs: their systems, and a sufficient request."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def drawn_batch_jobs(found: Item | None) -> Item | None:
 
 
 def _headline(request: Item) -> str:
-    """ "--mem=6G would have done, peak 5.1 GiB of 16.0 GiB"."""
+    """ "--mem=6G would have been enough, peak 5.1 GiB of 16.0 GiB"."""
     recommended, fewer = request["recommended"], request["fewer_cores"]
     if recommended:
         setting = recommended["setting"] or format_bytes(recommended["memory"])
         peak, asked = format_bytes(request["peak_memory"]), format_bytes(request["memory"])
-        return f"{setting} would have done, peak {peak} of {asked}"
+        return f"{setting} would have been enough, peak {peak} of {asked}"
     if fewer:
-        return f"{fewer} of {request['cores']} cores would have done"
+        return f"{fewer} of {request['cores']} cores would have been enough"
     return ""

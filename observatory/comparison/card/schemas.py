@@ -155,7 +155,7 @@ class CardRecommended(Schema):
 
 
 class CardRequest(Schema):
-    """The jobs that asked for the same, and less that would have done. Amounts are on a node of a job."""
+    """The jobs that asked for the same, and what would have been enough. Amounts are on a node of a job."""
 
     system: str
     queue: str
@@ -179,10 +179,10 @@ class CardRequest(Schema):
     longest_wait: float | None
     waits_known: int
     verdict: Literal["less", "fits", "spilled", "short", "not-asked", "unknown", "running"]
-    """whether less memory would have done, or why nothing is recommended"""
+    """whether less memory would have been enough, or why nothing is recommended"""
     recommended: CardRecommended | None
     fewer_cores: int | None
-    """cores that would have done; null: not fewer than asked, or not known"""
+    """cores that would have been enough; null: not fewer than asked, or not known"""
 
 
 class CardBatchJobs(Schema):

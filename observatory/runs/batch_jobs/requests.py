@@ -1,4 +1,4 @@
-"""What jobs with the same request used of it, and a request that would have done."""
+"""What jobs with the same request used of it, and a request that would have been enough."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MORE_CORES = 1.1
 """factor of the most cores that were used"""
 
 Verdict = Literal["less", "fits", "spilled", "short", "not-asked", "unknown", "running"]
-"""whether less memory would have done, or why nothing is recommended"""
+"""whether less memory would have been enough, or why nothing is recommended"""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Request:
     verdict: Verdict
     recommended: Recommended | None
     fewer_cores: int | None
-    """that would have done; None: not fewer than asked, or not known"""
+    """that would have been enough; None: not fewer than asked, or not known"""
 
 
 def requests_of(jobs: Sequence[Job], is_running: bool) -> list[Request]:

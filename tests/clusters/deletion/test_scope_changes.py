@@ -29,8 +29,8 @@ def test_a_rule_on_a_target_that_is_removed_is_disabled_and_says_why(filled: Fil
     window.targets.add(first)
     client = filled.world.client("editor")
     page = client.get(f"/targets/{first.pk}/remove/").content.decode()
-    assert "<strong>on one</strong> applies to this target alone" in page
-    assert "<strong>of one</strong> is of this target alone" in page
+    assert "<strong>on one</strong> applies only to this target" in page
+    assert "<strong>of one</strong> covers only this target" in page
     assert "on two" not in page
     assert client.post(f"/targets/{first.pk}/remove/").status_code == 302
     on_one.refresh_from_db()

@@ -244,7 +244,7 @@ def test_too_many_requests_get_a_page_that_looks_again(
     async def requests() -> None:
         status, headers, body = await answer(await begin(handler, "/live/1"))
         assert (status, headers[b"Retry-After"], headers[b"Refresh"]) == (429, b"2", b"2")
-        assert b"This page looks again by itself" in body
+        assert b"This page tries again by itself" in body
         status, headers, body = await answer(await begin(handler, "/live/1", "POST"))
         assert (status, b"Refresh" in headers) == (429, False)
         assert b"Nothing was changed" in body

@@ -33,12 +33,13 @@ def test_the_jobs_of_a_run_open_on_its_card(
     page.locator("#run-strip > summary").click()
     jobs = page.locator(".run-card-jobs")
     expect(jobs.locator("> summary")).to_contain_text(
-        "4 jobs of Slurm: --mem=6G would have done, peak 4.00 GiB of 16.0 GiB"
+        "4 jobs of Slurm: --mem=6G would have been enough, peak 4.00 GiB of 16.0 GiB"
     )
     jobs.locator("> summary").click()
     expect(jobs.locator("tbody tr")).to_have_count(4)
     expect(jobs.locator("tbody tr").nth(1)).to_contain_text("20_1")
-    expect(jobs).to_contain_text("2 cores would have done: the most cores used for five seconds were 1.3")
+    said = "2 cores would have been enough: the most cores used for five seconds were 1.3"
+    expect(jobs).to_contain_text(said)
     expect(jobs).to_contain_text(HOSTILE)
     assert page.evaluate(FITS)
     assert complaints == []

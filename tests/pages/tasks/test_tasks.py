@@ -95,4 +95,4 @@ def test_tasks_with_keys_of_any_type_are_found_and_their_pages_open(world: World
             escape(clean_name(prefix)) in re.findall(r'data-field="prefix">(.*?)</dd>', page, re.DOTALL)[0]
         ), key
         assert ("data-alike" in page) == (alike.count(text) > 1), key
-    assert "are written like this" in show(world, "1000")
+    assert "look like this" in show(world, "1000")

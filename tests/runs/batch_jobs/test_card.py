@@ -1,4 +1,4 @@
-"""The batch jobs on the card of a run: what was asked, what was used, and what would have done."""
+"""The batch jobs on the card of a run: what was asked, what was used, and what would have been enough."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_less_is_recommended_so_that_no_worker_would_have_spilled(world: World, 
     assert recommended["memory"] == 7.5 * GIB, "of which 70 % are 5.25 GiB"
     assert (recommended["setting"], recommended["spills_at"]) == ("--mem=7680M", 0.7)
     assert recommended["margin"] == pytest.approx(7.5 / 5.1 - 1)
-    assert "--mem=7680M would have done, peak 5.10 GiB of 16.0 GiB" in page(world, run)
+    assert "--mem=7680M would have been enough, peak 5.10 GiB of 16.0 GiB" in page(world, run)
     assert "47 % more, so that each worker stays below 70 % of its memory" in page(world, run)
 
 
@@ -81,7 +81,7 @@ def test_where_workers_never_spill_the_margin_alone_counts(world: World, cluster
     run = make_run(cluster)
     recommended = request_of(world, run)["recommended"]
     assert (recommended["setting"], recommended["spills_at"]) == ("--mem=6G", None)
-    said = "--mem=6G</code> would have done</strong>: the peak was 5.10 GiB, and that is 18 % more."
+    said = "--mem=6G</code> would have been enough</strong>: the peak was 5.10 GiB, and that is 18 % more."
     assert said in page(world, run)
 
 

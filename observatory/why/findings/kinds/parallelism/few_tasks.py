@@ -42,7 +42,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         facts(
             ("threads", f"{threads:,}"),
             ("in use at once", f"{used:,}"),
-            ("threads that would have done", f"{used:,}"),
+            ("threads that would have been enough", f"{used:,}"),
             ("tasks", f"{len(found.spans):,}"),
         ),
         (evidence.moment("the longest begins", float(found.spans.times.start[longest[0]]) / 1e6),)

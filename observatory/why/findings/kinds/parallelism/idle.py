@@ -35,7 +35,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         Cost(idle, 0.0),
         facts(
             ("time of all threads", format_duration(total)),
-            ("threads that would have done", f"{would_do:,}"),
+            ("threads that would have been enough", f"{would_do:,}"),
             ("longest without a task", format_duration((longest[1] - longest[0]) / 1e6)),
         ),
         (evidence.moment("longest without a task", longest[0] / 1e6),),
