@@ -26,7 +26,7 @@ from tests.exchange.everything import START as FIRST_START
 from tests.exchange.everything import STOP as LAST_STOP
 from tests.store.archive.conftest import remove_unused
 from tests.store.archive.long_history import START, STEP, STEPS
-from tests.store.archive.scans.test_scans_of_changing_files import _replace_files
+from tests.store.archive.scans.searches import replace_files
 
 Rows = dict[str, list[tuple[Any, ...]]]
 WHOLE = (START - 100, START + STEPS * STEP + 100)
@@ -141,7 +141,7 @@ def test_files_that_are_replaced_in_the_middle_of_an_export_lose_and_double_no_r
         for part in original(*args):
             parts += 1
             if parts == 12:
-                _replace_files(recorded.pk)
+                replace_files(recorded.pk)
             yield part
 
     for module in ("queries.named_records", "transfer.extracts"):

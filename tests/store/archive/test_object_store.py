@@ -33,9 +33,9 @@ from observatory.store.times import from_seconds
 from observatory.wire.kinds import stored_kinds
 from observatory.wire.records import Event
 from tests.exchange.everything import KEY, START, STOP
+from tests.store.archive.adoption.conftest import lose
 from tests.store.archive.conftest import faults, faults_of_files, next_head, remove_unused, rows_of
 from tests.store.archive.killing import acting
-from tests.store.archive.test_adoption import lose
 from tests.support.object_store import ENVIRONMENT, ObjectStore, object_store
 from tests.support.projects import World
 

@@ -26,7 +26,7 @@ from observatory.store.queries.logs import LogFilter
 from tests.store.archive.conftest import Archive, remove_unused
 from tests.store.archive.dask_clusters import QUIET, dask_cluster, scanned_there
 from tests.store.archive.long_history import START, STEP, STEPS
-from tests.store.archive.scans.test_scans import FILTERS, LOGS, READS, RULES, TASKS, Read
+from tests.store.archive.scans.reads import FILTERS, LOGS, READS, RULES, TASKS, Read
 
 
 @pytest.fixture(scope="module")
