@@ -18,7 +18,7 @@ from observatory.why.records import Graph, Records
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 from observatory.why.what_if.answer import what_if
-from observatory.why.what_if.reading import MOST_COMPUTATIONS
+from observatory.why.what_if.recorded.reading import MOST_COMPUTATIONS
 from observatory.wire.records import Action
 
 MOST = 0.02

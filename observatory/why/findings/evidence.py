@@ -47,7 +47,7 @@ from observatory.why.thread_times.cores import WithoutCore, without_core
 from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 from observatory.why.what_if.change import Predictor
-from observatory.why.what_if.reading import trusted_predictor, window_of
+from observatory.why.what_if.recorded.reading import trusted_predictor, window_of
 from observatory.wire.tasks.waits import TASK_WAITS
 from observatory.wire.workers.departures import DISAPPEARED, LOST
 

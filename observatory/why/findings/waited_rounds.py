@@ -15,7 +15,7 @@ from observatory.why.findings.finding import Finding
 from observatory.why.findings.observed.late_submissions import LEAST_OF_ROUNDS, waits_for_rounds
 from observatory.why.findings.texts import counted, facts
 from observatory.why.thread_times.kinds import ThreadKind
-from observatory.why.what_if.client_rounds import ClientRound
+from observatory.why.what_if.recorded.client_rounds import ClientRound
 from observatory.why.what_if.without import Without
 from observatory.wire.client_code.submitted_code import frames_of_code
 

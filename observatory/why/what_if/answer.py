@@ -14,8 +14,8 @@ from observatory.runs.other_work import other_work_in
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.why.what_if.change import Change, Predictor
-from observatory.why.what_if.reading import read_window
-from observatory.why.what_if.workers import AbsenceKind
+from observatory.why.what_if.recorded.reading import read_window
+from observatory.why.what_if.simulation.workers import AbsenceKind
 from observatory.why.window import readable_part
 
 MOST_CHANGES, MOST_PREFIXES = 3, 50

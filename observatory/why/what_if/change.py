@@ -11,18 +11,18 @@ import numpy as np
 
 from observatory.why.intervals import Flags, Numbers
 from observatory.why.records import Records
-from observatory.why.what_if.client_rounds import ClientRound, client_rounds
-from observatory.why.what_if.conditions import Conditions
 from observatory.why.what_if.doubt import FURTHEST, Predicted
-from observatory.why.what_if.leases import Leases
-from observatory.why.what_if.locks import SimulatedLock
-from observatory.why.what_if.plan import Plan
-from observatory.why.what_if.rates import AT_ONCE, Rates, Spilling
-from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays
-from observatory.why.what_if.simulation import Simulation
-from observatory.why.what_if.stalls import Stall
+from observatory.why.what_if.recorded.client_rounds import ClientRound, client_rounds
+from observatory.why.what_if.recorded.leases import Leases
+from observatory.why.what_if.recorded.plan import Plan
+from observatory.why.what_if.recorded.rates import AT_ONCE, Rates, Spilling
+from observatory.why.what_if.recorded.stalls import Stall
+from observatory.why.what_if.recorded.workers import recorded_workers, with_one_that_stays
+from observatory.why.what_if.simulation.conditions import Conditions
+from observatory.why.what_if.simulation.locks import SimulatedLock
+from observatory.why.what_if.simulation.simulation import Simulation
+from observatory.why.what_if.simulation.workers import AbsenceKind, WorkerSpec
 from observatory.why.what_if.without import Without
-from observatory.why.what_if.workers import AbsenceKind, WorkerSpec
 
 
 @dataclass(frozen=True, slots=True)

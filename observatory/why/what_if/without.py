@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from observatory.why.intervals import Integers, Numbers
-from observatory.why.what_if.plan import Plan
-from observatory.why.what_if.workers import AbsenceKind, WorkerSpec
+from observatory.why.what_if.recorded.plan import Plan
+from observatory.why.what_if.simulation.workers import AbsenceKind, WorkerSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from observatory.store.times import MAXIMUM_TIME
 from observatory.why.findings import simulated_costs
 from observatory.why.findings.answer import findings
 from observatory.why.findings.lines import lines_of
-from observatory.why.what_if import reading
+from observatory.why.what_if.recorded import reading
 from tests.why.findings.kinds.test_kinds import assert_saves, first
 from tests.why.findings.simulated import Simulated, Task, futures
 

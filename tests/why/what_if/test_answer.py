@@ -9,9 +9,9 @@ import pytest
 from observatory.replay.scope import Scope
 from observatory.store.connection import build_connection
 from observatory.store.times import MAXIMUM_TIME
-from observatory.why.what_if import reading
 from observatory.why.what_if.answer import prediction, what_if
 from observatory.why.what_if.change import Change
+from observatory.why.what_if.recorded import reading
 from observatory.why.what_if.schemas import Prediction, WhatIf
 from observatory.why.window import TooManyTasks
 from tests.support.observed_cluster import Observed, agent_server, observed

@@ -8,12 +8,12 @@ import pytest
 
 from observatory.why.records import Records
 from observatory.why.what_if.change import Predictor
-from observatory.why.what_if.conditions import Conditions
-from observatory.why.what_if.plan import Plan, plan_of
-from observatory.why.what_if.rates import AT_ONCE
-from observatory.why.what_if.simulation import Simulation
+from observatory.why.what_if.recorded.plan import Plan, plan_of
+from observatory.why.what_if.recorded.rates import AT_ONCE
+from observatory.why.what_if.simulation.conditions import Conditions
+from observatory.why.what_if.simulation.simulation import Simulation
+from observatory.why.what_if.simulation.workers import WorkerSpec
 from observatory.why.what_if.without import Without
-from observatory.why.what_if.workers import WorkerSpec
 from tests.why.made_records import (
     MEMORY,
     PROCESSING,

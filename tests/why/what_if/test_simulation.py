@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from observatory.why.findings.observed.samples import LabelledSamples
 from observatory.why.records import Records
 from observatory.why.what_if.change import Change, Predictor
-from observatory.why.what_if.conditions import Conditions
-from observatory.why.what_if.leases import leases_of
-from observatory.why.what_if.plan import Plan, plan_of
-from observatory.why.what_if.rates import AT_ONCE, Rates, Transfers
-from observatory.why.what_if.reading import Window
-from observatory.why.what_if.simulation import Simulation
-from observatory.why.what_if.workers import Absence, AbsenceKind, WorkerSpec
+from observatory.why.what_if.recorded.leases import leases_of
+from observatory.why.what_if.recorded.plan import Plan, plan_of
+from observatory.why.what_if.recorded.rates import AT_ONCE, Rates, Transfers
+from observatory.why.what_if.recorded.reading import Window
+from observatory.why.what_if.simulation.conditions import Conditions
+from observatory.why.what_if.simulation.simulation import Simulation
+from observatory.why.what_if.simulation.workers import Absence, AbsenceKind, WorkerSpec
 from observatory.wire.records import Action
 from tests.why.made_records import SECOND, SIZE, Span, computed, graph, life, recorded, worker
 

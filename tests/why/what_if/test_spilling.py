@@ -7,9 +7,9 @@ import pytest
 from observatory.why.records import Records
 from observatory.why.thread_times.assignments import stays
 from observatory.why.what_if.change import Change, Predictor
-from observatory.why.what_if.plan import plan_of
-from observatory.why.what_if.rates import Rates, Spilling, without_spilling
-from observatory.why.what_if.stalls import Stall
+from observatory.why.what_if.recorded.plan import plan_of
+from observatory.why.what_if.recorded.rates import Rates, Spilling, without_spilling
+from observatory.why.what_if.recorded.stalls import Stall
 from observatory.why.what_if.without import Without
 from tests.why.made_records import LENGTH, SECOND, computed, graph, life, recorded, worker
 

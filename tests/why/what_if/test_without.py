@@ -12,14 +12,14 @@ from observatory.why.intervals import Intervals
 from observatory.why.records import OfWorkers, Records, Worker
 from observatory.why.thread_times.assignments import stays
 from observatory.why.what_if.change import Change, Predictor
-from observatory.why.what_if.conditions import Conditions
-from observatory.why.what_if.plan import plan_of
-from observatory.why.what_if.rates import AT_ONCE
-from observatory.why.what_if.recorded_workers import recorded_workers, with_one_that_stays
-from observatory.why.what_if.simulation import Simulation
-from observatory.why.what_if.stalls import Stall, stalls
+from observatory.why.what_if.recorded.plan import plan_of
+from observatory.why.what_if.recorded.rates import AT_ONCE
+from observatory.why.what_if.recorded.stalls import Stall, stalls
+from observatory.why.what_if.recorded.workers import recorded_workers, with_one_that_stays
+from observatory.why.what_if.simulation.conditions import Conditions
+from observatory.why.what_if.simulation.simulation import Simulation
+from observatory.why.what_if.simulation.workers import Absence, AbsenceKind, WorkerSpec
 from observatory.why.what_if.without import Shorter, Without
-from observatory.why.what_if.workers import Absence, AbsenceKind, WorkerSpec
 from tests.why.made_records import SECOND, Span, computed, graph, life, recorded, worker
 
 DIED, LEFT, PAUSED = AbsenceKind.DIED, AbsenceKind.LEFT, AbsenceKind.PAUSED

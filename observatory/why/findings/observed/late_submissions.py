@@ -9,7 +9,7 @@ from observatory.why.findings.evidence import Evidence
 from observatory.why.intervals import Intervals, joined
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, WAITING, stays
 from observatory.why.thread_times.kinds import ThreadKind
-from observatory.why.what_if.submissions import RELEASED
+from observatory.why.what_if.recorded.submissions import RELEASED
 
 LEAST_OF_ROUNDS = 0.2
 """of the time of threads in which there was something to do, for which they waited for other tasks"""

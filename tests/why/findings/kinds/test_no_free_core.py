@@ -14,7 +14,7 @@ from observatory.why.intervals import Intervals
 from observatory.why.thread_times.answer import thread_times
 from observatory.why.thread_times.cores import USED, WANTED, WORKER, WORKER_OWN, waited_without_core
 from observatory.why.thread_times.gil import CONTENTION
-from observatory.why.what_if import reading
+from observatory.why.what_if.recorded import reading
 from observatory.why.window import readable_part
 from tests.why.findings.kinds.test_kinds import first
 from tests.why.findings.simulated import Simulated, Task, found_in, futures

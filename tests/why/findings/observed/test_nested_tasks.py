@@ -10,8 +10,8 @@ import pytest
 from observatory.why.findings.observed.tasks.nested_tasks import nested_waits
 from observatory.why.records import Records
 from observatory.why.what_if.change import Predictor
-from observatory.why.what_if.plan import plan_of
-from observatory.why.what_if.rates import AT_ONCE
+from observatory.why.what_if.recorded.plan import plan_of
+from observatory.why.what_if.recorded.rates import AT_ONCE
 from observatory.why.what_if.without import Without
 from tests.why.made_records import SECOND, computed, graph, life, recorded, worker
 

@@ -9,8 +9,8 @@ from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.simulation.workers import AbsenceKind
 from observatory.why.what_if.without import Without
-from observatory.why.what_if.workers import AbsenceKind
 
 FULL = (ThreadKind.PAUSED, ThreadKind.DISK)
 

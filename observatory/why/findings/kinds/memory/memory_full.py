@@ -12,8 +12,8 @@ from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.observed.workers.loops import WAITING, without_stalls, worker_ticks
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.simulation.workers import AbsenceKind
 from observatory.why.what_if.without import Without
-from observatory.why.what_if.workers import AbsenceKind
 from observatory.wire.records import Action
 
 MEMORY = "observatory_worker_memory_bytes"

@@ -21,7 +21,7 @@ from observatory.why.intervals import Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.assignments import PROCESSING, stays
 from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
-from observatory.why.what_if.leases import (
+from observatory.why.what_if.recorded.leases import (
     LABEL,
     MAXIMUM_LEASES,
     PENDING,

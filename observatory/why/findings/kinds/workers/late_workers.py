@@ -15,8 +15,8 @@ from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added_at, joined
 from observatory.why.records import Worker
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Stays, stays
+from observatory.why.what_if.simulation.workers import AbsenceKind
 from observatory.why.what_if.without import Without
-from observatory.why.what_if.workers import AbsenceKind
 
 LEAST_STAY, LEAST_STAY_SHARE = 5_000_000, 0.05
 """microseconds, or share of the window, for which the most threads were there: not as of a replacement"""

@@ -13,8 +13,8 @@ from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers
 from observatory.why.thread_times.kinds import ThreadKind
+from observatory.why.what_if.simulation.workers import AbsenceKind
 from observatory.why.what_if.without import Shorter, Without
-from observatory.why.what_if.workers import AbsenceKind
 
 MEMORY = "observatory_worker_memory_bytes"
 NEAR_LIMIT = 0.85

@@ -12,7 +12,7 @@ from observatory.why.findings.observed.samples import Samples, blocked_seconds, 
 from observatory.why.intervals import Flags, Integers, Intervals, Numbers
 from observatory.why.thread_times.cores import SCHEDULER, SCHEDULER_OWN, WORKER, WORKER_OWN, own_share
 from observatory.why.thread_times.kinds import ThreadKind
-from observatory.why.what_if.stalls import Stall
+from observatory.why.what_if.recorded.stalls import Stall
 from observatory.why.what_if.without import Without
 
 BLOCKED, WORKER_BLOCKED = 0.05, 0.06

@@ -11,7 +11,7 @@ from observatory.why.critical_path.predecessors import NONE, LastEnded, previous
 from observatory.why.intervals import Integers, Numbers
 from observatory.why.records import Records
 from observatory.why.thread_times.assignments import PROCESSING, Stays
-from observatory.why.what_if.plan import Plan
+from observatory.why.what_if.recorded.plan import Plan
 
 BANDWIDTH = 100e6
 """bytes a second, where no transfer was recorded: Dask's distributed.scheduler.bandwidth"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from observatory.why.what_if.workers import SimulatedWorker
+from observatory.why.what_if.simulation.workers import SimulatedWorker
 
 STEALING = 1.0
 """seconds between two balances: distributed.scheduler.work-stealing-interval"""

@@ -18,11 +18,11 @@ from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import WAITING, Stays, stays, unfinished
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.doubt import FURTHEST
-from observatory.why.what_if.held import held
-from observatory.why.what_if.leases import Leases, read_leases
-from observatory.why.what_if.plan import plan_of
-from observatory.why.what_if.rates import Spilling, Transfers, rates_of, without_spilling
-from observatory.why.what_if.stalls import stalls
+from observatory.why.what_if.recorded.held import held
+from observatory.why.what_if.recorded.leases import Leases, read_leases
+from observatory.why.what_if.recorded.plan import plan_of
+from observatory.why.what_if.recorded.rates import Spilling, Transfers, rates_of, without_spilling
+from observatory.why.what_if.recorded.stalls import stalls
 from observatory.why.window import TooManyTasks
 from observatory.wire.records import Action
 from observatory.wire.tasks.waits import FILE_LOCK, LOCK

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from observatory.why.records import Records, Worker
-from observatory.why.what_if.workers import Absence, AbsenceKind, WorkerSpec
+from observatory.why.what_if.simulation.workers import Absence, AbsenceKind, WorkerSpec
 
 
 def recorded_workers(records: Records) -> list[WorkerSpec]:

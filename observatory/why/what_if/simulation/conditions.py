@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from observatory.why.what_if.locks import SimulatedLock
-from observatory.why.what_if.stalls import Stall
+from observatory.why.what_if.recorded.stalls import Stall
+from observatory.why.what_if.simulation.locks import SimulatedLock
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from observatory.store.queries.windows.required_resources import RequiredResourc
 from observatory.why.critical_path.predecessors import NONE, Predecessors, needed_computations, previous_of
 from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Graph, Records, Spans
-from observatory.why.what_if.reactions import Rest, rests
-from observatory.why.what_if.required import required_by
-from observatory.why.what_if.submissions import Submission, most_unfinished, submissions, submitted
-from observatory.why.what_if.workers import Amounts
+from observatory.why.what_if.recorded.reactions import Rest, rests
+from observatory.why.what_if.recorded.required import required_by
+from observatory.why.what_if.recorded.submissions import Submission, most_unfinished, submissions, submitted
+from observatory.why.what_if.simulation.workers import Amounts
 from observatory.wire.records import Action
 
 STORED = (Action.DISK_READ, Action.DISK_WRITE)

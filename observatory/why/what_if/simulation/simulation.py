@@ -13,15 +13,21 @@ from heapq import heappop, heappush
 from typing import Any
 
 from observatory.why.critical_path.predecessors import NONE
-from observatory.why.what_if.conditions import Conditions
-from observatory.why.what_if.locks import SimulatedLocks
-from observatory.why.what_if.plan import Plan, mean_of_prefix
-from observatory.why.what_if.rates import Rates
-from observatory.why.what_if.required import supplied
-from observatory.why.what_if.seceded_ends import Ending, SecededEnds
-from observatory.why.what_if.stalls import Stall
-from observatory.why.what_if.stealing import is_unoccupied, next_balance
-from observatory.why.what_if.workers import Absence, AbsenceKind, SimulatedWorker, WorkerSpec, supplies
+from observatory.why.what_if.recorded.plan import Plan, mean_of_prefix
+from observatory.why.what_if.recorded.rates import Rates
+from observatory.why.what_if.recorded.required import supplied
+from observatory.why.what_if.recorded.stalls import Stall
+from observatory.why.what_if.simulation.conditions import Conditions
+from observatory.why.what_if.simulation.locks import SimulatedLocks
+from observatory.why.what_if.simulation.seceded_ends import Ending, SecededEnds
+from observatory.why.what_if.simulation.stealing import is_unoccupied, next_balance
+from observatory.why.what_if.simulation.workers import (
+    Absence,
+    AbsenceKind,
+    SimulatedWorker,
+    WorkerSpec,
+    supplies,
+)
 
 SHORTEST_STOLEN = 0.005
 """seconds that a stolen task takes at least"""

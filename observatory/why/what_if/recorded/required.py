@@ -8,7 +8,7 @@ import numpy as np
 
 from observatory.store.queries.windows.required_resources import RequiredResource
 from observatory.why.intervals import Integers
-from observatory.why.what_if.workers import Amounts, WorkerSpec, supplies
+from observatory.why.what_if.simulation.workers import Amounts, WorkerSpec, supplies
 
 
 def required_by(tasks: Integers, known: Sequence[RequiredResource]) -> dict[int, Amounts]:

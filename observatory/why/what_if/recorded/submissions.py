@@ -10,7 +10,7 @@ import numpy as np
 from observatory.why.critical_path.predecessors import NONE, LastEnded, Predecessors, previous_of
 from observatory.why.intervals import Integers, Intervals, Steps
 from observatory.why.records import Records, Spans
-from observatory.why.what_if.reactions import followed
+from observatory.why.what_if.recorded.reactions import followed
 from observatory.wire.records import TASK_STATES
 
 RELEASED = TASK_STATES.index("released")

@@ -9,7 +9,7 @@ import numpy as np
 from observatory.why.intervals import Intervals, joined
 from observatory.why.records import Records, Spans
 from observatory.why.thread_times.assignments import Stays
-from observatory.why.what_if.rates import sent_times
+from observatory.why.what_if.recorded.rates import sent_times
 from observatory.wire.records import Action
 
 SHORTEST = 500_000

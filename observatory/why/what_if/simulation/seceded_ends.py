@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from observatory.why.what_if.reactions import Rest
+from observatory.why.what_if.recorded.reactions import Rest
 
 Ending = tuple[int, int, int, float]
 """place, number of the worker and its life, seconds until it ends"""

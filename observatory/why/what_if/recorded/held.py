@@ -8,8 +8,8 @@ from observatory.why.intervals import Integers
 from observatory.why.piles import Pile, piles
 from observatory.why.records import Records, Spans
 from observatory.why.thread_times.assignments import Stays, assignments
-from observatory.why.what_if.rates import sent_times
-from observatory.why.what_if.recorded_workers import numbers
+from observatory.why.what_if.recorded.rates import sent_times
+from observatory.why.what_if.recorded.workers import numbers
 
 
 def held(records: Records, computing: Spans, known: Stays) -> dict[int, int]:

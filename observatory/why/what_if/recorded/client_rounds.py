@@ -10,7 +10,7 @@ import numpy as np
 from observatory.why.intervals import joined
 from observatory.why.records import Records
 from observatory.why.thread_times.kinds import ThreadKind
-from observatory.why.what_if.plan import Plan
+from observatory.why.what_if.recorded.plan import Plan
 
 FEWEST = 3
 """rounds of a window"""

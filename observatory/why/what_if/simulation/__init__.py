@@ -1,0 +1,1 @@
+"""A simulation of recorded tasks on workers, with Dask's rules."""
