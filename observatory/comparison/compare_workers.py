@@ -29,7 +29,7 @@ from observatory.comparison.worker_groups import (
 from observatory.runs.models import Run
 from observatory.store.queries import agents
 from observatory.store.queries.timeline import snapshot
-from observatory.store.queries.windows.environment import worker_specs
+from observatory.store.queries.windows.workers.environment import worker_specs
 from observatory.wire.records import Action
 
 Item = dict[str, Any]

@@ -17,7 +17,7 @@ from observatory.replay.windows.worker_facts import (
     facts_of_scheduler,
 )
 from observatory.runs.models import Run
-from observatory.store.queries.windows.environment import (
+from observatory.store.queries.windows.workers.environment import (
     WorkerSpec,
     client_detail_of_run,
     last_client_detail,

@@ -11,9 +11,9 @@ import psycopg
 
 from observatory.comparison.run_summary import MOST_TASKS, PrefixSummary, RunWindow, TooLarge, by_prefix
 from observatory.store.queries.windows.comparison import WORKER_MEMORY, prefix_names, window_spans
-from observatory.store.queries.windows.environment import WorkerSpec
-from observatory.store.queries.windows.existence import WorkerExistence, worker_existence
-from observatory.store.queries.windows.worker_groups import (
+from observatory.store.queries.windows.workers.environment import WorkerSpec
+from observatory.store.queries.windows.workers.existence import WorkerExistence, worker_existence
+from observatory.store.queries.windows.workers.worker_groups import (
     CPU,
     GIL,
     GroupWork,

@@ -12,8 +12,8 @@ import psycopg
 from observatory.store.queries import agents
 from observatory.store.queries.fetch import Array
 from observatory.store.queries.windows import thread_time as store
-from observatory.store.queries.windows.dependencies import needs_of_groups, needs_of_tasks
 from observatory.store.queries.windows.other_work import NONE, OtherWork
+from observatory.store.queries.windows.tasks.dependencies import needs_of_groups, needs_of_tasks
 from observatory.why.cancelled import read_cancelled
 from observatory.why.clients import Clients
 from observatory.why.clocks import corrected

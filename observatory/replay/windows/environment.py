@@ -19,7 +19,7 @@ from observatory.replay.windows.worker_facts import (
     is_described,
     is_resource,
 )
-from observatory.store.queries.windows.environment import (
+from observatory.store.queries.windows.workers.environment import (
     client_detail_of_run,
     last_client_detail,
     scheduler_detail,

@@ -15,8 +15,8 @@ from observatory.replay.windows.sums import BinnedSums, Sums, binned_sums, sums
 from observatory.store.queries.sums.group_sums import GROUP_SUMS
 from observatory.store.queries.sums.state_sums import CREATED, STATE_SUMS
 from observatory.store.queries.sums.sum_layer import REST, Columns
-from observatory.store.queries.windows.graph import group_edges
 from observatory.store.queries.windows.prefixes import group_names
+from observatory.store.queries.windows.tasks.graph import group_edges
 from observatory.wire.records import TASK_STATES
 
 MOST_GROUPS = 2_500

@@ -9,9 +9,9 @@ import psycopg
 from observatory.replay.scope import Scope
 from observatory.replay.windows.sums import recorded_part
 from observatory.store.keys import decode_key
-from observatory.store.queries.windows import graph as store
 from observatory.store.queries.windows.prefixes import group_names
 from observatory.store.queries.windows.row_counts import has_more_spans, has_more_transitions
+from observatory.store.queries.windows.tasks import graph as store
 from observatory.wire.records import TASK_STATES
 
 MOST_TASKS = 5_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from observatory.store.queries.windows.environment import WorkerSpec
+from observatory.store.queries.windows.workers.environment import WorkerSpec
 from observatory.store.workers.tags import RESOURCE, amount_text
 from observatory.wire.workers.batch_jobs import read_batch_job
 

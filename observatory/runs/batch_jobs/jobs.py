@@ -9,15 +9,15 @@ from datetime import datetime, timedelta
 
 import psycopg
 
-from observatory.store.queries.windows.batch_jobs import (
+from observatory.store.queries.windows.workers.batch_jobs import (
     PlaceUse,
     WorkerInJob,
     mean_use,
     use_by_place,
     workers_in_jobs,
 )
-from observatory.store.queries.windows.peak_memory import BIN, MEMORY
-from observatory.store.queries.windows.worker_groups import CPU
+from observatory.store.queries.windows.workers.peak_memory import BIN, MEMORY
+from observatory.store.queries.windows.workers.worker_groups import CPU
 from observatory.store.workers.thresholds import thresholds_of
 from observatory.wire.workers.batch_jobs import BatchJob, read_batch_job
 from observatory.wire.workers.processes import PROCESS

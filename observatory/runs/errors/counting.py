@@ -13,13 +13,13 @@ from observatory.runs.models import Run, RunError
 from observatory.runs.other_work import other_work_of
 from observatory.runs.refresh import end_of
 from observatory.store.connection import read_connection
-from observatory.store.queries.windows.error_places import (
+from observatory.store.queries.windows.errors.error_places import (
     TracedErrors,
     WorkerDeath,
     traced_errors,
     worker_deaths,
 )
-from observatory.store.queries.windows.run_exceptions import RunException
+from observatory.store.queries.windows.errors.run_exceptions import RunException
 
 MOST_KINDS = 200
 """of a run: those with the most errors"""

@@ -12,7 +12,7 @@ from observatory.runs.errors.places import place_of
 from observatory.runs.models import Run
 from observatory.runs.refresh import end_of
 from observatory.runs.stops import stop_text
-from observatory.store.queries.windows.run_exceptions import RunException, exception_of_run
+from observatory.store.queries.windows.errors.run_exceptions import RunException, exception_of_run
 
 COMPARED = 200
 """characters of two messages"""

@@ -21,8 +21,8 @@ from observatory.runs.usage.prices import amounts_of
 from observatory.store.connection import read_connection
 from observatory.store.queries.extents import Extent, extents
 from observatory.store.queries.sums.prefix_sums import PREFIX_SUMS
-from observatory.store.queries.windows.existence import worker_existence
 from observatory.store.queries.windows.totals import count_errors
+from observatory.store.queries.windows.workers.existence import worker_existence
 from observatory.store.times import from_seconds, to_microseconds
 from observatory.wire.records import Action
 

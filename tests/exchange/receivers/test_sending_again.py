@@ -15,7 +15,7 @@ from observatory.exchange.receivers.otlp.posting import PAUSES
 from observatory.exchange.receivers.receiver_kind import Address
 from observatory.exchange.receivers.secrets import encrypt
 from observatory.runs.models import Run
-from observatory.store.queries.windows import sampled_tasks
+from observatory.store.queries.windows.tasks import sampled_tasks
 from tests.exchange.receivers.conftest import Deliver, end_now
 from tests.exchange.receivers.http_receiver import Answer, HttpReceiver, values
 from tests.exchange.receivers.test_traces import run_of

@@ -34,7 +34,7 @@ from observatory.store.queries.tasks.lineage import ClusterWindow, Direction, ne
 from observatory.store.queries.tasks.search import Stretch, Where, tasks_with_key
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.other_work import NONE
-from observatory.store.queries.windows.sampled_tasks import sampled_tasks
+from observatory.store.queries.windows.tasks.sampled_tasks import sampled_tasks
 from observatory.store.queries.windows.transfers import largest_transfers
 from observatory.store.reading.connections import UnknownCluster, clusters_of, kinds_of
 from observatory.store.times import from_seconds
@@ -73,7 +73,7 @@ NOT_OF_RECORDS = {
     "extents.row_estimates",
 }
 """no records, what their caller asks for, or an estimate of the whole database"""
-IN_PARTS = {"named_records.read", "windows.sampled_tasks.spans_of_tasks"}
+IN_PARTS = {"named_records.read", "windows.tasks.sampled_tasks.spans_of_tasks"}
 """those that need a transaction, for their rows come some at a time"""
 FUNCTIONS = {name: found for name, found in _read_functions().items() if name not in NOT_OF_RECORDS}
 
@@ -196,7 +196,7 @@ class Arguments:
             "tasks.search.last_states": {"tasks": matched},
             "timeline.count_events": {"first": 0, "level": 10},
             "windows.comparison.window_spans": {"lanes": None},
-            "windows.graph.task_edges": {"tasks": list(keys.ids)},
+            "windows.tasks.graph.task_edges": {"tasks": list(keys.ids)},
             "windows.row_counts.has_more_spans": {"lanes": None},
             "windows.transfers.waiting_tasks": {
                 "transfers": largest_transfers(
@@ -206,11 +206,11 @@ class Arguments:
             "windows.thread_time.keys_of_computations": {"lanes": [span[0]], "starts": [span[1]]},
             "windows.findings.keys_of_tasks": of_sample,
             "windows.findings.known_tasks": {"lanes": [span[0]], "starts": [span[1]]},
-            "windows.sampled_tasks.sampled_tasks": {"keys": [KEY]},
-            "windows.sampled_tasks.spans_of_tasks": of_sample,
-            "windows.sampled_tasks.edges_between": of_sample,
-            "windows.sampled_tasks.failed_attempts": of_sample,
-            "windows.sampled_tasks.messages_of_tasks": of_sample,
+            "windows.tasks.sampled_tasks.sampled_tasks": {"keys": [KEY]},
+            "windows.tasks.sampled_tasks.spans_of_tasks": of_sample,
+            "windows.tasks.sampled_tasks.edges_between": of_sample,
+            "windows.tasks.sampled_tasks.failed_attempts": of_sample,
+            "windows.tasks.sampled_tasks.messages_of_tasks": of_sample,
         }
 
     def of(self, name: str, function: Function) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import pytest
 
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
-from observatory.store.queries.windows.existence import WorkerExistence, worker_existence
-from observatory.store.queries.windows.peak_memory import PeakMemory, peak_memory
+from observatory.store.queries.windows.workers.existence import WorkerExistence, worker_existence
+from observatory.store.queries.windows.workers.peak_memory import PeakMemory, peak_memory
 from observatory.store.times import from_seconds
 from observatory.wire.records import Sample, Series, WorkerGone, WorkerSeen
 

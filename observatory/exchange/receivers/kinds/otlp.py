@@ -33,7 +33,7 @@ from observatory.runs.sharing.scopes import scope_of_run
 from observatory.store.queries.tasks.errors import ErrorFilter
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.other_work import OtherWork
-from observatory.store.queries.windows.sampled_tasks import (
+from observatory.store.queries.windows.tasks.sampled_tasks import (
     failed_attempts,
     messages_of_tasks,
     processes,

@@ -18,7 +18,7 @@ from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_of
 from observatory.store.archive.scans.conditions import Condition
 from observatory.store.queries.tasks.errors import task_error
-from observatory.store.queries.windows.error_places import traced_errors
+from observatory.store.queries.windows.errors.error_places import traced_errors
 from observatory.store.reading.scanning import scanned
 
 MOST_EVENTS = 100

@@ -13,7 +13,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from observatory import __version__
 from observatory.runs.models import Run
-from observatory.store.queries.windows.sampled_tasks import Process
+from observatory.store.queries.windows.tasks.sampled_tasks import Process
 from observatory.wire.client_code.ci import BRANCH, COMMIT
 
 Value = str | bool | int | float

@@ -30,8 +30,8 @@ from observatory.store.archive.scans.conditions import Condition
 from observatory.store.queries.named_records import Mark, Row, page, record_kinds
 from observatory.store.queries.tasks.errors import ErrorFilter, TaskError, task_errors
 from observatory.store.queries.timeline import snapshot
-from observatory.store.queries.windows.run_exceptions import RunException
-from observatory.store.queries.windows.sampled_tasks import FailedAttempt
+from observatory.store.queries.windows.errors.run_exceptions import RunException
+from observatory.store.queries.windows.tasks.sampled_tasks import FailedAttempt
 from observatory.store.reading.scanning import parts, scanned
 from observatory.store.times import from_microseconds, to_microseconds
 

@@ -17,7 +17,7 @@ from observatory.runs.models import Run
 from observatory.store.queries.timeline import snapshot
 from observatory.store.queries.windows.other_work import OtherWork
 from observatory.store.queries.windows.outliers import stragglers
-from observatory.store.queries.windows.sampled_tasks import edges_between, sampled_tasks
+from observatory.store.queries.windows.tasks.sampled_tasks import edges_between, sampled_tasks
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why.kept import StillLooking, explained
 from observatory.why.window import TooManyTasks

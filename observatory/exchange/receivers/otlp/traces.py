@@ -14,8 +14,8 @@ from observatory.exchange.receivers.otlp.attributes import SCOPE, Resources, Val
 from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.exchange.receivers.otlp.selection import Selection
 from observatory.runs.models import Run
-from observatory.store.queries.windows.run_exceptions import RunException
-from observatory.store.queries.windows.sampled_tasks import SampledSpan
+from observatory.store.queries.windows.errors.run_exceptions import RunException
+from observatory.store.queries.windows.tasks.sampled_tasks import SampledSpan
 from observatory.store.times import to_microseconds
 from observatory.wire.records import Action
 from observatory.wire.records import Status as TaskStatus

@@ -19,7 +19,7 @@ from observatory.exchange.receivers.otlp.identity import Identity
 from observatory.runs.errors.places import FRAME, LIBRARY, LONGEST_TRACEBACK
 from observatory.runs.models import Run
 from observatory.store.queries.tasks.errors import TaskError
-from observatory.store.queries.windows.run_exceptions import RunException
+from observatory.store.queries.windows.errors.run_exceptions import RunException
 from observatory.wire.client_code.ci import COMMIT
 
 Item = dict[str, Any]

@@ -16,7 +16,7 @@ from uuid import UUID
 import psycopg
 
 from observatory.store.archive.scans.conditions import Condition, OneOf
-from observatory.store.queries.windows.environment import DESCRIBED_WITHIN, client_detail_of_run
+from observatory.store.queries.windows.workers.environment import DESCRIBED_WITHIN, client_detail_of_run
 from observatory.store.reading.scanning import scanned
 from observatory.wire.client_code.runs import OF_WORKER
 from observatory.wire.event_kinds import CLIENT_DESCRIBED, GRAPH_UPDATED, RUNS

@@ -10,10 +10,10 @@ import psycopg
 
 from observatory.store.queries.progress import entered_until
 from observatory.store.queries.sums.transfer_sums import FIRST_LOGGED, RECEIVED
-from observatory.store.queries.windows.existence import worker_existence
 from observatory.store.queries.windows.other_work import NONE, OtherWork
-from observatory.store.queries.windows.peak_memory import peak_memory
 from observatory.store.queries.windows.row_counts import STARTS
+from observatory.store.queries.windows.workers.existence import worker_existence
+from observatory.store.queries.windows.workers.peak_memory import peak_memory
 from observatory.store.times import to_microseconds
 from observatory.wire.event_kinds import EVENT_KINDS, Gap
 from observatory.wire.metrics import computed_tasks

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from observatory.store.queries.windows.required_resources import RequiredResource
+from observatory.store.queries.windows.tasks.required_resources import RequiredResource
 from observatory.why.critical_path.predecessors import NONE, Predecessors, needed_computations, previous_of
 from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Graph, Records, Spans

@@ -12,7 +12,7 @@ import psycopg
 from observatory.store.queries.windows import findings as samples
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.other_work import OtherWork
-from observatory.store.queries.windows.required_resources import RequiredResource, required_resources
+from observatory.store.queries.windows.tasks.required_resources import RequiredResource, required_resources
 from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Graph, Records
 from observatory.why.thread_times.assignments import WAITING, Stays, stays, unfinished

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from observatory.store.queries.windows.required_resources import RequiredResource
+from observatory.store.queries.windows.tasks.required_resources import RequiredResource
 from observatory.why.intervals import Integers
 from observatory.why.what_if.simulation.workers import Amounts, WorkerSpec, supplies
 

@@ -27,7 +27,7 @@ from observatory.store.ingest.batches.batch import BatchBuilder
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.tasks.errors import ErrorFilter
 from observatory.store.queries.windows.other_work import other_prefixes
-from observatory.store.queries.windows.sampled_tasks import processes
+from observatory.store.queries.windows.tasks.sampled_tasks import processes
 from observatory.wire.event_kinds import CLIENT_DESCRIBED, GRAPH_UPDATED
 from observatory.wire.head import Head
 from observatory.wire.records import Event

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from observatory.replay.scope import Section
 from observatory.runs.errors.run_exceptions import described, exception_of, fields_of, is_same, place_in
-from observatory.store.queries.windows.run_exceptions import RunException
+from observatory.store.queries.windows.errors.run_exceptions import RunException
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import facts

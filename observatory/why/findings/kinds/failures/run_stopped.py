@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from observatory.clusters.formatting import format_bytes, format_duration
 from observatory.replay.state import tasks_until
 from observatory.runs.stops import LOST, Stop
-from observatory.store.queries.windows.environment import client_detail_of_run, scheduler_detail
+from observatory.store.queries.windows.workers.environment import client_detail_of_run, scheduler_detail
 from observatory.store.times import to_microseconds
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind

@@ -8,7 +8,7 @@ from typing import LiteralString
 
 import psycopg
 
-from observatory.store.queries.windows.existence import worker_existence
+from observatory.store.queries.windows.workers.existence import worker_existence
 from observatory.store.workers.processes import PROCESS
 from observatory.store.workers.slots import SLOT
 

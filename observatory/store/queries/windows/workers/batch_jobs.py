@@ -10,8 +10,8 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import class_row
 
-from observatory.store.queries.windows.peak_memory import BIN, MEMORY
-from observatory.store.queries.windows.worker_groups import CPU
+from observatory.store.queries.windows.workers.peak_memory import BIN, MEMORY
+from observatory.store.queries.windows.workers.worker_groups import CPU
 from observatory.store.workers.processes import PROCESS
 from observatory.store.workers.slots import SLOT
 from observatory.wire.workers.batch_jobs import BATCH_JOB
