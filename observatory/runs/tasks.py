@@ -22,9 +22,9 @@ from observatory.replay.tiles.builder import build_window_tiles, forget_other_wi
 from observatory.runs.discovery.client_runs import apply_client_runs
 from observatory.runs.discovery.discover import discover_runs
 from observatory.runs.models import Run, RunDiscovery
-from observatory.runs.quotas import days_within_quotas
 from observatory.runs.refresh import extend_to_last_tasks, refresh_figures, refresh_name
-from observatory.runs.retained_windows import retained_windows
+from observatory.runs.retention.quotas import days_within_quotas
+from observatory.runs.retention.retained_windows import retained_windows
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.usage.counting import count_clusters, count_runs
 from observatory.store.audit.entries import remove_older

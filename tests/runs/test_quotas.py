@@ -12,8 +12,8 @@ from django.conf import LazySettings
 from prometheus_client.core import Metric
 
 from observatory.clusters.models import Cluster, Project
-from observatory.runs import quotas
 from observatory.runs.models import Permalink, Run
+from observatory.runs.retention import quotas
 from observatory.runs.sharing.links import make_link
 from observatory.runs.tasks import enforce_retention
 from observatory.runtime.health import checks

@@ -16,7 +16,7 @@ from observatory.replay.tiles.builder import build_cluster_tiles, get_tile
 from observatory.replay.tiles.layers import layers_for
 from observatory.replay.tiles.levels import TileId
 from observatory.runs.models import Permalink, Run
-from observatory.runs.retained_windows import retained_windows
+from observatory.runs.retention.retained_windows import retained_windows
 from observatory.runs.sharing.link_tokens import stored
 from observatory.runs.tasks import enforce_retention
 from observatory.store.connection import connect

@@ -13,8 +13,8 @@ from django.utils.timezone import now as our_now
 
 from observatory.clusters.models import Cluster, Project
 from observatory.runs.models import Permalink
+from observatory.runs.retention.shorter_retention import shorter_retention
 from observatory.runs.sharing.link_tokens import stored
-from observatory.runs.shorter_retention import shorter_retention
 from observatory.runs.tasks import enforce_retention
 from observatory.store.connection import connect
 from observatory.store.ingest.writer import Writer

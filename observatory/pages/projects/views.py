@@ -26,8 +26,8 @@ from observatory.clusters.provisioning.marks import mark_of, refusal, refuse_pro
 from observatory.clusters.tokens import ingest_refusals
 from observatory.clusters.tokens.models import IngestToken
 from observatory.pages.projects.forms import IngestTokenForm, MemberForm, ProjectForm
-from observatory.runs.quotas import quota_sentence
-from observatory.runs.shorter_retention import shorter_retention
+from observatory.runs.retention.quotas import quota_sentence
+from observatory.runs.retention.shorter_retention import shorter_retention
 
 
 @require_safe

@@ -29,7 +29,7 @@ from observatory.clusters.models import Target
 from observatory.clusters.tokens import ingest_refusals
 from observatory.collect.quarantine.folder import files, folder
 from observatory.exchange.receivers.health import failing_receivers
-from observatory.runs.quotas import full_projects
+from observatory.runs.retention.quotas import full_projects
 from observatory.runtime.health import archive
 from observatory.runtime.health import process_heartbeats as beats
 from observatory.runtime.health.celery_ping import ping

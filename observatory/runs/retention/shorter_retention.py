@@ -9,7 +9,7 @@ from django.utils.timezone import now
 
 from observatory.clusters.models import Cluster, Project
 from observatory.runs.models import Run
-from observatory.runs.retained_windows import retained_runs, retained_windows
+from observatory.runs.retention.retained_windows import retained_runs, retained_windows
 from observatory.store.queries.cluster_rows import count_records_before
 from observatory.store.queries.extents import extents
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from observatory.clusters.formatting import format_bytes
 from observatory.clusters.models import Cluster, Project
-from observatory.runs.retained_windows import retained_windows
+from observatory.runs.retention.retained_windows import retained_windows
 from observatory.store.connection import connect
 from observatory.store.maintenance.stored_bytes import stored_bytes
 
