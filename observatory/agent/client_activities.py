@@ -18,7 +18,15 @@ from typing import Any
 
 from observatory.agent.submitting_runs import open_runs_here
 from observatory.agent.wrapping import Wrapping
-from observatory.wire.client_code.runs import CODE, GATHERING, MOST_ACTIVITIES, OPTIMIZING, SENDING, WAITING
+from observatory.wire.client_code.runs import (
+    ACTOR,
+    CODE,
+    GATHERING,
+    MOST_ACTIVITIES,
+    OPTIMIZING,
+    SENDING,
+    WAITING,
+)
 
 SHORTEST_GAP = 0.005
 """seconds between two times of one activity that are kept apart"""
@@ -29,8 +37,11 @@ OF_DASK = {
     "distributed.client": "collections_to_expr",
 }
 """what optimizes, in `dask.compute` and in methods of the client"""
-ITERATOR = "distributed.client", "as_completed", "__next__"
-"""waits for results without Client.sync"""
+WITHOUT_SYNC = (
+    ("distributed.client", "as_completed", "__next__", WAITING),
+    ("distributed.actor", "ActorFuture", "result", ACTOR),
+)
+"""what waits without Client.sync"""
 OF_EARLIER_DASK = {"dask.base": "collections_to_dsk", "distributed.client": "collections_to_dsk"}
 
 
@@ -152,5 +163,5 @@ def _functions(client: Any) -> Iterator[tuple[Any, str, str]]:
         for module, name in functions.items():
             with suppress(ImportError):
                 yield import_module(module), name, OPTIMIZING
-    module, owner, name = ITERATOR
-    yield getattr(import_module(module), owner), name, WAITING
+    for module, owner, name, activity in WITHOUT_SYNC:
+        yield getattr(import_module(module), owner), name, activity

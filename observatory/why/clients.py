@@ -8,7 +8,7 @@ import numpy as np
 
 from observatory.why.intervals import Integers, Intervals, joined
 from observatory.why.thread_times.kinds import OF_CLIENTS, ThreadKind
-from observatory.wire.client_code.runs import ACTIVITIES, CODE, GATHERING, OPTIMIZING, SENDING, WAITING
+from observatory.wire.client_code.runs import ACTIVITIES, ACTOR, CODE, GATHERING, OPTIMIZING, SENDING, WAITING
 
 KINDS = {
     ThreadKind.GATHERING: GATHERING,
@@ -26,10 +26,13 @@ class Clients:
         times: Mapping[ThreadKind, Intervals],
         waiting: Intervals | None = None,
         knows_waiting: bool = False,
+        actors: Intervals | None = None,
     ) -> None:
         """`knows_waiting`: they are known to have waited at other times, if not then."""
         self.times = {kind: times.get(kind, Intervals.none()).union() for kind in OF_CLIENTS}
-        self.waiting = (waiting or Intervals.none()).union()
+        self.actors = (actors or Intervals.none()).union()
+        """while they waited for what methods of actors return"""
+        self.waiting = joined([waiting or Intervals.none(), self.actors]).union()
         """while they were in calls of Dask that return when something has happened"""
         self._knows_waiting = knows_waiting or len(self.waiting) > 0
 
@@ -55,7 +58,8 @@ class Clients:
         """`activity`: positions in ACTIVITIES. `received`: when the scheduler had a graph; in order."""
         found = {kind: times.where(activity == ACTIVITIES.index(name)) for kind, name in KINDS.items()}
         found[ThreadKind.SENDING] = _until_received(found[ThreadKind.SENDING], received)
-        return cls(found, times.where(activity == ACTIVITIES.index(WAITING)), knows_waiting)
+        waiting, actors = (times.where(activity == ACTIVITIES.index(name)) for name in (WAITING, ACTOR))
+        return cls(found, waiting, knows_waiting, actors)
 
 
 def _until_received(sending: Intervals, received: Integers) -> Intervals:

@@ -12,7 +12,7 @@ from typing import Any
 import dask.base
 import pytest
 from dask import delayed
-from distributed import Client, LocalCluster, as_completed
+from distributed import ActorFuture, Client, LocalCluster, as_completed
 
 import observatory
 import observatory.agent
@@ -70,6 +70,23 @@ def test_waiting_in_calls_of_dask_is_timed() -> None:
     unwatch(found)
     _, (activity, start, stop) = found.since(0.0)
     assert activity == "waiting"
+    assert stop - start >= 0.05
+
+
+def test_waiting_for_the_method_of_an_actor_is_timed_as_that() -> None:
+    class Sleeper:
+        def sleep(self) -> str:
+            time.sleep(0.05)
+            return "slept"
+
+    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        actor: Any = client.submit(Sleeper, actor=True).result()
+        found = watch(client)
+        assert actor.sleep().result() == "slept"
+        unwatch(found)
+        assert actor.sleep().result() == "slept"
+    _, (activity, start, stop) = found.since(0.0)
+    assert activity == "actor"
     assert stop - start >= 0.05
 
 
@@ -207,6 +224,7 @@ def test_a_run_on_a_real_cluster_has_what_its_client_did(received: FakeServer, t
             assert [one.result() for one in as_completed([client.submit(time.sleep, 0.4)])] == [None]
         assert not {"_graph_to_futures", "sync"} & vars(client).keys()
         assert not hasattr(as_completed.__next__, "__wrapped__")
+        assert not hasattr(ActorFuture.result, "__wrapped__")
         eventually(lambda: len(received.rows["client_activity"]) >= 6)
         eventually(lambda: len(received.rows["run"]) == 2)
         rows, [_, ended] = received.rows["client_activity"], received.rows["run"]

@@ -105,7 +105,8 @@ TEXTS = {
     ),
     ThreadKind.CLIENT_CODE: Text(
         "client: own code",
-        "Nothing to do: the client's own code ran, such as what builds a graph, in a run opened from code",
+        "Nothing to do: the client's own code ran, such as what builds a graph, or it waited for something "
+        "else than tasks, such as a method of an actor; in a run opened from code",
         True,
     ),
     ThreadKind.NOTHING: Text("nothing to do", "Idle: the cluster had no task. The client had not sent any"),

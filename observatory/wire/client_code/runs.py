@@ -24,8 +24,8 @@ OUTCOMES = (RUNNING, FINISHED, ERRED)
 CLIENT_LEFT, SCHEDULER_CLOSED = "the client went away", "the scheduler closed"
 """in place of the type of an exception: ends of runs that the client did not tell, beside names of signals"""
 CODE, OPTIMIZING, SENDING, GATHERING = "code", "optimizing", "sending", "gathering"
-WAITING = "waiting"
-ACTIVITIES = (CODE, OPTIMIZING, SENDING, GATHERING, WAITING)
+WAITING, ACTOR = "waiting", "actor"
+ACTIVITIES = (CODE, OPTIMIZING, SENDING, GATHERING, WAITING, ACTOR)
 """of a client while its run is open; the first is whatever is none of the others"""
 MOST_ACTIVITIES = 5_000
 """of a run"""

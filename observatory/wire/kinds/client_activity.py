@@ -16,10 +16,11 @@ RECORD_KIND = Kind(
             "activity",
             Type.NAME,
             "optimizing, sending (packing the graph), gathering, waiting (in a call of Dask, also for the "
-            "others); code: all of the run, but what follows too many others. What is in no other activity "
-            "is code of the client",
+            "others); actor (waiting for what a method of an actor returns); code: all of the run, but what "
+            "follows too many others. What is in no other activity is code of the client",
             "",
-            "Expr.optimize, Client._graph_to_futures, Client._gather_remote, Client.sync, as_completed",
+            "Expr.optimize, Client._graph_to_futures, Client._gather_remote, Client.sync, as_completed, "
+            "ActorFuture.result",
             Label(ACTIVITIES, unknown=255, most=255),
         ),
     ),

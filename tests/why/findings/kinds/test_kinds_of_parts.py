@@ -131,6 +131,48 @@ def test_a_client_is_not_blamed_for_what_workers_compute_without_a_task() -> Non
     assert finding["thread_seconds"] == 0
 
 
+@pytest.mark.parametrize("cpu", [2.0, 98.0])
+def test_a_client_that_waits_for_methods_of_actors_is_not_said_to_run_its_own_code(cpu: float) -> None:
+    simulated = Simulated(futures(16, 0.5))
+    ended = simulated.makespan
+    simulated.activities = [
+        (0.0, ended + 4, "", "code"),
+        (0.0, ended, "", "waiting"),
+        (ended + 0.1, ended + 3.9, "", "actor"),
+    ]
+    simulated.sample("observatory_worker_cpu_percent", cpu, 0, ended + 4, worker=1)
+    [finding] = findings_of_run(simulated, after=4.0)
+    assert finding["sentence"].startswith("For 3.80 s of 5.0")
+    assert finding["sentence"].endswith("the client waited for methods of actors, which are no tasks.")
+    assert {"label": "the worker that computed most", "value": f"{cpu:.0f} % of a core"} in finding["facts"]
+    assert finding["thread_seconds"] == 0
+
+
+def test_own_code_between_methods_of_actors_is_told_beside_them() -> None:
+    simulated = Simulated(futures(16, 0.5))
+    ended = simulated.makespan
+    simulated.activities = [
+        (0.0, ended + 12, "", "code"),
+        (0.0, ended, "", "waiting"),
+        (ended, ended + 4, "", "actor"),
+    ]
+    simulated.sample("observatory_worker_cpu_percent", 2.0, 0, ended + 12, worker=1)
+    own, actors = (one["sentence"] for one in findings_of_run(simulated, after=12.0))
+    assert own.startswith(
+        "For 7.99 s of 13.0 s the cluster had no task: the client's own code ran for 7.99 s"
+    )
+    assert actors.startswith("For 4.00 s of 13.0 s")
+
+
+def test_a_client_that_waits_in_a_call_of_dask_without_tasks_does_not_run_its_own_code() -> None:
+    simulated = Simulated(futures(16, 0.5))
+    ended = simulated.makespan
+    simulated.activities = [(0.0, ended + 4, "", "code"), (0.0, ended + 4, "", "waiting")]
+    simulated.sample("observatory_worker_cpu_percent", 2.0, 0, ended + 4, worker=1)
+    finding = first(findings_of_run(simulated, after=4.0), "client")
+    assert "the client waited in a call of Dask, though for no task for 3.99 s" in finding["sentence"]
+
+
 def test_first_tasks_of_each_worker_that_take_longer_are_first_uses() -> None:
     tasks = futures(64, 0.4)
     # the first eight go to the eight threads

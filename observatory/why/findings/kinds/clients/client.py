@@ -19,27 +19,40 @@ from observatory.why.what_if.without import Without
 LEAST_SHARE = 0.2
 """of the run, in which the cluster had no task"""
 LEAST_SECONDS = 2.0
-WHAT = {
+WAITING = "client-waiting"
+"""beside kinds of thread time, of which it is `client: own code`"""
+WHAT: dict[str, str] = {
     ThreadKind.GATHERING: "the client fetched results",
     ThreadKind.SENDING: "the client sent graphs",
     ThreadKind.OPTIMIZING: "the client optimized graphs",
+    WAITING: "the client waited in a call of Dask, though for no task",
     ThreadKind.CLIENT_CODE: "the client's own code ran",
     ThreadKind.NOTHING: "no client had submitted any",
 }
-ADVICE = {
+ADVICE: dict[str, str] = {
     ThreadKind.GATHERING: "Fetch less: reduce on the cluster, write large results from the tasks, and pass "
     "futures on instead of their results.",
     ThreadKind.SENDING: "Send smaller graphs: `client.scatter` large objects, read data in tasks, and make "
     "larger partitions.",
+    WAITING: "See what it waited for: workers, a lock, an event, a queue or a variable that another client "
+    "sets, or functions that `client.run` runs outside of tasks.",
     ThreadKind.OPTIMIZING: "Make larger partitions, persist what is used again, and compute several results "
     "by one `dask.compute`.",
 }
+TITLES: dict[str, str] = {kind: text.title for kind, text in TEXTS.items()} | {
+    WAITING: "client: waiting in a call of Dask"
+}
+ADVICE_FOR_ACTORS = (
+    "An actor is on one worker, and runs one method at a time: call methods of several actors before you "
+    "wait for the first answer. What needs no state of an actor is faster as tasks."
+)
 CPU = "observatory_worker_cpu_percent"
 BUSY = 50.0
 """percent of a core that a worker uses while it has no task: actors, and what runs outside of tasks"""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
+    yield from _in_actors(evidence)
     yield from _around_rounds(evidence)
     yield from _beside_tasks(evidence)
 
@@ -73,11 +86,38 @@ def _beside_tasks(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
+def _in_actors(evidence: Evidence) -> Iterator[Finding]:
+    """One finding for runs whose client waited for actors. It has no cost: their methods are the work."""
+    gaps, window = _gaps(evidence)
+    gaps = gaps.without(gaps.without(evidence.clients.actors))
+    seconds = gaps.seconds
+    if seconds < max(LEAST_SECONDS, LEAST_SHARE * window):
+        return
+    longest = int(np.argmax(gaps.stop - gaps.start))
+    yield Finding(
+        f"For {format_duration(seconds)} of {format_duration(window)} the cluster had no task, and the "
+        f"client waited for methods of actors, which are no tasks.",
+        Cost(),
+        facts(
+            ("share of the run", format_percent(seconds / window)),
+            ("the worker that computed most", f"{_busiest(evidence, gaps):.0f} % of a core"),
+        ),
+        (evidence.moment("the longest begins", float(gaps.start[longest]) / 1e6),),
+        advice=ADVICE_FOR_ACTORS,
+    )
+
+
+def _gaps(evidence: Evidence) -> tuple[Intervals, float]:
+    """When a run, or all runs of a window, had no task on the cluster; and how long they took, in seconds."""
+    runs = evidence.whole if evidence.scope.run else _runs(evidence)
+    return runs.without(evidence.unfinished).without(evidence.restarts), runs.seconds
+
+
 def _between_tasks(evidence: Evidence) -> Iterator[Finding]:
     """One finding for a run, or all runs of a window, with no task on the cluster for much of the time."""
-    runs = evidence.whole if evidence.scope.run else _runs(evidence)
-    gaps = runs.without(evidence.unfinished).without(evidence.restarts)
-    seconds, window = gaps.seconds, runs.seconds
+    gaps, window = _gaps(evidence)
+    gaps = gaps.without(evidence.clients.actors)
+    seconds = gaps.seconds
     cost = Cost(evidence.waits.during(ThreadKind.NOTHING, gaps), seconds)
     if not len(gaps) or seconds < max(LEAST_SECONDS, LEAST_SHARE * window):
         return
@@ -102,7 +142,7 @@ def _between_tasks(evidence: Evidence) -> Iterator[Finding]:
         cost,
         facts(
             ("share of the run", format_percent(seconds / window)),
-            *((TEXTS[kind].title, format_duration(by_kind[kind])) for kind in by_kind if by_kind[kind]),
+            *((TITLES[kind], format_duration(by_kind[kind])) for kind in by_kind if by_kind[kind]),
             ("times without a task", f"{len(gaps):,}"),
             ("longest of them", format_duration((gaps.stop - gaps.start)[longest] / 1e6)),
         ),
@@ -128,11 +168,13 @@ def _busiest(evidence: Evidence, gaps: Intervals) -> float:
     return max((float(samples.value[is_in & (samples.worker == id)].mean()) for id in workers), default=0.0)
 
 
-def _by_kind(evidence: Evidence, gaps: Intervals) -> dict[ThreadKind, float]:
+def _by_kind(evidence: Evidence, gaps: Intervals) -> dict[str, float]:
     """What clients did, in seconds; NOTHING: that isn't known."""
-    found = {}
-    for kind in OF_CLIENTS:
-        left = gaps.without(evidence.clients.times[kind])
+    clients, found = evidence.clients, dict[str, float]()
+    *others, own_code = OF_CLIENTS
+    of_kind = [(kind, clients.times[kind]) for kind in others]
+    for kind, times in [*of_kind, (WAITING, clients.waiting), (own_code, clients.times[own_code])]:
+        left = gaps.without(times)
         found[kind] = gaps.seconds - left.seconds
         gaps = left
     return {**found, ThreadKind.NOTHING: gaps.seconds}
