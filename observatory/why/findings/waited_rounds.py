@@ -27,6 +27,10 @@ FETCHED_ADVICE = (
     f"Where a round does not need the results of the one before: {ADVICE[0].lower()}{ADVICE[1:]} Where it "
     f"does: make the parts of a round more equal, or more and smaller."
 )
+WITHOUT_LINE = (
+    "The line that submits them is named here where the client's configuration has "
+    "`distributed.diagnostics.computations.nframes: 1`."
+)
 
 
 def waited_rounds(evidence: Evidence) -> Iterator[Finding]:
@@ -38,10 +42,12 @@ def waited_rounds(evidence: Evidence) -> Iterator[Finding]:
         return
     rounds = evidence.simulation.client_rounds if evidence.simulation else ()
     usual = round(float(np.median([one.count for one in rounds])))
-    line = _line(evidence, rounds[0])
+    code = _code(evidence, rounds[0])
+    line = evidence.text(_line(code)) if code else ""
     longest = max(rounds, key=lambda one: one.stop - one.start)
     what = f"for all {usual:,} tasks of a round" if usual > 1 else "for each task"
     at_line = f" ({line})" if line else ""
+    advice = FETCHED_ADVICE if _has_fetched(evidence, rounds) else ADVICE
     yield Finding(
         f"The client waited {what} before it submitted the next{at_line}, {counted(len(rounds), 'time')}: "
         f"for {format_duration(times.seconds)} {idle / times.seconds:.1f} of {waits.most_threads:.0f} "
@@ -55,7 +61,7 @@ def waited_rounds(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("the longest begins", longest.start / 1e6),),
         without=Without(rounds=True),
-        advice=FETCHED_ADVICE if _has_fetched(evidence, rounds) else ADVICE,
+        advice=f"{advice} {WITHOUT_LINE}" if code == "" else advice,
     )
 
 
@@ -65,11 +71,15 @@ def _has_fetched(evidence: Evidence, rounds: Sequence[ClientRound]) -> bool:
     return bool(np.mean([fetched.clipped(one.start, one.next).seconds > 0 for one in rounds]) > 0.5)
 
 
-def _line(evidence: Evidence, first: ClientRound) -> str:
-    """The line of the client's code that submitted the next round; "" where it isn't known or not shown."""
+def _code(evidence: Evidence, first: ClientRound) -> str | None:
+    """The client's code that submitted the next round, as Dask reported it; None: it may not be shown."""
     if evidence.others or not evidence.shows(Section.CODE):
-        return ""
+        return None
     start, stop = from_microseconds(first.next), from_microseconds(evidence.stop)
-    code = submitted_code(evidence.connection, evidence.scope.cluster.pk, start, stop)
+    return submitted_code(evidence.connection, evidence.scope.cluster.pk, start, stop)
+
+
+def _line(code: str) -> str:
+    """The innermost line of the client's code that has a file; "" for none."""
     frames = [frame for frame in frames_of_code(code) if frame.file and frame.calls]
-    return evidence.text(f"{frames[-1].file}:{frames[-1].calls[-1]}") if frames else ""
+    return f"{frames[-1].file}:{frames[-1].calls[-1]}" if frames else ""

@@ -56,6 +56,7 @@ def test_threads_that_wait_for_the_end_of_a_round_could_have_the_next_one() -> N
     )
     assert finding["facts"][0] == {"label": "rounds", "value": "8"}
     assert finding["advice"].startswith("Submit all rounds at once")
+    assert "distributed.diagnostics.computations.nframes: 1" in finding["advice"], "no line is known"
     assert_saves(finding, seeded, at_once())
 
 
@@ -68,6 +69,7 @@ def test_the_line_that_submits_them_is_named_where_dask_reports_code() -> None:
     with read_connection() as connection:
         finding = first(found_in(connection, Scope(cluster)), "client")
     assert "before it submitted the next (/home/anna/etl.py:6), 7 times" in finding["sentence"]
+    assert "nframes" not in finding["advice"]
 
 
 def test_a_client_that_fetches_each_round_may_need_it_for_the_next_one() -> None:
