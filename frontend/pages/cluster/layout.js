@@ -1,9 +1,11 @@
 // The layout of the page: header, the strip with the card that the server rendered for a run, overview, transport, time axis, timeline charts, side column, and charts above and below.
 
 import { element } from "../../element.js";
+import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { keepOpen } from "./kept_open.js";
 
 /** @typedef {import("../../types.js").View} View */
+/** @typedef {ReturnType<typeof buildLayout>} Layout */
 
 /** @param {HTMLElement} main */
 export function buildLayout(main) {
@@ -46,4 +48,12 @@ export function buildLayout(main) {
   }
 
   return { header, banners, overview, transport, axis, plots, side, above, below, loading, drawLines };
+}
+
+/**
+ * The width of charts, in px.
+ * @param {HTMLElement} plots
+ */
+export function widthOf(plots) {
+  return Math.max(plots.clientWidth - leftGutter() - RIGHT_GUTTER, 50);
 }
