@@ -6,22 +6,14 @@ import { RIGHT_GUTTER, leftGutter } from "../../types.js";
 import { drawGaps } from "../drawing/gaps.js";
 import { Legend } from "./legend.js";
 import { seriesTable } from "./series_table.js";
-import {
-  joinPoints,
-  placeAt,
-  pointsOf,
-  runsOf,
-  stack,
-  sumPoints,
-  valueAt,
-  visibleRuns,
-} from "./series_points.js";
+import { joinPoints, placeAt, pointsOf, stack, sumPoints, valueAt } from "./series_points.js";
 import { PointedValues } from "../drawing/pointed_values.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
 import { drawUnloaded, unloadedWithin } from "../drawing/unloaded.js";
 import { joined } from "../../timeline/tiles/unloaded.js";
 import { drawEndLabels } from "./end_labels.js";
+import { drawAreas, drawLine } from "./paths.js";
 import { drawReferences } from "./references.js";
 import { drawAxis, ticks } from "./value_axis.js";
 import { areTangled, summarise } from "./worker_band.js";
@@ -94,6 +86,10 @@ class SeriesChart {
   #highest = 1;
   #hasSeries = false;
   #height = HEIGHT;
+  #scales = {
+    x: (/** @type {number} */ time) => this.#x(time),
+    y: (/** @type {number} */ value) => this.#y(value),
+  };
 
   /**
    * @param {HTMLElement} element
@@ -195,7 +191,8 @@ class SeriesChart {
       drawUnloaded(context, unloaded, (time) => this.#x(time), range, 0, this.#height);
       drawGaps(context, gaps, (time) => this.#x(time), range, 0, this.#height, timeline.end);
     }
-    if (this.#definition.stacked) this.#areas();
+    const colors = this.#lines.map(({ color }) => color);
+    if (this.#definition.stacked) drawAreas(context, this.#stacked(), colors, this.#scales);
     else for (const line of this.#lines) this.#line(line);
     const shown = references.filter(({ value }) => this.#lines.length && value <= marks[marks.length - 1]);
     const taken = drawReferences(context, shown, (value) => this.#y(value), left, this.#surface.width);
@@ -286,22 +283,6 @@ class SeriesChart {
     );
   }
 
-  #areas() {
-    const { time, tops, breaks } = this.#stacked();
-    const { context } = this.#surface;
-    const zero = new Array(time.length).fill(0);
-    for (let layer = 0; layer < tops.length; layer++) {
-      context.fillStyle = this.#lines[layer].color;
-      for (const [from, to] of runsOf(time, breaks)) {
-        context.beginPath();
-        for (let at = from; at <= to; at++) context.lineTo(this.#x(time[at]), this.#y(tops[layer][at]));
-        const floor = layer ? tops[layer - 1] : zero;
-        for (let at = to; at >= from; at--) context.lineTo(this.#x(time[at]), this.#y(floor[at]));
-        context.fill();
-      }
-    }
-  }
-
   /** @param {Line} line */
   #line(line) {
     const { context } = this.#surface;
@@ -311,13 +292,7 @@ class SeriesChart {
     context.globalAlpha = chosen === null || chosen === line.slot ? 1 : line.isAll ? BEHIND : DIMMED;
     context.strokeStyle = context.fillStyle = line.color;
     context.lineWidth = chosen !== null && chosen === line.slot ? 2.2 : 1.3;
-    for (const [from, to] of visibleRuns(points, this.#view?.start ?? 0, this.#view?.stop ?? 0)) {
-      if (points.hasBand) this.#band(points, from, to);
-      context.beginPath();
-      for (let at = from; at <= to; at++) context.lineTo(this.#x(points.time[at]), this.#y(points.mean[at]));
-      if (from === to) context.arc(this.#x(points.time[from]), this.#y(points.mean[from]), 1, 0, 7);
-      context.stroke();
-    }
+    drawLine(context, points, /** @type {View} */ (this.#view), this.#scales);
     context.globalAlpha = 1;
   }
 
@@ -335,23 +310,6 @@ class SeriesChart {
       if (last < 0 || points.time[last] < view.start) return [];
       return [{ label, color, x: this.#x(points.time[last]), y: this.#y(points.mean[last]) }];
     });
-  }
-
-  /**
-   * What lies between the least and the largest value of each bin: peaks stay in sight when zoomed out.
-   * @param {Points} points
-   * @param {number} from
-   * @param {number} to
-   */
-  #band(points, from, to) {
-    const { context } = this.#surface;
-    const alpha = context.globalAlpha;
-    context.globalAlpha = alpha * 0.25;
-    context.beginPath();
-    for (let at = from; at <= to; at++) context.lineTo(this.#x(points.time[at]), this.#y(points.max[at]));
-    for (let at = to; at >= from; at--) context.lineTo(this.#x(points.time[at]), this.#y(points.min[at]));
-    context.fill();
-    context.globalAlpha = alpha;
   }
 
   /**
