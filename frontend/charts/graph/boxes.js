@@ -10,6 +10,7 @@ export const BOXES = {
 };
 const SMALL_SCREEN = 700; // px
 const LEAST_READABLE = 0.4; // scale at which the boxes of groups have names
+const LOWEST = 240; // px of a graph
 const BETWEEN = 0.4; // of the distance between columns, on a narrow screen
 
 /** @param {number} width px of the screen */
@@ -36,4 +37,16 @@ export function roomOf(kind, screen) {
  */
 export function leastScale(kind, screen) {
   return kind === "groups" && isNarrow(screen) ? LEAST_READABLE : 0;
+}
+
+/**
+ * As much as the whole graph needs in that width, and enough to look around in.
+ * @param {import("./layered_layout.js").Layout} layout
+ * @param {number} width px of the screen
+ */
+export function heightOf(layout, width) {
+  const most = Math.min(window.innerHeight * 0.6, isNarrow(width) ? 380 : 620);
+  return Math.round(
+    Math.max(Math.min((layout.height / Math.max(layout.width, width)) * width + 40, most), LOWEST),
+  );
 }

@@ -1,7 +1,7 @@
 // The graph of the window's groups, or of its tasks where these are few: what needs what, in which states the tasks were at
 // the playhead, and where time went.
 
-import { BOXES, isNarrow, leastScale, roomOf } from "./boxes.js";
+import { BOXES, heightOf, leastScale, roomOf } from "./boxes.js";
 import { element } from "../../element.js";
 import { formatCount, formatCountOf } from "../../formatting.js";
 import { WindowData } from "../../timeline/window_data.js";
@@ -14,6 +14,7 @@ import { describe, noteText, summarize } from "./graph_note.js";
 import { graphTable } from "./graph_table.js";
 import { Layouts } from "./layouts.js";
 import { NodeSearch } from "./node_search.js";
+import { markedNodes, nodeNamed } from "./marked_nodes.js";
 import { nodesOfGroups, nodesOfTasks } from "./nodes.js";
 import { nodeAt, nodeBeside, paintGraph } from "./painter.js";
 import { SelectedNode, neighbours } from "./selected_node.js";
@@ -31,7 +32,6 @@ import { Stage } from "./stage.js";
 
 const KINDS = { groups: "groups", tasks: "tasks (keys)" };
 const READABLE = 0.8; // scale at which a node that is gone to is shown
-const LOWEST = 240; // px
 
 /** @type {Chart} */
 export const graph = {
@@ -293,17 +293,9 @@ class Graph {
         : describe(nodes, instant, this.#pointed);
   }
 
-  /** The nodes of the selection: a task, a group that was clicked, or all groups of a prefix. */
   #marked() {
-    const { prefix, key } = this.#context.selection;
-    const nodes = this.#shape?.nodes;
-    if (!nodes || (prefix === null && key === null)) return new Set();
-    if (this.#kind === "tasks" && key !== null) {
-      const node = this.#nodeNamed(key);
-      return new Set(node === null ? [] : [node]);
-    }
-    if (this.#chosen !== null && nodes.prefixes[this.#chosen] === prefix) return new Set([this.#chosen]);
-    return new Set(nodes.prefixes.flatMap((one, node) => (one === prefix ? [node] : [])));
+    const { selection } = this.#context;
+    return markedNodes(this.#shape?.nodes ?? null, this.#kind, selection, this.#chosen);
   }
 
   #single() {
@@ -384,18 +376,6 @@ class Graph {
 
   /** @param {string} name */
   #nodeNamed(name) {
-    const node = this.#shape?.nodes.names.indexOf(name) ?? -1;
-    return node < 0 ? null : node;
+    return this.#shape ? nodeNamed(this.#shape.nodes, name) : null;
   }
-}
-
-/**
- * As much as the whole graph needs in that width, and enough to look around in.
- * @param {Layout} layout @param {number} width px of the screen
- */
-function heightOf(layout, width) {
-  const most = Math.min(window.innerHeight * 0.6, isNarrow(width) ? 380 : 620);
-  return Math.round(
-    Math.max(Math.min((layout.height / Math.max(layout.width, width)) * width + 40, most), LOWEST),
-  );
 }
