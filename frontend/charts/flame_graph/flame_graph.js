@@ -7,8 +7,9 @@ import { Difference } from "./difference.js";
 import { FramesPainter, ROW } from "./frames_painter.js";
 import { FunctionTables } from "./function_tables.js";
 import { DEEPEST, layOutFlames, neighbour, nodeAt } from "./layout.js";
+import { matcherOf, matchText } from "./search.js";
 import { ATTACHED, OtherSide, grow, ownSide } from "./sides.js";
-import { follow, functionName, largestOf, makeTree, pathTo, samplesWith } from "./tree.js";
+import { follow, functionName, largestOf, makeTree, pathTo } from "./tree.js";
 import {
   describeDifference,
   describeNode,
@@ -18,7 +19,6 @@ import {
   nothingToCompare,
   samples,
   sayNode,
-  share,
 } from "./text.js";
 import { Surface } from "../drawing/surface.js";
 import { Tooltip } from "../drawing/tooltip.js";
@@ -27,7 +27,6 @@ import { ProfileOptions } from "./options.js";
 /** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
-/** @typedef {import("../../timeline/tiles/stacks.js").Code} Code */
 /** @typedef {import("./tree.js").Node} Node */
 /** @typedef {import("./tree.js").Wanted} Wanted */
 /** @typedef {import("./layout.js").Box} Box */
@@ -238,25 +237,12 @@ class FlameGraph {
     return this.#functions.table();
   }
 
-  /** @returns {((of: Code) => boolean)|null} what is looked for; null: nothing */
-  get #matches() {
-    const { chosen } = this.#functions;
-    const text = this.#controls.searched;
-    if (chosen) return (of) => of.id === chosen.id;
-    return text ? (of) => `${of.name} ${of.file}`.toLowerCase().includes(text) : null;
+  get #sought() {
+    return { chosen: this.#functions.chosen, text: this.#controls.searched };
   }
 
   #tellMatched() {
-    const matches = this.#matches;
-    const focus = this.#focus;
-    if (!matches) return this.#controls.showMatched("");
-    const { chosen } = this.#functions;
-    const what = chosen ? chosen.name : `“${this.#controls.searched}”`;
-    const found = samplesWith(focus, matches);
-    const where = focus.of ? `of ${nameOf(focus)}` : "of all";
-    this.#controls.showMatched(
-      found ? `${what} is in ${share(found, focus.total)} ${where}` : `${what} is in no frame`,
-    );
+    this.#controls.showMatched(matchText(this.#sought, this.#focus));
   }
 
   #search() {
@@ -297,7 +283,7 @@ class FlameGraph {
     if (!this.#root.total || width < 1) return;
     this.#rows = layOutFlames(this.#root, focus, width);
     this.#painter.paint(this.#rows, width, {
-      matches: this.#matches,
+      matches: matcherOf(this.#sought),
       difference: this.#difference,
       source: this.#profiles.source,
       hovered: this.#hovered,
