@@ -36,6 +36,20 @@ export function drawGaps(context, gaps, x, range, top, height, end) {
 }
 
 /**
+ * Hatches each gap and writes in its middle what is missing.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Gap[]} gaps
+ * @param {(time: number) => number} x
+ * @param {[number, number]} range of x that is drawn
+ * @param {number} height
+ * @param {number} end of the cluster, where a gap is still open
+ */
+export function drawLabelledGaps(context, gaps, x, range, height, end) {
+  for (const [gap, from, to] of drawGaps(context, gaps, x, range, 0, height, end))
+    label(context, gap.label, from, to, height / 2, theme().warning);
+}
+
+/**
  * Writes a text in the middle of a stretch, shortened to fit; nothing where it is too narrow.
  * @param {CanvasRenderingContext2D} context
  * @param {string} text

@@ -5,11 +5,11 @@ import { formatCountOf } from "../../formatting.js";
 import { formatWorkers } from "../../timeline/slots.js";
 import { wheelMove } from "../../timeline/controls/wheel.js";
 import { contentOf } from "../../timeline/tiles/tile_store.js";
-import { drawGaps, label } from "../drawing/gaps.js";
+import { drawLabelledGaps, label } from "../drawing/gaps.js";
 import { drawBarLabels } from "./bar_labels.js";
 import { LaneControls } from "./lanes/controls.js";
 import { GpuRows, gpuLayers } from "./lanes/gpu_rows.js";
-import { drawGroupName } from "./lanes/names.js";
+import { LABEL_HEIGHT, drawGroup } from "./lanes/names.js";
 import { LanePainter } from "./lanes/paint.js";
 import { LaneTiles } from "./lanes/lane_tiles.js";
 import { LaneReadout } from "./lanes/readout.js";
@@ -34,8 +34,6 @@ import { CriticalPath } from "../critical_path/data.js";
 /** @typedef {import("./lanes/rows.js").Group} Group */
 
 const LABEL_WIDTH = 44; // px: bars from this width on are labelled
-const LABEL_HEIGHT = 11;
-const FONT = "11px system-ui, sans-serif";
 const SHORTEST = 48; // px of the whole chart
 const [SHARE, FILLING_SHARE] = [0.5, 0.4]; // of the window's height
 const LONGEST_PAINTING = 50; // ms of the first one in a frame
@@ -267,8 +265,11 @@ class TaskStream {
     context.rect(left, 0, view.width, this.#height);
     context.clip();
     this.#gpus.draw(context, this.#layout, view, this.#x, this.#scroll);
-    this.#drawGaps(view, left);
-    this.#drawUnloaded([left, left + view.width]);
+    const range = /** @type {[number, number]} */ ([left, left + view.width]);
+    const { events, timeline } = this.#context;
+    const gaps = events.gapsBetween(view.start, view.stop, "tasks");
+    drawLabelledGaps(context, gaps, this.#x, range, this.#height, timeline.end);
+    this.#drawUnloaded(range);
     const { labelled } = this.#painter;
     if (this.#layout.height >= LABEL_HEIGHT)
       drawBarLabels(context, labelled, this.#context.model, left, this.#surface.ratio);
@@ -346,28 +347,6 @@ class TaskStream {
     drawLifetimes(context, slots[0].lifetimes, this.#x, range, first * height - this.#scroll, count * height);
   }
 
-  /**
-   * @param {View} view
-   * @param {number} left
-   */
-  #drawGaps(view, left) {
-    const { context } = this.#surface;
-    const colors = theme();
-    const { events, timeline } = this.#context;
-    const gaps = events.gapsBetween(view.start, view.stop, "tasks");
-    for (const [gap, from, to] of drawGaps(
-      context,
-      gaps,
-      this.#x,
-      [left, left + view.width],
-      0,
-      this.#height,
-      timeline.end,
-    )) {
-      label(context, gap.label, from, to, this.#height / 2, colors.warning);
-    }
-  }
-
   /** @param {[number, number]} range px */
   #drawUnloaded(range) {
     const place = { x: this.#x, range, scroll: this.#scroll, height: this.#height };
@@ -375,29 +354,17 @@ class TaskStream {
   }
 
   /**
-   * A worker's or a host's name beside its rows, and the line below them.
    * @param {Group} group
    * @param {number} left
    * @param {number} width
    */
   #drawGroup(group, left, width) {
-    const { context } = this.#surface;
-    const colors = theme();
     const { selection, model } = this.#context;
     const top = group.first * this.#layout.height - this.#scroll;
     const height = group.count * this.#layout.height;
     if (top + height < 0 || top > this.#height) return;
-    context.strokeStyle = colors.border;
-    context.beginPath();
-    context.moveTo(0, Math.round(top + height) - 0.5);
-    context.lineTo(left + width, Math.round(top + height) - 0.5);
-    context.stroke();
-    const { labels } = this.#controls;
-    labels.drawMark(context, group, top, height, left);
-    if (height < LABEL_HEIGHT) return;
-    context.font = FONT;
-    const isChosen = group.slots.length === 1 && group.slots[0].key === model.slotOf(selection.worker)?.key;
-    drawGroupName(context, group, top + Math.min(height / 2, 40), left - labels.room, isChosen);
+    const chosen = model.slotOf(selection.worker)?.key;
+    drawGroup(this.#surface.context, group, { top, height, left, width }, this.#controls.labels, chosen);
   }
 
   /** @param {number} time @returns {number} px */
