@@ -4,95 +4,54 @@ import { element } from "../../element.js";
 import { formatBytes, formatCount, formatDuration } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
-import { DataTable } from "../data_table/data_table.js";
-import { Shown } from "../drawing/shown.js";
+import { tableChart } from "../data_table/table_chart.js";
 import { goToTask } from "../side_list/items.js";
 import { workerName } from "../worker/name.js";
 import { formatRate, isOfSelection, missingText } from "./names.js";
 import { Transfers } from "./data.js";
 
-/** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
-/** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").Schemas["LargeTransfer"]} Transfer */
 
-/** @type {Chart} */
-export const largestTransfers = {
+export const largestTransfers = tableChart({
   name: "largest-transfers",
   title: "Largest transfers",
-  place: "below",
-  layers: [],
   help:
     "The fifty largest transfers of the window, or those of them that the selected worker sent or received, with the task that waited " +
     "for the data. Click one to go to that task and moment; open it to see the keys that moved.",
-  create: (parent, context) => new LargestTransfers(parent, context),
-};
-
-class LargestTransfers {
-  #parent;
-  #context;
-  /** @type {DataTable<Transfer>} */
-  #table;
-  #shown = new Shown();
-
-  /**
-   * @param {HTMLElement} parent
-   * @param {Context} context
-   */
-  constructor(parent, context) {
-    this.#parent = parent;
-    this.#context = context;
-    this.#table = new DataTable(parent, columns(context), {
-      label: "largest transfers",
-      empty: "The selected worker has none of the largest transfers.",
-      key: ({ start, sender, receiver, keys }) => `${start} ${sender} ${receiver} ${keys[0]?.key}`,
-      find: ({ keys, waiting, sender, receiver }) =>
-        [
-          ...keys.map(({ key }) => key),
-          waiting,
-          workerName(context, sender),
-          workerName(context, receiver),
-        ].join(" "),
-      sorted: "nbytes",
-      choose: (transfer) => this.#go(transfer),
-      isChosen: ({ waiting }) => waiting !== null && waiting === context.selection.key,
-      open: keysOf,
-    });
-  }
-
-  destroy() {
-    this.#parent.replaceChildren();
-  }
-
-  /** @param {View} view */
-  draw(view) {
-    const { selection, model } = this.#context;
-    const transfers = this.#context.features.of(Transfers);
+  columns,
+  options: (context) => ({
+    label: "largest transfers",
+    empty: "The selected worker has none of the largest transfers.",
+    key: ({ start, sender, receiver, keys }) => `${start} ${sender} ${receiver} ${keys[0]?.key}`,
+    find: ({ keys, waiting, sender, receiver }) =>
+      [
+        ...keys.map(({ key }) => key),
+        waiting,
+        workerName(context, sender),
+        workerName(context, receiver),
+      ].join(" "),
+    sorted: "nbytes",
+    choose: (transfer) => goTo(context, transfer),
+    isChosen: ({ waiting }) => waiting !== null && waiting === context.selection.key,
+    open: keysOf,
+  }),
+  basis: ({ features, selection, model }, view) => {
+    const transfers = features.of(Transfers);
     transfers.show(view, selection.worker);
-    if (
-      !this.#shown.changes(
-        transfers.answer,
-        transfers.message,
-        selection.worker,
-        selection.key,
-        model.version,
-      )
-    )
-      return;
-    const all = transfers.answer?.largest ?? [];
-    const rows = all.filter(({ sender, receiver }) => isOfSelection(this.#context, sender, receiver));
-    this.#table.show(rows, missingText(this.#context));
-  }
+    return [transfers.answer, transfers.message, selection.worker, selection.key, model.version];
+  },
+  rows: (context) =>
+    (context.features.of(Transfers).answer?.largest ?? []).filter(({ sender, receiver }) =>
+      isOfSelection(context, sender, receiver),
+    ),
+  message: missingText,
+});
 
-  table() {
-    return this.#table.table();
-  }
-
-  /** @param {Transfer} transfer */
-  #go({ waiting, prefix, start }) {
-    if (waiting === null) return this.#context.timeline.jump(start);
-    goToTask(this.#context, { key: waiting, prefix }, start);
-  }
+/** @param {Context} context @param {Transfer} transfer */
+function goTo(context, { waiting, prefix, start }) {
+  if (waiting === null) return context.timeline.jump(start);
+  goToTask(context, { key: waiting, prefix }, start);
 }
 
 /**

@@ -1,91 +1,59 @@
 // Who sent how much to whom, and how fast, as a table of pairs.
 
 import { formatBytes, formatCount, formatDuration } from "../../formatting.js";
-import { DataTable } from "../data_table/data_table.js";
-import { Shown } from "../drawing/shown.js";
+import { tableChart } from "../data_table/table_chart.js";
 import { bandwidthOf, formatRate, isOfSelection, missingText, partText, placeName } from "./names.js";
 import { bySlot } from "./slot_pairs.js";
 import { Transfers } from "./data.js";
 
-/** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
-/** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").Schemas["TransferCell"]} Cell */
 /** @typedef {import("../../types.js").Schemas["TransferPlace"]} Place */
 /** `from`, `to`: names of the places. @typedef {{cell: Cell, from: string, to: string, sender: Place, receiver: Place}} Pair */
 
-/** @type {Chart} */
-export const transferPairs = {
+export const transferPairs = tableChart({
   name: "transfer-pairs",
   title: "Bandwidth by peer",
-  place: "below",
-  layers: [],
   help:
     "Each sender and receiver, or those of the selected worker: how much moved, in how many transfers, and how fast, which is the bytes " +
     "over the time that the transfers took together. Click one to select its receiver.",
-  create: (parent, context) => new TransferPairs(parent, context),
-};
-
-class TransferPairs {
-  #parent;
-  #context;
-  /** @type {DataTable<Pair>} */
-  #table;
-  #shown = new Shown();
-
-  /**
-   * @param {HTMLElement} parent
-   * @param {Context} context
-   */
-  constructor(parent, context) {
-    this.#parent = parent;
-    this.#context = context;
-    this.#table = new DataTable(parent, COLUMNS, {
-      label: "pairs of workers",
-      empty: "The selected worker neither sent nor received.",
-      key: ({ sender, receiver }) => JSON.stringify([sender, receiver]),
-      find: ({ from, to }) => `${from} ${to}`,
-      sorted: "nbytes",
-      choose: ({ receiver, sender }) => context.selection.set({ worker: receiver.worker ?? sender.worker }),
-      isChosen: ({ receiver }) =>
-        receiver.worker !== null &&
-        isOfSelection(context, receiver.worker) &&
-        context.selection.worker !== null,
-    });
-  }
-
-  destroy() {
-    this.#parent.replaceChildren();
-  }
-
-  /** @param {View} view */
-  draw(view) {
-    const { selection, model } = this.#context;
-    const transfers = this.#context.features.of(Transfers);
+  columns: () => COLUMNS,
+  options: (context) => ({
+    label: "pairs of workers",
+    empty: "The selected worker neither sent nor received.",
+    key: ({ sender, receiver }) => JSON.stringify([sender, receiver]),
+    find: ({ from, to }) => `${from} ${to}`,
+    sorted: "nbytes",
+    choose: ({ receiver, sender }) => context.selection.set({ worker: receiver.worker ?? sender.worker }),
+    isChosen: ({ receiver }) =>
+      receiver.worker !== null &&
+      isOfSelection(context, receiver.worker) &&
+      context.selection.worker !== null,
+  }),
+  basis: ({ features, selection, model }, view) => {
+    const transfers = features.of(Transfers);
     transfers.show(view, selection.worker);
-    if (!this.#shown.changes(transfers.answer, transfers.message, selection.worker, model.version)) return;
-    this.#table.show(this.#pairs(), missingText(this.#context));
-  }
+    return [transfers.answer, transfers.message, selection.worker, model.version];
+  },
+  rows: pairsOf,
+  message: missingText,
+  note: partText,
+});
 
-  table() {
-    return { ...this.#table.table(), note: partText(this.#context) };
-  }
-
-  /** @returns {Pair[]} */
-  #pairs() {
-    const { answer } = this.#context.features.of(Transfers);
-    if (!answer || missingText(this.#context)) return [];
-    const nameOf = (/** @type {Place} */ place) => placeName(this.#context, place);
-    const { places, cells } = bySlot(answer, this.#context.model, nameOf);
-    const pairs = cells.map((cell) => {
-      const [sender, receiver] = [places[cell.sender], places[cell.receiver]];
-      return { cell, sender, receiver, from: nameOf(sender), to: nameOf(receiver) };
-    });
-    const isByHost = places.some(({ kind }) => kind === "host");
-    return isByHost
-      ? pairs
-      : pairs.filter(({ sender, receiver }) => isOfSelection(this.#context, sender.worker, receiver.worker));
-  }
+/** @param {Context} context @returns {Pair[]} */
+function pairsOf(context) {
+  const { answer } = context.features.of(Transfers);
+  if (!answer || missingText(context)) return [];
+  const nameOf = (/** @type {Place} */ place) => placeName(context, place);
+  const { places, cells } = bySlot(answer, context.model, nameOf);
+  const pairs = cells.map((cell) => {
+    const [sender, receiver] = [places[cell.sender], places[cell.receiver]];
+    return { cell, sender, receiver, from: nameOf(sender), to: nameOf(receiver) };
+  });
+  const isByHost = places.some(({ kind }) => kind === "host");
+  return isByHost
+    ? pairs
+    : pairs.filter(({ sender, receiver }) => isOfSelection(context, sender.worker, receiver.worker));
 }
 
 /** @type {import("../data_table/data_table.js").Column<Pair>[]} */

@@ -4,10 +4,9 @@ import { element } from "../../element.js";
 import { formatBytes, formatDuration, formatPercent } from "../../formatting.js";
 import { formatTime } from "../../timeline/times.js";
 import { isoTime, microseconds } from "../chart_menu/table.js";
-import { DataTable } from "../data_table/data_table.js";
+import { tableChart } from "../data_table/table_chart.js";
 import { Transfers } from "./data.js";
 
-/** @typedef {import("../../types.js").Chart} Chart */
 /** @typedef {import("../../types.js").Context} Context */
 /** @typedef {import("../../types.js").View} View */
 /** @typedef {import("../../types.js").Schemas["ShuffleProgress"]} Shuffle */
@@ -19,63 +18,42 @@ import { Transfers } from "./data.js";
 
 const STOCK = "Dask's stock endpoints don't tell of P2P shuffles. The agent adds them.";
 
-/** @type {Chart} */
-export const shuffles = {
+export const shuffles = tableChart({
   name: "shuffles",
   title: "P2P shuffles",
-  place: "below",
-  layers: [],
   help:
     "The P2P shuffles and rechunks of the window: what each had moved between workers and through their disks at the playhead, and in all " +
     "by the window's end. Workers tell of a shuffle in their heartbeats; of one that was over before them it is what they sent each other. Click one to go to its begin.",
-  create: (parent, context) => new Shuffles(parent, context),
-};
-
-class Shuffles {
-  #parent;
-  #context;
-  /** @type {DataTable<Moved>} */
-  #table;
-  #shown = "";
-
-  /**
-   * @param {HTMLElement} parent
-   * @param {Context} context
-   */
-  constructor(parent, context) {
-    this.#parent = parent;
-    this.#context = context;
-    this.#table = new DataTable(parent, COLUMNS, {
-      label: "P2P shuffles",
-      empty: "There was no P2P shuffle in this window.",
-      key: ({ shuffle }) => shuffle.shuffle,
-      find: ({ shuffle }) => `${shuffle.name} ${shuffle.code} ${shuffle.shuffle}`,
-      choose: ({ shuffle }) => context.timeline.jump(shuffle.first),
-    });
-  }
-
-  destroy() {
-    this.#parent.replaceChildren();
-  }
-
-  /** @param {View} view */
-  draw(view) {
-    const { selection, info } = this.#context;
-    const transfers = this.#context.features.of(Transfers);
-    transfers.show(view, selection.worker);
-    const found = (transfers.answer?.shuffles ?? []).map((shuffle) => movedBy(shuffle, view.playhead));
-    const shown = JSON.stringify([
-      found.map(({ shuffle, ...amounts }) => [shuffle.shuffle, shuffle.last, amounts]),
-      transfers.message,
+  columns: () => COLUMNS,
+  options: ({ timeline }) => ({
+    label: "P2P shuffles",
+    empty: "There was no P2P shuffle in this window.",
+    key: ({ shuffle }) => shuffle.shuffle,
+    find: ({ shuffle }) => `${shuffle.name} ${shuffle.code} ${shuffle.shuffle}`,
+    choose: ({ shuffle }) => timeline.jump(shuffle.first),
+  }),
+  basis: (context, view) => {
+    const transfers = context.features.of(Transfers);
+    transfers.show(view, context.selection.worker);
+    const amounts = shufflesAt(context, view).map(({ shuffle, ...moved }) => [
+      shuffle.shuffle,
+      shuffle.last,
+      moved,
     ]);
-    if (shown === this.#shown) return;
-    this.#shown = shown;
-    this.#table.show(found, transfers.answer ? (info.has_agent ? "" : STOCK) : transfers.message);
-  }
+    return [JSON.stringify(amounts), transfers.message];
+  },
+  rows: shufflesAt,
+  message: ({ features, info }) => {
+    const { answer, message } = features.of(Transfers);
+    return answer ? (info.has_agent ? "" : STOCK) : message;
+  },
+  note: () => "Bytes sent, received, and of disk: at the playhead.",
+});
 
-  table() {
-    return { ...this.#table.table(), note: "Bytes sent, received, and of disk: at the playhead." };
-  }
+/** @param {Context} context @param {View} view */
+function shufflesAt({ features }, { playhead }) {
+  const { answer } = features.of(Transfers);
+  return (answer?.shuffles ?? []).map((shuffle) => movedBy(shuffle, playhead));
 }
 
 /**
