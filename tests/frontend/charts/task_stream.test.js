@@ -4,107 +4,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "../browser.js";
 import { hitLanes } from "../../../frontend/charts/task_stream/lanes/hit.js";
-import { LanePainter } from "../../../frontend/charts/task_stream/lanes/paint.js";
-import { Attempts } from "../../../frontend/timeline/tasks/attempts.js";
-import { Model } from "../../../frontend/timeline/model.js";
 import { Selection } from "../../../frontend/timeline/selection.js";
-import { Stragglers } from "../../../frontend/timeline/tasks/stragglers.js";
 import { tileIndex, tileWidth } from "../../../frontend/timeline/tiles/levels.js";
 import { makeTile } from "../../../frontend/timeline/tiles/tile_store.js";
 import { FIRST, block, busy, decoded, spans } from "../make.js";
 import { near } from "../near.js";
+import { HEIGHT, model, paint, painterOf, shortTasks, tileOf } from "../painted_lane.js";
 
-const HEIGHT = 20;
 const ROW = { lanes: [1], threads: 1 };
-/** @typedef {Parameters<typeof spans>[0]} Rows */
-
-function model() {
-  const made = new Model();
-  const prefixes = [
-    { id: 1, name: "inc", color: "#0000ff", seconds: 0, is_other: false },
-    { id: 2, name: "sum", color: "#00ff00", seconds: 0, is_other: false },
-  ];
-  made.load({ workers: [], lanes: [], series: {}, prefixes });
-  return made;
-}
-
-/** @param {Uint8Array} data @param {number} level */
-function tileOf(data, level) {
-  return makeTile("spans", level, tileIndex(FIRST, level), true, decoded(data));
-}
-
-/** A painter of a model whose tasks have no marks, but for what is given. @param {object} [marks] */
-function painterOf(marks) {
-  return new LanePainter({
-    model: model(),
-    selection: new Selection(),
-    stragglers: new Stragglers(),
-    attempts: new Attempts(),
-    stolen: { of: () => null },
-    lineage: { relations: new Map() },
-    ...marks,
-  });
-}
-
-/**
- * Paints a lane, black and white but for the prefixes' colours.
- * @param {Uint8Array} data
- * @param {{seconds?: number, width?: number, selected?: object, hidden?: number[], level?: number, related?: string[],
- *   stolen?: import("../../../frontend/timeline/tasks/stolen.js").Stolen["of"]}} options
- */
-function paint(
-  data,
-  {
-    seconds = 1000,
-    width = 500,
-    selected = {},
-    hidden = [],
-    level = 31,
-    related = [],
-    stolen = () => null,
-  } = {},
-) {
-  const selection = new Selection();
-  selection.hide(hidden);
-  selection.set(selected);
-  const stragglers = new Stragglers();
-  stragglers.update([tileOf(data, level)], FIRST, FIRST + seconds);
-  const attempts = new Attempts();
-  attempts.update([tileOf(data, level)]);
-  const lineage = {
-    relations: new Map(related.map((key) => /** @type {[string, "dependency"]} */ ([key, "dependency"]))),
-  };
-  const painter = painterOf({ selection, stragglers, attempts, stolen: { of: stolen }, lineage });
-  const window = { start: FIRST, stop: FIRST + seconds, width, height: HEIGHT, labelWidth: 40 };
-  const rows = [{ lanes: [1], threads: 1, slot: "w", top: 0, height: HEIGHT }];
-  painter.paint(/** @type {any} */ (rows), [tileOf(data, level)], window, [255, 255, 255]);
-  const pixels = /** @type {ImageData} */ (painter.pixels.image).data;
-  // how much of the white has gone, in pixels: of red, green, blue
-  const sums = [0, 0, 0];
-  for (let place = 0; place < pixels.length; place += 4) {
-    for (const channel of [0, 1, 2]) sums[channel] += 1 - pixels[place + channel] / 255;
-  }
-  const colorAt = (/** @type {number} */ line) => {
-    const place = 4 * (width * line + Math.floor(width / 2));
-    return [...pixels.slice(place, place + 3)];
-  };
-  return {
-    sums,
-    share: sums[0] / (width * HEIGHT),
-    top: colorAt(0),
-    bottom: colorAt(HEIGHT - 1),
-    middle: [...Array(HEIGHT * 20).keys()].map((place) => {
-      const at = 4 * (width * (place % HEIGHT) + Math.floor(width / 2) + Math.floor(place / HEIGHT));
-      return [...pixels.slice(at, at + 3)];
-    }),
-    labelled: painter.labelled.length,
-  };
-}
-
-/** @param {number} count @param {number} duration @returns {Rows} */
-function shortTasks(count, duration) {
-  return [...Array(count).keys()].map((n) => [1, 1, 0, 0, FIRST + n, FIRST + n + duration]);
-}
+/** @typedef {import("../painted_lane.js").Rows} Rows */
 
 /** The bin of a level after the one in which FIRST lies. @param {number} level */
 function firstBin(level) {
@@ -308,59 +216,6 @@ test("a task of over twice the time of the others of its prefix has dashed edges
 test("a chosen task is seen however short it is", () => {
   const found = paint(spans(shortTasks(1000, 0.001)), { selected: { key: "inc-500" } });
   assert.ok(found.sums[0] > HEIGHT);
-});
-
-/** @param {Rows} rows @param {number} at seconds after FIRST @param {number} pixel seconds */
-function hit(rows, at, pixel) {
-  return /** @type {any} */ (hitLanes([tileOf(spans(rows), 31)], model(), ROW, FIRST + at, pixel));
-}
-
-test("the span under the mouse is found with its key", () => {
-  const { span } = hit(
-    [
-      [1, 1, 0, 0, FIRST + 1, FIRST + 2],
-      [1, 2, 0, 0, FIRST + 2, FIRST + 3],
-    ],
-    2.5,
-    0.01,
-  );
-  assert.deepEqual([span.key, span.prefix], ["inc-1", 2]);
-});
-
-test("of many tasks at a pixel it is told what took how long", () => {
-  const rows = [...Array(20).keys()].map((n) => {
-    return [1, 1 + (n % 2), 0, 0, FIRST + n * 0.1, FIRST + n * 0.1 + 0.01 * (1 + (n % 2))];
-  });
-  const found = hit(/** @type {any} */ (rows), 1, 1);
-  assert.equal(found.span, null);
-  assert.deepEqual(
-    found.shares.map((share) => [share.prefix, share.count]),
-    [
-      [2, 10],
-      [1, 10],
-    ],
-  );
-  near(found.seconds, 0.3);
-});
-
-test("beside everything nothing is found", () => {
-  assert.equal(hit([[1, 1, 0, 0, FIRST + 1, FIRST + 2]], 5, 0.01), null);
-});
-
-test("what two lifetimes of a worker did is in one row, and the span under the mouse is of one of their lanes", () => {
-  const data = spans([
-    [1, 1, 0, 0, FIRST, FIRST + 10],
-    [2, 2, 0, 0, FIRST + 20, FIRST + 30],
-  ]);
-  const row = { lanes: [1, 2], threads: 1 };
-  const found = [5, 25].map((at) => hitLanes([tileOf(data, 31)], model(), row, FIRST + at, 0.1));
-  assert.deepEqual(
-    found.map((hit) => [hit?.span?.lane, hit?.span?.prefix, hit?.lanes]),
-    [
-      [1, 1, [1]],
-      [2, 2, [2]],
-    ],
-  );
 });
 
 test("what is computed again has black and white stripes at its left edge, and a first attempt has none", () => {
