@@ -38,7 +38,7 @@ export const criticalPath = {
   help:
     "What the window's last task had to wait for last, what that had to wait for, and so on: only what is on this path could have made it " +
     "end earlier. On the task stream it is a line, dashed where a task waited. [ and ] follow it. Slack is how much longer tasks of a prefix " +
-    "could have taken without delay of the end.",
+    "could have taken without delaying the end.",
   create: (parent, context) => new PathBreakdown(parent, context),
 };
 
@@ -271,7 +271,7 @@ const PREFIX_COLUMNS = [
   {
     name: "slack",
     title: "slack",
-    help: "How much longer any of its tasks could have taken without delay of the end",
+    help: "How much longer any of its tasks could have taken without delaying the end",
     unit: "s",
     value: ({ slack }) => slack,
     text: ({ slack }) => (slack === null ? "" : slack === 0 ? "none" : formatDuration(slack)),

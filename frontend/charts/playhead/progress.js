@@ -23,10 +23,10 @@ export const progress = {
   showsState: true,
   layers: [],
   help:
-    "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are striped, also those that erred " +
-    "because one that they need did. Attempts that failed and were retried don't count; a task that is computed again counts again. " +
+    "Tasks done at the playhead, out of those that the scheduler knew, by prefix. Erred tasks are striped, including those that erred " +
+    "because a dependency did. Attempts that failed and were retried don't count; a task that is computed again counts again. " +
     "On a run's page, prefixes of which only other clients or other runs submitted tasks are one row; the search finds them. " +
-    "With the agent all is of the playhead's time. Without it, erred tasks and totals are from the scheduler's last metrics.",
+    "With the agent, all numbers are of the playhead's time. Without it, erred tasks and totals are from the scheduler's last metrics.",
   create: (element, { model }) =>
     new BarList(
       element,

@@ -26,7 +26,7 @@ export const resultsNow = {
   layers: [],
   help:
     "The results that Dask kept at the playhead, by key, the largest first: on the worker that made them, in memory or spilled to disk. Copies on other workers and " +
-    "data that a client scattered aren't recorded. With a selected worker its results alone. A key selects its task on all charts. From the state changes that the agent reports. " +
+    "data that a client scattered aren't recorded. With a selected worker, only its results are listed. A key selects its task on all charts. The list is made from the state changes that the agent reports. " +
     "Each worker looks once a second which results it has spilled, and reports up to a hundred changes, the largest first, of up to 10,000 results on its disk.",
   create: (parent, context) => new ResultsNow(parent, context),
 };

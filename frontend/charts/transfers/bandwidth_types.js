@@ -12,7 +12,7 @@ export const bandwidthTypes = seriesChart({
   title: "Bandwidth by type",
   layers: [LAYER],
   help:
-    `The mean bandwidth of a transfer between workers, by the type of the data: transfers of over 1 MB and of one type, as workers' heartbeats tell of them, and ` +
+    `The mean bandwidth of a transfer between workers, by the type of the data: transfers of over 1 MB with data of one type, which workers report in their heartbeats, and ` +
     `at most ${MOST} types. The agent reports it (observatory_cluster_transfer_bytes_per_second).`,
   unit: units.bytesPerSecond,
   empty:

@@ -15,8 +15,8 @@ export const transferPairs = tableChart({
   name: "transfer-pairs",
   title: "Bandwidth by peer",
   help:
-    "Each sender and receiver, or those of the selected worker: how much moved, in how many transfers, and how fast, which is the bytes " +
-    "over the time that the transfers took together. Click one to select its receiver.",
+    "Pairs of senders and receivers, or those of the selected worker: how many bytes moved, in how many transfers, and at which bandwidth. " +
+    "The bandwidth is the bytes divided by the time of all transfers of the pair. Click one to select its receiver.",
   columns: () => COLUMNS,
   options: (context) => ({
     label: "pairs of workers",

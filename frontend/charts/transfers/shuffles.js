@@ -23,7 +23,7 @@ export const shuffles = tableChart({
   title: "P2P shuffles",
   help:
     "The P2P shuffles and rechunks of the window: what each had moved between workers and through their disks at the playhead, and in all " +
-    "by the window's end. Workers tell of a shuffle in their heartbeats; of one that was over before them it is what they sent each other. Click one to go to its begin.",
+    "by the window's end. Workers report shuffles in their heartbeats. Of a shuffle that ended before the next heartbeat, the data that they sent each other is shown. Click one to go to its start.",
   columns: () => COLUMNS,
   options: ({ timeline }) => ({
     label: "P2P shuffles",
@@ -47,7 +47,7 @@ export const shuffles = tableChart({
     const { answer, message } = features.of(Transfers);
     return answer ? (info.has_agent ? "" : STOCK) : message;
   },
-  note: () => "Bytes sent, received, and of disk: at the playhead.",
+  note: () => "Bytes sent, received, written and read, up to the playhead.",
 });
 
 /** @param {Context} context @param {View} view */

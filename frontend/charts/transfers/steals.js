@@ -24,8 +24,8 @@ export const steals = {
   place: "below",
   layers: [],
   help:
-    "Tasks that Dask moved from a worker with much work to one with little, or those of the selected worker. Not each request succeeds: " +
-    "a task may be computed already. Click one to go to the task and the moment.",
+    "Tasks that Dask moved from a worker with much work to one with little, or those of the selected worker. A request fails where, " +
+    "for example, the task is running already. Click one to go to the task and the moment.",
   create: (parent, context) => new Steals(parent, context),
 };
 

@@ -23,7 +23,7 @@ export const whatIf = {
   answers: ["/what-if"],
   help:
     "How long the window would have taken with other workers, faster tasks, or no waiting for data: its tasks are simulated with the durations, " +
-    "sizes and dependencies that were recorded, and with Dask's rules of where tasks go. Work ÷ threads is what one would guess without it.",
+    "sizes and dependencies that were recorded, and with Dask's rules of where tasks go. Work ÷ threads is the estimate without a simulation.",
   create: (parent, context) => new WhatIf(parent, context),
 };
 

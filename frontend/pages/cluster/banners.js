@@ -120,13 +120,11 @@ export function leftOut({ prefixes, ...others }) {
   return [
     ...(prefixes
       ? [
-          `There are ${formatCount(prefixes)} more prefixes than those that computed longest: they are grey, and have their names where they are pointed at.`,
+          `${formatCount(prefixes)} prefixes with less computing time than the others are grey. Point at one to see its name.`,
         ]
       : []),
     ...(said.length
-      ? [
-          `There are more workers than a page can show: ${said.join(", ")} are left out, those of the newest workers are not.`,
-        ]
+      ? [`There are more workers than a page can show. Of the oldest, ${said.join(", ")} are left out.`]
       : []),
   ];
 }
