@@ -7,6 +7,7 @@ import time
 from celery import shared_task
 
 from observatory.base.redis_server import connect
+from observatory.clusters.end_reasons import AGENT_STOPPED, PROMETHEUS_STOPPED
 from observatory.clusters.models import Discovery
 from observatory.collect.collector.clusters import registry
 from observatory.collect.interruptions import listening_for, note_interruptions
@@ -19,7 +20,6 @@ from observatory.wire.records import Event
 
 SILENCE = 120.0
 """Seconds without a batch. A live agent sends about one a second."""
-REASON = "its end was not seen: {} stopped sending"
 DISCOVERY_INTERVAL = 5.0
 """seconds between two looks at which discoveries are due"""
 FOLLOWING = 2
@@ -28,11 +28,17 @@ FOLLOWING = 2
 
 @shared_task  # type: ignore[untyped-decorator]
 def end_silent_clusters() -> None:
-    """Ends each cluster at its newest record. It is reopened when its agent sends again."""
+    """Ends silent clusters, unless Observatory was away: then their agents could not send."""
+    if listening_for(connect(), time.time()) > SILENCE:
+        end_silent()
+
+
+def end_silent() -> None:
+    """Ends each silent cluster at its newest record. It is reopened when its agent sends again."""
     with Writer() as writer:
         for cluster in registry.silent_clusters(SILENCE):
             ended = cluster.last_seen.timestamp()
-            reason = REASON.format("Prometheus" if is_of_prometheus(cluster) else "its agent")
+            reason = PROMETHEUS_STOPPED if is_of_prometheus(cluster) else AGENT_STOPPED
             event = Event(ended, CLUSTER_ENDED, "", {"message": reason})
             committed = writer.write(Batch.of(cluster.pk, events=[event]))
             end = registry.end_cluster(cluster.pk, ended, reason)

@@ -22,7 +22,7 @@ from observatory.agent.delivery.spool import owner_of
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.clusters.tokens import ingest_tokens
 from observatory.collect.collector.clusters.registry import unnamed_cluster_of
-from observatory.collect.tasks import end_silent_clusters
+from observatory.collect.tasks import end_silent
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -256,7 +256,7 @@ def test_the_last_batch_ends_the_cluster_and_what_comes_after_it_is_stored(agent
 def test_a_cluster_whose_agent_fell_silent_ends_with_all_of_its_workers(agent: Agent, count: Any) -> None:
     agent.send({"span": [agent.span(1)]})
     Cluster.objects.update(agent_heard=timezone.now() - timedelta(hours=1))
-    end_silent_clusters()
+    end_silent()
     assert Cluster.objects.get().ended is not None
     assert (count("worker"), count("worker", "ended IS NULL")) == (1, 0)
 
@@ -264,7 +264,7 @@ def test_a_cluster_whose_agent_fell_silent_ends_with_all_of_its_workers(agent: A
 def test_what_a_killed_agent_left_does_not_make_its_cluster_live_again(agent: Agent, count: Any) -> None:
     agent.send({"span": [agent.span(1)]})
     Cluster.objects.update(agent_heard=timezone.now() - timedelta(minutes=10))
-    end_silent_clusters()
+    end_silent()
     ended = Cluster.objects.get()
     left = {"span": [agent.span(2, after=40)], "transition": [agent.transition(2, after=40)]}
     assert agent.send(left, status=AgentStatus(is_over=True)) == 200

@@ -11,11 +11,12 @@ import pytest
 from django.utils import timezone
 
 from observatory.base import redis_server
+from observatory.clusters.end_reasons import AGENT_STOPPED
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.clusters.tokens.models import IngestToken
 from observatory.collect.interruptions import FORGOTTEN, LISTENING, listening_for, note_interruptions
-from observatory.collect.tasks import end_silent_clusters
+from observatory.collect.tasks import SILENCE, end_silent, end_silent_clusters
 from observatory.store.connection import connect
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
@@ -127,7 +128,7 @@ def test_the_end_of_the_cluster_ends_the_silence(agent: Agent) -> None:
     agent.send({})
     heard(121)
     note_interruptions(HOUR)
-    end_silent_clusters()
+    end_silent()
     note_interruptions(HOUR)
     note_interruptions(HOUR)
     [_, (kind, _, message)] = events()
@@ -136,6 +137,20 @@ def test_the_end_of_the_cluster_ends_the_silence(agent: Agent) -> None:
         "the cluster ended: its end was not seen: its agent stopped sending",
     )
     assert Cluster.objects.get().agent_silent is None
+
+
+def test_a_cluster_whose_agent_could_not_send_while_observatory_was_away_has_not_ended(agent: Agent) -> None:
+    agent.send({})
+    heard(600)
+    server = redis_server.connect()
+    server.delete(LISTENING)
+    end_silent_clusters()
+    server.set(LISTENING, time.time() - SILENCE + 60)
+    end_silent_clusters()
+    assert Cluster.objects.get().ended is None, "it has listened for a minute"
+    server.set(LISTENING, time.time() - SILENCE - 1)
+    end_silent_clusters()
+    assert Cluster.objects.get().end_reason == AGENT_STOPPED
 
 
 def test_a_cluster_that_ended_before_is_not_silent(agent: Agent) -> None:

@@ -12,7 +12,7 @@ from observatory.alerts.evaluation.evaluator import clusters_to_evaluate, evalua
 from observatory.alerts.models import Alert, Channel, Rule
 from observatory.clusters.models import Cluster, Project
 from observatory.clusters.tokens import ingest_tokens
-from observatory.collect.tasks import end_silent_clusters
+from observatory.collect.tasks import end_silent
 from observatory.store.connection import read_connection
 from observatory.store.maintenance.retention import delete_cluster
 from tests.alerts.evaluation.conftest import alerts, at, channel, make_rule, notified
@@ -107,7 +107,7 @@ def test_alerts_end_with_the_cluster_that_went_silent(scrape: Scrape) -> None:
     erred_rule()
     for place in range(8):
         scrape(place * INTERVAL, erred=3)
-    end_silent_clusters()
+    end_silent()
     assert Cluster.objects.get(name="etl").ended is not None
     evaluate_at(1000)
     assert [state for _, state, *_ in alerts()] == ["resolved"]

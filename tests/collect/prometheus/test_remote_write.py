@@ -14,10 +14,11 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from observatory.clusters.end_reasons import PROMETHEUS_STOPPED
 from observatory.clusters.models import Cluster, MetricHelp, Project
 from observatory.clusters.tokens import access_tokens, ingest_tokens
 from observatory.collect.prometheus import messages_pb2, remote_write, series_of_labels
-from observatory.collect.tasks import end_silent_clusters
+from observatory.collect.tasks import end_silent
 from observatory.replay.tiles.levels import MINIMUM_LEVEL
 from observatory.store.connection import connect
 from observatory.store.ingest.source_limits import TooManyNew
@@ -224,10 +225,10 @@ def test_after_a_gap_another_cluster_begins(
     Cluster.objects.filter(name="etl").update(
         agent_heard=Cluster.objects.get(name="etl").first_seen - timedelta(hours=1)
     )
-    end_silent_clusters()
+    end_silent()
     [first] = Cluster.objects.filter(name="etl")
     assert first.ended is not None
-    assert first.end_reason == "its end was not seen: Prometheus stopped sending"
+    assert first.end_reason == PROMETHEUS_STOPPED
     store(secret, (clients, [(NOW + 60, 1.0)]))
     assert Cluster.objects.get(name="etl").ended is None, "a short silence is none"
     Cluster.objects.filter(name="etl").update(ended=first.ended + timedelta(seconds=60))
