@@ -10,6 +10,7 @@ from observatory.base.redis_server import connect
 from observatory.clusters.end_reasons import AGENT_STOPPED, PROMETHEUS_STOPPED
 from observatory.clusters.models import Discovery
 from observatory.collect.collector.clusters import registry
+from observatory.collect.collector.leases.claims import observed_clusters
 from observatory.collect.interruptions import listening_for, note_interruptions
 from observatory.collect.prometheus.clusters import is_of_prometheus
 from observatory.store.ingest.batches.batch import Batch
@@ -29,14 +30,24 @@ FOLLOWING = 2
 @shared_task  # type: ignore[untyped-decorator]
 def end_silent_clusters() -> None:
     """Ends silent clusters, unless Observatory was away: then their agents could not send."""
-    if listening_for(connect(), time.time()) > SILENCE:
+    with connect() as server:
+        listened = listening_for(server, time.time())
+    if listened > SILENCE:
         end_silent()
 
 
 def end_silent() -> None:
-    """Ends each silent cluster at its newest record. It is reopened when its agent sends again."""
+    """Ends each silent cluster at its newest record. It is reopened when its agent sends again.
+
+    One that a collector observes ends by that. A target can have got another address meanwhile.
+    """
+    silent = registry.silent_clusters(SILENCE)
+    with connect() as server:
+        observed = observed_clusters(server, [cluster.pk for cluster in silent])
     with Writer() as writer:
-        for cluster in registry.silent_clusters(SILENCE):
+        for cluster in silent:
+            if cluster.pk in observed:
+                continue
             ended = cluster.last_seen.timestamp()
             reason = PROMETHEUS_STOPPED if is_of_prometheus(cluster) else AGENT_STOPPED
             event = Event(ended, CLUSTER_ENDED, "", {"message": reason})

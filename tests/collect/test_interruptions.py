@@ -15,6 +15,7 @@ from observatory.clusters.end_reasons import AGENT_STOPPED
 from observatory.clusters.models import Cluster, Project, Target
 from observatory.clusters.tokens import ingest_refusals, ingest_tokens
 from observatory.clusters.tokens.models import IngestToken
+from observatory.collect.collector.leases.claims import PREFIX, of_cluster
 from observatory.collect.interruptions import FORGOTTEN, LISTENING, listening_for, note_interruptions
 from observatory.collect.tasks import SILENCE, end_silent, end_silent_clusters
 from observatory.store.connection import connect
@@ -151,6 +152,25 @@ def test_a_cluster_whose_agent_could_not_send_while_observatory_was_away_has_not
     server.set(LISTENING, time.time() - SILENCE - 1)
     end_silent_clusters()
     assert Cluster.objects.get().end_reason == AGENT_STOPPED
+
+
+@pytest.mark.parametrize("is_observed", [True, False])
+def test_a_silent_cluster_with_a_target_ends_by_its_collector_where_one_observes_it(
+    agent: Agent, project: Project, is_observed: bool
+) -> None:
+    """A target that was given another address does not show the cluster any more."""
+    agent.send({})
+    heard(600)
+    target = Target.objects.create(project=project, name="etl", url="http://etl:8787")
+    Cluster.objects.update(target=target)
+    with redis_server.connect() as server:
+        claim = f"{PREFIX}{of_cluster(Cluster.objects.get().pk)}"
+        server.delete(claim)
+        if is_observed:
+            server.set(claim, target.pk, ex=60)
+        end_silent()
+        server.delete(claim)
+    assert (Cluster.objects.get().ended is None) == is_observed
 
 
 def test_a_cluster_that_ended_before_is_not_silent(agent: Agent) -> None:

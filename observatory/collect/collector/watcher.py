@@ -14,6 +14,7 @@ from observatory.collect.collector.clusters.observation import Observation
 from observatory.collect.collector.clusters.rest import BETWEEN_BATCHES, Rest
 from observatory.collect.collector.clusters.tracker import ClusterTracker
 from observatory.collect.collector.database import run_in_django_thread
+from observatory.collect.collector.leases.claims import of_cluster
 from observatory.collect.collector.load.admission import Demand
 from observatory.collect.collector.load.standstill import StandstillDetector
 from observatory.collect.collector.load.ticks import tick
@@ -224,7 +225,7 @@ class Watcher:
                 self.outbox.make_room_for(len(observation.membership.members))
                 self._record_slowdown(observation)
                 self._report_demand(observation)
-                await self.shared.claims.hold(f"cluster:{observation.cluster.pk}", self.target.pk)
+                await self.shared.claims.hold(of_cluster(observation.cluster.pk), self.target.pk)
                 scheduler_id = observation.cluster.scheduler_id
                 await self.shared.claims.hold(f"stream:{scheduler_id}", self.target.pk)
                 if self.rest.is_now:

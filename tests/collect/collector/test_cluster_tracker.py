@@ -12,7 +12,7 @@ from distributed import Client
 from django.utils import timezone
 
 from observatory.clusters.end_reasons import MISSED, TARGET_DELETED, TARGET_PAUSED
-from observatory.clusters.models import Cluster
+from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.clusters.registry import cluster_of_agent, end_abandoned, update_from_agent
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.polls import REFUSED_END
@@ -204,6 +204,26 @@ def test_a_cluster_whose_target_is_paused_or_deleted_is_no_longer_observed(reaso
     end_abandoned()
     cluster = Cluster.objects.get()
     assert (cluster.ended, cluster.end_reason) == (moment, reason)
+
+
+async def test_a_target_that_shows_another_scheduler_ends_no_cluster_whose_agent_reports() -> None:
+    def reported() -> Target:
+        target, moment = make_target(dask.url), timezone.now()
+        Cluster.objects.create(
+            project=target.project,
+            target=target,
+            scheduler_id="of the address before",
+            name="etl",
+            started=moment,
+            last_seen=moment,
+            agent_heard=moment,
+        )
+        return target
+
+    with scheduler() as dask:
+        async with watching(await run_in_django_thread(reported)) as watcher:
+            await eventually(lambda: asyncio.sleep(0, watcher.observation))
+        assert [cluster.ended for cluster in await clusters()] == [None, None]
 
 
 def test_a_cluster_whose_end_cannot_be_stored_keeps_no_other_from_ending(

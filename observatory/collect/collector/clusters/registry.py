@@ -136,10 +136,9 @@ def update_from_agent(cluster: Cluster, newest: float, is_last: bool, is_over: b
 
 
 def silent_clusters(seconds: float) -> list[Cluster]:
-    """Live clusters without a target, whose agents sent nothing for `seconds`."""
-    unobserved = Q(target=None) | Q(target__enabled=False)
+    """Live clusters whose agents sent nothing for `seconds`."""
     before = timezone.now() - timedelta(seconds=seconds)
-    return list(Cluster.objects.filter(unobserved, ended=None, agent_heard__lt=before))
+    return list(Cluster.objects.filter(ended=None, agent_heard__lt=before))
 
 
 def _fields(target: Target, address: str, started: float) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from observatory.collect.collector.clusters.observation import Observation
 from observatory.collect.collector.clusters.registry import is_unnamed
 from observatory.collect.collector.clusters.series_limit import SeriesLimit
 from observatory.collect.collector.database import run_in_django_thread
-from observatory.collect.collector.leases.claims import Claims
+from observatory.collect.collector.leases.claims import Claims, of_cluster
 from observatory.collect.collector.writing.outbox import Outbox
 from observatory.collect.scheduler.clock import SchedulerClock
 from observatory.collect.scheduler.erred_tasks import ErredTaskCount
@@ -149,7 +149,7 @@ class ClusterTracker:
 
     async def _begin(self, cluster: Cluster, fresh: bool, requested: float) -> None:
         """Starts observing a cluster."""
-        if not await self.claims.hold(f"cluster:{cluster.pk}", self.target.pk):
+        if not await self.claims.hold(of_cluster(cluster.pk), self.target.pk):
             self.refusal = "another target of this project observes the same scheduler"
             return
         self.refusal = ""
@@ -199,9 +199,12 @@ class ClusterTracker:
             observation.add_gap(min(until, now - passed), now, reason)
 
     async def _end_others(self, keep: int | None = None) -> None:
-        """Ends the target's other open clusters, left by earlier collectors: nobody saw their end."""
+        """Ends the target's other open clusters, left by earlier collectors: nobody saw their end.
+
+        Those with an agent end by it, or by its silence: the target may have had their address before.
+        """
         for cluster in await run_in_django_thread(registry.live_clusters, self.target):
-            if cluster.pk == keep or cluster.pk in self.unsaved_ends:
+            if cluster.pk == keep or cluster.pk in self.unsaved_ends or cluster.agent_heard is not None:
                 continue
             last_seen = cluster.last_seen.timestamp()
             self.outbox.open(cluster.pk)

@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Sequence
 
+import redis as blocking_redis
 import redis.asyncio as redis
 
 from observatory.collect.collector.cancellation import raise_if_cancelled
@@ -20,6 +21,7 @@ from observatory.collect.collector.coalesced_calls import CoalescedCalls
 
 logger = logging.getLogger(__name__)
 
+PREFIX = "observatory:claim:"
 DURATION = 15
 """Seconds until a claim expires."""
 RENEWAL = 4.0
@@ -27,6 +29,19 @@ RENEWAL = 4.0
 MOST_REMEMBERED = 10_000
 MOST_AT_ONCE = 20
 """Claims that are checked at a time. redis-py refuses more than 100 connections."""
+
+
+def of_cluster(cluster: int) -> str:
+    """The name of the claim on a cluster."""
+    return f"cluster:{cluster}"
+
+
+def observed_clusters(server: blocking_redis.Redis, clusters: Sequence[int]) -> set[int]:
+    """Those of some clusters that a collector observes. Raises RedisError without Redis."""
+    if not clusters:
+        return set()
+    found = server.mget([f"{PREFIX}{of_cluster(cluster)}" for cluster in clusters])
+    return {cluster for cluster, target in zip(clusters, found, strict=True) if target is not None}
 
 
 class Claims:
@@ -55,7 +70,7 @@ class Claims:
         if (name, target) not in self.renewed:
             return False
         try:
-            held = await self._extend(f"observatory:claim:{name}") == str(target).encode()
+            held = await self._extend(f"{PREFIX}{name}") == str(target).encode()
         except (redis.RedisError, OSError):
             return False
         if held:
@@ -71,7 +86,7 @@ class Claims:
         return found
 
     async def _hold(self, name: str, target: int) -> bool:
-        key = f"observatory:claim:{name}"
+        key = f"{PREFIX}{name}"
         value = str(target).encode()
         try:
             if not await self.server.set(key, value, nx=True, ex=DURATION):
