@@ -309,6 +309,16 @@ def test_tasks_that_hold_the_gil_take_longer_by_what_they_wait_for_it() -> None:
     assert finding["sentence"].startswith("Tasks of work hold the GIL:")
 
 
+@pytest.mark.parametrize(("cpu", "holds_it"), [(4.0, False), (100.0, True)])
+def test_tasks_that_use_no_cpu_do_not_hold_the_gil(cpu: float, holds_it: bool) -> None:
+    """A method of an actor, or another thread of the process, does: one that holds it uses a core."""
+    seeded = Simulated(futures(160, 1.0))
+    for worker in range(4):
+        seeded.sample("observatory_worker_gil_contention_ratio", 0.9, 0, seeded.makespan, worker=worker)
+        seeded.sample("observatory_worker_task_cpu_percent", cpu, 0, seeded.makespan, worker=worker)
+    assert ("gil" in [one["kind"] for one in seeded.findings()]) == holds_it
+
+
 def test_what_the_scheduler_hears_late_as_event_loops_wait_for_the_gil_is_its_cost_as_well() -> None:
     seeded = Simulated(futures(80, 0.4), overhead=0.2)
     for worker in range(seeded.workers):

@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from observatory.replay.scope import Scope
+from observatory.store.connection import read_connection
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from tests.support.recorded_cluster import START
 from tests.why.findings.kinds.test_kinds import assert_saves, first
-from tests.why.findings.simulated import Simulated, Task, futures
+from tests.why.findings.simulated import Simulated, Task, found_in, futures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,6 +34,18 @@ def test_tasks_whose_ends_follow_each_other_at_equal_times_take_turns() -> None:
     finding = first(seeded.findings(), "serialized")
     assert "Tasks of write took turns: one of them ended every 151 ms" in finding["sentence"]
     assert_saves(finding, seeded, Simulated(futures(COUNT, OWN + HELD, "write")))
+
+
+def test_tasks_that_take_turns_at_an_actor_wait_for_its_answers() -> None:
+    cluster = Simulated(in_turn()).record()
+    stack = "save\tetl.py\t6\nresult\t/lib/distributed/actor.py\t280\nwait\tthreading.py\t324"
+    profile = [(START + 1, "tcp://10.0.0.0:4000", "task", "write", stack, 40)]
+    with Writer() as writer:
+        writer.write(Batch.of(cluster.pk, committed=START + 30, rows={"profile": profile}))
+    with read_connection() as connection:
+        finding = first(found_in(connection, Scope(cluster)), "serialized")
+    assert "longer, as for an answer of an actor. " in finding["sentence"]
+    assert finding["advice"].startswith("An actor runs one method at a time")
 
 
 def test_more_threads_are_no_advice_where_tasks_take_turns() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from observatory.clusters.formatting import format_duration, format_percent
-from observatory.why.findings.evidence import Evidence
+from observatory.why.findings.evidence import TASK_CPU, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.observed.samples import Samples
 from observatory.why.findings.texts import facts
@@ -20,6 +20,8 @@ from observatory.why.what_if.without import Shorter, Without
 LEAST_CONTENTION = 0.3
 """share of the time of a prefix' tasks in which its workers' threads waited for the GIL"""
 LEAST_TASKS = 4
+LEAST_HELD = 0.5
+"""of the time in which threads waited for the GIL, that tasks used the CPU: one of them holds it then"""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -35,8 +37,23 @@ def find(evidence: Evidence) -> Iterator[Finding]:
         computed = float(evidence.computations.durations[rows].sum())
         share = float(contended[rows].sum()) / max(computed, 1e-9)
         cost = evidence.cost(float(shared[rows].sum()))
-        if share >= LEAST_CONTENTION and len(rows) >= LEAST_TASKS and evidence.is_worth(cost):
+        is_much = share >= LEAST_CONTENTION and len(rows) >= LEAST_TASKS and evidence.is_worth(cost)
+        if is_much and not _is_held_by_others(evidence, rows, contended):
             yield _finding(evidence, prefix, rows, contended, shared, late * float(contended[rows].sum()))
+
+
+def _is_held_by_others(evidence: Evidence, rows: Integers, contended: Numbers) -> bool:
+    """Whether tasks used too little of the CPU to hold it: a method of an actor or another thread does."""
+    workers = np.unique(evidence.computations.spans.worker[rows])
+    if not np.isin(workers, evidence.samples(TASK_CPU).worker).all():
+        return False
+    used = evidence.waiting_tasks.computed(rows) * _threads(evidence, workers.tolist())
+    return bool(used < LEAST_HELD * float(contended[rows].sum()))
+
+
+def _threads(evidence: Evidence, workers: Sequence[int]) -> int:
+    """The most threads that one of some workers has."""
+    return max((evidence.ends[id].threads for id in workers if id in evidence.ends), default=0)
 
 
 def _contended(evidence: Evidence) -> Samples:
@@ -77,7 +94,6 @@ def _finding(
     computed = float(evidence.computations.durations[rows].sum())
     share = float(contended[rows].sum()) / computed
     workers = np.unique(evidence.computations.spans.worker[rows]).tolist()
-    threads = max((evidence.ends[id].threads for id in workers if id in evidence.ends), default=0)
     waited = float(shared[rows].sum())
     order = rows[np.argsort(-contended[rows], kind="stable")][:5]
     first = float(evidence.computations.spans.times.start[order[0]]) / 1e6
@@ -88,7 +104,7 @@ def _finding(
         evidence.cost(waited + late),
         facts(
             ("computing", format_duration(computed)),
-            ("threads of a worker", f"{threads:,}"),
+            ("threads of a worker", f"{_threads(evidence, workers):,}"),
             ("share of time waiting for the GIL", format_percent(share)),
             ("waiting to begin, as the event loops waited for it too", format_duration(late)),
         ),

@@ -173,11 +173,13 @@ def _turns(evidence: Evidence) -> Iterator[Finding]:
         longest = one.rows[np.argsort(-one.waited, kind="stable")][:LISTED]
         code = evidence.code.of_tasks(one.prefix)
         where = f" They were seen most often in {code[0]}." if code else ""
+        asks_actor = waits_in(ASKS_ACTOR, evidence.code.task_stacks([one.prefix]))
+        what = "an answer of an actor" if asks_actor else "something that one of them can have at a time"
         yield Finding(
             f"Tasks of {evidence.prefix(one.prefix)} took turns: one of them ended every "
             f"{format_duration(one.every)}, although {one.at_once:.1f} had a thread on average. The shortest "
             f"took {format_duration(one.alone)}: all of them waited {format_duration(waited)} longer, as for "
-            f"something that one of them can have at a time.{where}",
+            f"{what}.{where}",
             evidence.cost(waited),
             facts(
                 ("tasks", f"{len(one.rows):,}"),
@@ -187,6 +189,7 @@ def _turns(evidence: Evidence) -> Iterator[Finding]:
             (evidence.moment("they begin", _start(evidence, one.rows)),),
             evidence.tasks(longest),
             prefixes=(one.prefix,),
+            advice=ACTOR_ADVICE if asks_actor else "",
             without=Without((Shorter(one.rows, one.waited),)),
         )
 
