@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from observatory.clusters.end_reasons import MISSED, TARGET_DELETED, TARGET_PAUSED
+from observatory.clusters.end_reasons import AGENT_STOPPED, MISSED, TARGET_DELETED, TARGET_PAUSED
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.clusters.registry import end_abandoned
 from observatory.comparison.card.drawing import drawn_card
@@ -123,6 +123,21 @@ def test_a_run_ends_with_its_cluster_and_is_lost_where_tasks_were_lost_with_it(
     find_runs()
     assert windows(cluster, now) == [(0, 2.5)]
     assert only(cluster).outcome == outcome
+
+
+def test_a_run_whose_agent_fell_silent_is_lost_although_that_was_recorded_after_its_tasks(
+    cluster: Cluster, writer: Writer, work: Work, now: float
+) -> None:
+    work(now, now + 3)
+    quiet(writer, cluster, now + 4, processing=3)
+    find_runs()
+    silent = Event(now + 64, "agent-silent", "", {"message": "nothing was heard"})
+    writer.write(Batch.of(cluster.pk, events=[silent]))
+    find_runs()
+    assert only(cluster).is_open
+    end(cluster, now + 4, AGENT_STOPPED)
+    find_runs()
+    assert (only(cluster).outcome, windows(cluster, now)) == (Run.Outcome.LOST, [(0, 4)])
 
 
 @pytest.mark.parametrize("is_paused", [True, False])

@@ -201,9 +201,15 @@ def _last_work(connection: psycopg.Connection, cluster: Cluster, extent: Extent)
 
 
 def last_work(connection: psycopg.Connection, cluster: Cluster, extent: Extent) -> datetime | None:
-    """When the cluster last reported, if tasks were in processing then."""
+    """When the cluster last reported, if tasks were in processing then.
+
+    What is recorded after its end, as that its agent is silent, is no report of it.
+    """
     stale = STALE * max(1.0, cluster.identity_interval)
-    counts = last_samples(connection, cluster.pk, TASKS, round(extent.last * 1e6), stale)
+    reported = extent.last
+    if cluster.ended is not None:
+        reported = min(reported, (cluster.ended + MARGIN).timestamp())
+    counts = last_samples(connection, cluster.pk, TASKS, round(reported * 1e6), stale)
     processing = [count for count in counts if count.labels.get("state") == "processing" and count.value > 0]
     return max((count.time for count in processing), default=None)
 
