@@ -23,6 +23,7 @@ from observatory.replay.logs.api import add_log_routes
 from observatory.replay.playhead_schemas import ResultsInMemory, RunningSpan, WorkerFigures
 from observatory.replay.progress import complete_keyframes
 from observatory.replay.results import results_of
+from observatory.replay.scanned_state import scanned_state
 from observatory.replay.schemas import (
     ClusterInfo,
     EventItem,
@@ -116,8 +117,13 @@ def timeline_router(word: str, scope_of: Callable[[HttpRequest], Scope], **optio
         """Progress, tasks by state, and workers at a point in time."""
         scope = router.scope_of(request)
         complete_keyframes(scope.cluster)
-        with read_connection() as connection, timeline.snapshot(connection):
-            return state_at(connection, scope, round(at * 1e6))
+        instant = round(at * 1e6)
+        with (
+            read_connection() as connection,
+            timeline.snapshot(connection),
+            scanned_state(connection, scope, instant),
+        ):
+            return state_at(connection, scope, instant)
 
     @router.get("/results", operation_id=f"{word}_results", response=ResultsInMemory)
     def results(

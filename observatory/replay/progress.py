@@ -22,6 +22,7 @@ from observatory.store.queries import progress as store
 from observatory.store.queries.extents import SETTLING, read_extent
 from observatory.store.queries.progress import PrefixCounted
 from observatory.store.queries.state import LastValues
+from observatory.store.reading.scanning import read_tables
 from observatory.store.times import from_microseconds, seconds_to_microseconds, to_microseconds
 from observatory.wire.metrics import computed_tasks
 from observatory.wire.records import TASK_STATES, UNFINISHED_STATES
@@ -95,7 +96,7 @@ def progress_at(
     prefixes = store.prefixes_counted(connection, cluster.pk, at)
     # an imported list of spans looks as if an agent had sent it, but has no transitions
     is_exact = since is not None and since <= at and any(found.counted.has_transitions for found in prefixes)
-    tasks = sampled = _sampled(samples, cluster, at)
+    tasks = sampled = sampled_tasks(samples, cluster, at)
     if is_exact:
         tasks = _exact(connection, cluster, at, since or 0, prefixes, sampled)
     entered = store.entered_until(connection, cluster.pk, at)
@@ -139,6 +140,7 @@ def _begun_again_of_earlier(
     ]
     if not (now.is_exact and prefixes):
         return {}
+    read_tables(connection, ["transition"])
     return store.begun_again_of_earlier(connection, cluster.pk, before.at, now.at, prefixes)
 
 
@@ -175,7 +177,7 @@ def tasks_of(connection: psycopg.Connection, scope: Scope, now: Progress, before
     return Tasks({state: counts[state] for state in STATES}, now.at)
 
 
-def _sampled(samples: list[LastValues], cluster: Cluster, at: int) -> Tasks:
+def sampled_tasks(samples: list[LastValues], cluster: Cluster, at: int) -> Tasks:
     """Return the last polled counts, and the last scraped ones where those have none (queued)."""
     oldest = from_microseconds(at) - timedelta(seconds=polled_age(cluster))
     scraped = [sample for sample in samples if sample.metric == SCRAPED_COUNTS]
@@ -241,6 +243,7 @@ def _finished_in_window(
                 counts[state] += max(0, count)
     if not mixed:
         return counts
+    read_tables(connection, ["transition"])
     finished = store.finished_since(
         connection, scope.cluster.pk, before.at, now.at, [prefix for prefix, _ in mixed]
     )

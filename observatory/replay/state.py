@@ -36,6 +36,8 @@ MEMORY, CPU, GIL = HEARTBEAT = (
 )
 MEMORY_KINDS = ("process", "managed", "unmanaged", "spilled")
 GIL_CONTENTION = "dask_worker_gil_contention_seconds_total"
+SAMPLED = (*HEARTBEAT, UNRUNNABLE, GIL_CONTENTION, TASK_COUNTS, SCRAPED_COUNTS)
+"""metrics whose last samples before it make a state"""
 EXECUTING = ("observatory_worker_tasks", "dask_worker_tasks")
 PROCESSING = "observatory_worker_processing_tasks"
 """tasks assigned to a worker, sampled each second by agents; at most so many are executing"""
@@ -146,7 +148,7 @@ def progress_before(connection: psycopg.Connection, scope: Scope) -> Progress | 
     """Return what was known at the start of a window; None: the scope has none. Needs a snapshot."""
     if not scope.start:
         return None
-    samples = _task_counts(connection, scope, scope.start)
+    samples = task_counts(connection, scope, scope.start)
     return progress_at(connection, scope.cluster, scope.start, samples)
 
 
@@ -156,7 +158,7 @@ def _progress(
     """Return what is known at `at` (microseconds); after the end of a cluster, what was known at its end."""
     if extent is not None and not scope.cluster.is_live:
         at = min(at, seconds_to_microseconds(extent.last))
-    return progress_at(connection, scope.cluster, at, _task_counts(connection, scope, at, since))
+    return progress_at(connection, scope.cluster, at, task_counts(connection, scope, at, since))
 
 
 def _is_incomplete(cluster: Cluster, extent: Extent, at: int) -> bool:
@@ -173,7 +175,8 @@ def _newest_complete(connection: psycopg.Connection, extent: Extent, max_age: fl
     return max((to_microseconds(sample.time) for sample in counts), default=at)
 
 
-def _task_counts(connection: psycopg.Connection, scope: Scope, at: int, since: int = 0) -> list[LastValues]:
+def task_counts(connection: psycopg.Connection, scope: Scope, at: int, since: int = 0) -> list[LastValues]:
+    """Return the last counts of tasks by state before `at` (microseconds)."""
     metrics = (TASK_COUNTS, SCRAPED_COUNTS)
     return store.last_values(connection, scope.cluster.pk, metrics, at, scraped_age(scope.cluster), since)
 

@@ -18,6 +18,7 @@ import psycopg
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
+from observatory.replay.tiles.cache_names import cache_name, window_name
 from observatory.replay.tiles.clipping import clip_tile
 from observatory.replay.tiles.extent_block import empty_extent, extent_block
 from observatory.replay.tiles.from_children import count_spans, tile_from_children
@@ -25,10 +26,12 @@ from observatory.replay.tiles.from_rows import DrawnSeries, has_few_rows, series
 from observatory.replay.tiles.layers import Layer, band_count, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.merged_tiles import MergedTiles
+from observatory.replay.tiles.scanned_rows import kind_of, scanned_rows
 from observatory.store.maintenance import tile_cache
 from observatory.store.maintenance.retained_windows import holes
 from observatory.store.queries import timeline
 from observatory.store.queries.extents import SETTLING, Extent, read_extent
+from observatory.store.reading.scanning import have_left
 from observatory.store.times import seconds_to_microseconds
 from observatory.wire.blocks import decode
 from observatory.wire.layers import SPANS
@@ -73,7 +76,8 @@ class Tile:
 def get_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
     """Return a tile, cached or built now, clipped to the scope."""
     rows = _Rows(_LayerBuild(connection, scope, layer), tile_id)
-    if tile_id.level > BASE_LEVEL:
+    is_made_of_files = not layer.is_sum and have_left(connection, scope.cluster.pk, kind_of(layer))
+    if tile_id.level > BASE_LEVEL and not is_made_of_files:
         _build_closed_tiles(rows)
     tile = _build(rows)
     return tile if scope.is_whole else replace(tile, packed=clip_tile(tile.packed, scope))
@@ -154,7 +158,7 @@ def build_window_tiles(connection: psycopg.Connection, scope: Scope) -> None:
 
 def forget_other_windows(connection: psycopg.Connection, cluster: Cluster, kept: Iterable[Scope]) -> None:
     """Delete the cached tiles of the cluster's windows that no scope has any more."""
-    tile_cache.delete_windows(connection, cluster.pk, [_window_name(scope) for scope in kept])
+    tile_cache.delete_windows(connection, cluster.pk, [window_name(scope) for scope in kept])
 
 
 def recorded_tiles(connection: psycopg.Connection, scope: Scope, layer: Layer) -> list[tuple[TileId, Tile]]:
@@ -195,7 +199,10 @@ def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
 def _build(rows: _Rows, is_missing: bool = False) -> Tile:
     """Return a tile, cached or built; `is_missing`: it isn't cached."""
     build, scope, tile_id = rows.build, rows.build.scope, rows.tile_id
-    with timeline.snapshot(build.connection):
+    with (
+        timeline.snapshot(build.connection),
+        scanned_rows(build.connection, scope, build.layer, tile_id),
+    ):
         build.extent = read_extent(build.connection, scope.cluster.pk)
         extent = build.extent or empty_extent(scope.cluster)
         builder = _TileBuilder(build.connection, scope, extent, build.ahead)
@@ -297,7 +304,7 @@ class _TileBuilder:
             return self._read(layer, tile_id)
         below = tuple(child for child in tile_id.children if self._has_records(child))
         # the head has the version and the newest record: with an equal one, the children are the same
-        key = (self.scope.cluster.pk, _cache_name(layer, self.scope, tile_id), tile_id, below, self.head)
+        key = (self.scope.cluster.pk, cache_name(layer, self.scope, tile_id), tile_id, below, self.head)
         merged = _merged.get(key)
         if merged is None:
             children = [(child, found) for child in below if (found := self._read(layer, child)) is not None]
@@ -320,7 +327,7 @@ class _TileBuilder:
         is_final = is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live
         is_worth_it = is_cacheable(layer, tile_id.level) and (tile_id.level >= KEPT_LEVEL or not are_few)
         if is_final and has_records and is_worth_it:
-            name = _cache_name(layer, self.scope, tile_id)
+            name = cache_name(layer, self.scope, tile_id)
             is_ahead = self.ahead and tile_id.level >= BASE_LEVEL
             compression = AHEAD_COMPRESSION if is_ahead else CACHE_COMPRESSION
             self.built[name, tile_id] = _pack(body, compression)
@@ -328,7 +335,7 @@ class _TileBuilder:
         return _pack(body, SEND_COMPRESSION)
 
     def _read(self, layer: Layer, tile_id: TileId) -> bytes | None:
-        name = _cache_name(layer, self.scope, tile_id)
+        name = cache_name(layer, self.scope, tile_id)
         where = (self.scope.cluster.pk, name, tile_id.level, tile_id.index)
         found = tile_cache.read_tile(self.connection, *where, self.extent.version)
         return found if found is not None and self._is_current(found, tile_id) else None
@@ -363,19 +370,8 @@ class _TileBuilder:
 
 
 def _is_cached(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> bool:
-    name = _cache_name(layer, scope, tile_id)
+    name = cache_name(layer, scope, tile_id)
     return tile_cache.has_tile(connection, scope.cluster.pk, name, tile_id.level, tile_id.index)
-
-
-def _cache_name(layer: Layer, scope: Scope, tile_id: TileId) -> str:
-    """Return the name of a cached tile; all scopes share those that lie completely in them."""
-    if scope.contains(tile_id):
-        return str(layer)
-    return f"{layer}{'' if '.' in str(layer) else '.'}@{_window_name(scope)}"
-
-
-def _window_name(scope: Scope) -> str:
-    return f"{scope.start}-{scope.stop}"
 
 
 def _pack(body: bytes, level: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import psycopg
@@ -28,12 +28,22 @@ def drawn_samples(
     rates are NaN. `found` is sorted by id.
     """
     cluster = scope.cluster
-    intervals = SampleIntervals(cluster.identity_interval, cluster.metrics_interval)
+    intervals = _intervals(scope)
     numbers = np.array([series.id for series in found], np.int64)
     usual = np.array([intervals.of(series.metric) for series in found], np.float64)
     is_counter = np.array([series.type == MetricType.COUNTER for series in found], bool)
-    before = int(MAXIMUM_GAP * usual.max(initial=0) * 1e6)
+    before = time_before(scope, {series.metric for series in found})
     rows = timeline.samples(connection, cluster.pk, numbers.tolist(), max(scope.start, start - before), stop)
     series, time, value = rows["series"], rows["time"], rows["value"]
     at = np.searchsorted(numbers, series)
     return series, time, np.where(is_counter[at], rates(series, time, value, usual[at]), value)
+
+
+def time_before(scope: Scope, metrics: Collection[str]) -> int:
+    """Return how long before a time the sample before it can be, for a rate (microseconds)."""
+    intervals = _intervals(scope)
+    return int(MAXIMUM_GAP * max(map(intervals.of, metrics), default=0) * 1e6)
+
+
+def _intervals(scope: Scope) -> SampleIntervals:
+    return SampleIntervals(scope.cluster.identity_interval, scope.cluster.metrics_interval)

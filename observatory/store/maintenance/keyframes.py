@@ -134,7 +134,7 @@ ByPrefix = dict[int, Counted]
 
 def counted_until(connection: psycopg.Connection, cluster: int, at: int) -> ByPrefix:
     """Count the tasks of each prefix until `at` (microseconds): the last keyframe, and the records since."""
-    counted, after = _last_keyframe(connection, cluster, at)
+    counted, after = last_keyframe(connection, cluster, at)
     if after >= at:
         return counted
     parameters = _parameters(connection, cluster, after, at)
@@ -289,11 +289,11 @@ def _parameters(
 
 def _newest(connection: psycopg.Connection, extent: Extent, until: int) -> tuple[int, int]:
     """The number of prefixes of the last keyframe, and the time (microseconds) until which it holds."""
-    counted, after = _last_keyframe(connection, extent.cluster, until)
+    counted, after = last_keyframe(connection, extent.cluster, until)
     return len(counted), after
 
 
-def _last_keyframe(connection: psycopg.Connection, cluster: int, at: int) -> tuple[ByPrefix, int]:
+def last_keyframe(connection: psycopg.Connection, cluster: int, at: int) -> tuple[ByPrefix, int]:
     """Return the last keyframe, and the time (microseconds) until which it holds.
 
     Without one that is a time before the cluster's first record.

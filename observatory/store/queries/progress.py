@@ -77,14 +77,18 @@ def agent_since(connection: psycopg.Connection, cluster: int) -> int | None:
 
 
 def entered_until(connection: psycopg.Connection, cluster: int, at: int) -> Entered:
-    """Return how often tasks had entered each state until `at` (microseconds), by the last metrics."""
+    """Return how often tasks had entered each state until `at` (microseconds), by the last metrics.
+
+    The scheduler's metrics have all prefixes that ever were, so that those of one time are enough.
+    """
     counts: dict[str, dict[str, int]] = {}
     samples = last_samples(connection, cluster, (PREFIX_TOTALS,), at, LONGEST_CLUSTER)
+    newest = max((sample.time for sample in samples), default=None)
     for sample in samples:
-        prefix, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
-        counts.setdefault(prefix, {})[state] = int(sample.value)
-    newest = max((to_microseconds(sample.time) for sample in samples), default=None)
-    return Entered(counts, newest)
+        if sample.time == newest:
+            prefix, state = sample.labels.get("task_prefix_name", ""), sample.labels.get("state", "")
+            counts.setdefault(prefix, {})[state] = int(sample.value)
+    return Entered(counts, None if newest is None else to_microseconds(newest))
 
 
 def state_changes(connection: psycopg.Connection, cluster: int, after: int, at: int) -> dict[str, int]:

@@ -132,6 +132,22 @@ def last_heard(connection: psycopg.Connection, cluster: int, at: int, since: int
     return dict(rows)
 
 
+def heartbeat_series(
+    connection: psycopg.Connection, cluster: int, at: int
+) -> tuple[set[tuple[int, str, str]], datetime | None]:
+    """Return the series of `last_heard`, and when the first of the workers that were alive at `at` started.
+
+    A series is the worker's position, metric and labels as JSON. `at` is in microseconds.
+    """
+    rows = connection.execute(
+        f"""SELECT position, metric, labels::text, started FROM worker CROSS JOIN LATERAL ({_SERIES}) AS found
+            WHERE worker.cluster_id = %(cluster)s AND {_ALIVE} AND found.labels->>'type' = 'process'""",
+        {"cluster": cluster, "metrics": [HEARTBEAT], "at": from_microseconds(at)},
+    ).fetchall()
+    since = min((started for *_, started in rows), default=None)
+    return {(position, metric, labels) for position, metric, labels, _ in rows}, since
+
+
 def last_rates(
     connection: psycopg.Connection, cluster: int, metric: str, at: int, max_age: float, since: int = 0
 ) -> dict[int, float]:

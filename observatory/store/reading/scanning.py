@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from itertools import chain
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
+import redis
+from django.core.cache import cache
+from psycopg import sql
 
-from observatory.store.archive import catalogue, needed
+from observatory.store.archive import catalogue, needed, presence
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.errors import ArchiveError
 from observatory.store.archive.scans.conditions import Condition
@@ -25,6 +28,8 @@ if TYPE_CHECKING:  # imports pyarrow, which not each process needs
 
 MOST_ROWS, LONGEST = 200_000, 5.0
 """rows and seconds of a scan that has an end"""
+OPENING, VISIT = 3, 3_600
+"""seconds in which a page that is opened reads what it shows first, and for which people look at a cluster"""
 
 Found = TypeVar("Found")
 Cover = Callable[[datetime, datetime], datetime]
@@ -34,15 +39,16 @@ Cover = Callable[[datetime, datetime], datetime]
 def scanned(
     connection: psycopg.Connection,
     cluster: int,
-    conditions: Mapping[str, Condition],
+    conditions: Mapping[str, Condition | Sequence[Condition]],
     most: int = MOST_ROWS,
     longest: float = LONGEST,
 ) -> Iterator[None]:
     """Queries of the block find those archived rows of these kinds that meet a condition, and no others.
 
-    That is for queries that ask for such rows. Kinds whose rows are in their tables are read there, and those
-    with more than `most` such rows, or where a scan takes over `longest` seconds, are brought back. So are
-    those whose files are replaced meanwhile. Raises ArchiveError and psycopg.Error.
+    That is for queries that ask for such rows. No row may meet two conditions of its kind. Kinds whose rows
+    are in their tables are read there, and those with more than `most` such rows, or where a scan takes over
+    `longest` seconds, are brought back. So are those whose files are replaced meanwhile. Raises
+    ArchiveError and psycopg.Error.
     """
     with one_snapshot(connection) as reader:
         removed = {} if reader is None else removed_kinds(reader, cluster, conditions)
@@ -52,7 +58,10 @@ def scanned(
         from observatory.store.archive.scans.scan import all_rows
         from observatory.store.archive.scans.shadows import Shadow
 
-        wanted = {kind: (pieces, conditions[kind]) for kind, pieces in removed.items()}
+        wanted = {
+            kind: [(pieces, condition) for condition in _each(conditions[kind])]
+            for kind, pieces in removed.items()
+        }
         pieces, until = list(chain(*removed.values())), monotonic() + longest
         found = of_files(pieces, lambda place: all_rows(place, wanted, most, until))
         shadows: list[Shadow] = []
@@ -64,6 +73,41 @@ def scanned(
         finally:
             for shadow in shadows:
                 shadow.drop()
+
+
+def scanned_kinds(connection: psycopg.Connection) -> frozenset[str]:
+    """The kinds whose rows a scan found in files."""
+    return frozenset(connection.scanned) if isinstance(connection, ReadingConnection) else frozenset()
+
+
+def have_left(connection: psycopg.Connection, cluster: int, kind: str) -> bool:
+    """Whether archived rows of a kind are not in their table."""
+    return needed.is_anything_listed(connection) and kind in presence.removed_kinds(connection, cluster)
+
+
+def bring_back_meanwhile(cluster: int, kinds: Collection[str]) -> None:
+    """Have kinds that were scanned come back into their tables, except where a page is only opened.
+
+    Who looks at several parts of them will look at others. Nobody waits for it.
+    """
+    if not kinds:
+        return
+    now = time()
+    with suppress(redis.RedisError):
+        key = f"scanned-rows-{cluster}"
+        if cache.add(key, now, VISIT) or now - cache.get(key, 0.0) < OPENING:
+            return
+    from observatory.store.archive.restoring.fetching import fetch_meanwhile
+
+    fetch_meanwhile(cluster, kinds)
+
+
+def read_tables(connection: psycopg.Connection, kinds: Iterable[str]) -> None:
+    """Have queries find all rows of kinds from here on, not those alone that a scan found: they come back."""
+    if isinstance(connection, ReadingConnection):
+        for kind in connection.scanned.keys() & set(kinds):
+            del connection.scanned[kind]
+            connection.execute(sql.SQL("DROP TABLE pg_temp.{}").format(sql.Identifier(kind)))
 
 
 def parts(
@@ -181,3 +225,7 @@ def removed_kinds(
     removed = {kind for (kind,) in rows}
     pieces = catalogue.pieces(connection, cluster) if removed else []
     return {kind: [piece for piece in pieces if piece.kind == kind] for kind in sorted(removed)}
+
+
+def _each(conditions: Condition | Sequence[Condition]) -> Sequence[Condition]:
+    return [conditions] if isinstance(conditions, Condition) else conditions

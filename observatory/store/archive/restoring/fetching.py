@@ -68,6 +68,11 @@ def fetch(cluster: int, kinds: Collection[str], patience: float) -> None:
         raise found.error
 
 
+def fetch_meanwhile(cluster: int, kinds: Collection[str]) -> None:
+    """As `bring_back`, for who needs the rows soon, and waits for nothing now."""
+    _begin(cluster, tuple(sorted(kinds)))
+
+
 def _begin(cluster: int, kinds: tuple[str, ...]) -> _Fetch | None:
     """The fetch of these rows, which begins if nobody needed them before; None: too many are waiting."""
     with _lock:

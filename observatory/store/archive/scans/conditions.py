@@ -26,10 +26,10 @@ class Contains:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """A number is not less than another."""
+    """A number or a time is not less than another."""
 
     column: str
-    value: int
+    value: int | datetime
 
 
 @dataclass(frozen=True, slots=True)

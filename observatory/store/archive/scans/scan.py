@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import chain
 from time import monotonic
 
 import numpy as np
@@ -16,7 +17,7 @@ from observatory.store.archive.files.columns import TIME
 from observatory.store.archive.place import Place
 from observatory.store.archive.scans.conditions import Condition
 from observatory.store.archive.scans.matching import matching_rows
-from observatory.store.archive.scans.readers import Threads
+from observatory.store.archive.scans.readers import Threads, Wanted
 from observatory.store.archive.scans.reading_ahead import ReadingAhead
 from observatory.store.archive.scans.row_groups import RowGroup, row_groups
 from observatory.store.archive.scans.shadows import Shadow
@@ -153,20 +154,22 @@ def _rows_before(times: pa.ChunkedArray, time: datetime) -> int:
 
 
 def all_rows(
-    place: Place, wanted: Mapping[str, tuple[list[Piece], Condition]], most: int, until: float
+    place: Place, wanted: Mapping[str, Sequence[Wanted]], most: int, until: float
 ) -> dict[str, pa.Table] | None:
-    """All rows that meet the condition of their kind; None for more than `most` or MOST_BYTES of them.
+    """All rows that meet a condition of their kind; None for more than `most` or MOST_BYTES of them.
 
-    None after `until` as well, one of time.monotonic(). Raises ArchiveError.
+    No row may meet two of the conditions. None after `until` as well, one of time.monotonic(). Raises
+    ArchiveError.
     """
     found: dict[str, list[pa.Table]] = {kind: [] for kind in wanted}
     number = size = 0
+    each_wanted = list(chain(*wanted.values()))
     groups = (
         (group, condition)
-        for pieces, condition in wanted.values()
+        for pieces, condition in each_wanted
         for group in row_groups(place, pieces, condition)
     )
-    reading = ReadingAhead(groups, matching_rows, wanted.values())
+    reading = ReadingAhead(groups, matching_rows, each_wanted)
     with closing(reading):
         while (group := reading.following()) is not None:
             if (rows := reading.read()) is not None:
@@ -174,7 +177,18 @@ def all_rows(
                 number, size = number + rows.num_rows, size + rows.nbytes
             if number > most or size > MOST_BYTES or monotonic() > until:
                 return None
-    return {kind: pa.concat_tables(each) if each else pa.table({}) for kind, each in found.items()}
+    return {kind: _together(each) for kind, each in found.items()}
+
+
+def _together(tables: list[pa.Table]) -> pa.Table:
+    """All rows. Columns that a condition tests are texts, and in tables of others numbers of these."""
+    if not tables:
+        return pa.table({})
+    schema = tables[0].schema
+    for number, name in enumerate(schema.names):
+        if any(table.schema.field(name).type == pa.string() for table in tables):
+            schema = schema.set(number, pa.field(name, pa.string()))
+    return pa.concat_tables([table.cast(schema) for table in tables])
 
 
 def _first(group: RowGroup) -> datetime:

@@ -38,9 +38,12 @@ class Shadow:
     def fill(self, rows: pa.Table | None) -> None:
         """Have these rows of files in the table, and no others."""
         self._connection.execute(sql.SQL("TRUNCATE pg_temp.{}").format(self._table))
-        if rows is None or not rows.num_rows:
-            return
-        copy_rows(self._connection, self._kind, with_ids(KINDS[self._kind], self._ids, rows))
+        if rows is not None and rows.num_rows:
+            self.add(with_ids(KINDS[self._kind], self._ids, rows))
+
+    def add(self, rows: pa.Table) -> None:
+        """Have these rows, which have ids already, in the table as well."""
+        copy_rows(self._connection, self._kind, rows)
         if rows.num_rows >= MANY_ROWS and self._kind == "sample":
             self._connection.execute("CREATE INDEX ON pg_temp.sample (series_id, time)")
             self._connection.execute("ANALYZE pg_temp.sample")
