@@ -26,6 +26,11 @@ class Engine(Protocol):
     def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
         """Makes the partitions of these days (UTC). Call it outside of a transaction."""
 
+    def partitions(
+        self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]
+    ) -> list[str]:
+        """The names of the partitions or chunks of these days (UTC), as SQL writes them."""
+
     def forget(self) -> None:
         """Forgets what is cached of the database, after another process changed it."""
 

@@ -49,6 +49,12 @@ class Plain:
                     self._make(connection, table, day)
             self._prepared.add((table.name, day))
 
+    def partitions(
+        self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]
+    ) -> list[str]:
+        known = self._partitions(connection, table)
+        return [known[day] for day in sorted(set(days)) if day in known]
+
     def forget(self) -> None:
         self._prepared.clear()
 

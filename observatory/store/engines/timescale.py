@@ -55,6 +55,18 @@ class Timescale:
     def prepare(self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]) -> None:
         pass  # TimescaleDB makes its chunks
 
+    def partitions(
+        self, connection: psycopg.Connection, table: TimeSeries, days: Iterable[date]
+    ) -> list[str]:
+        rows = [
+            row
+            for day in sorted(set(days))
+            for row in connection.execute(
+                "SELECT show_chunks(%s::regclass, %s::date + 1, %s::date)::text", [table.name, day, day]
+            )
+        ]
+        return list(dict.fromkeys(name for (name,) in rows))
+
     def forget(self) -> None:
         self._known.clear()
 

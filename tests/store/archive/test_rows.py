@@ -25,9 +25,11 @@ from observatory.store.archive.rounds.pace import Pace
 from observatory.store.archive.rounds.round import archive_again, archive_round
 from observatory.store.archive.rounds.waiting import waiting_clusters
 from observatory.store.connection import connect_reader
+from observatory.store.engines import choose
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.timeline import events, snapshot
+from observatory.store.schema.time_series import table_of
 from observatory.wire.head import Head
 from observatory.wire.records import Event
 from tests.exchange.everything import START, STOP
@@ -55,6 +57,30 @@ def test_rows_come_back_as_they_left(
     if is_compressed:
         compress(connection)
         assert remove_unused(connection, cluster.pk) == sum(map(len, before.values()))
+
+
+def test_indexes_and_statistics_know_rows_that_came_back(
+    connection: psycopg.Connection, cluster: Cluster, folder: Path
+) -> None:
+    days = {
+        time.date() for (time,) in connection.execute("SELECT DISTINCT date_trunc('day', start) FROM span")
+    }
+    partitions = choose(connection).partitions(connection, table_of("span"), days)
+    assert len(partitions) == len(days)
+    archive_round()
+    remove_unused(connection, cluster.pk)
+    connection.execute("ANALYZE span")
+    bring_back(cluster.pk, ["span"])
+    for partition in partitions:
+        known = connection.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", [partition])
+        assert known.fetchone() == connection.execute(f"SELECT count(*) FROM {partition}").fetchone()
+        left = connection.execute(
+            """SELECT sum(brin_summarize_new_values(indexrelid::regclass)) FROM pg_index
+               JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_am ON pg_am.oid = relam
+               WHERE indrelid = %s::regclass AND amname = 'brin'""",
+            [partition],
+        )
+        assert left.fetchone() == (0,)
 
 
 def test_only_the_kinds_that_a_read_needs_come_back(

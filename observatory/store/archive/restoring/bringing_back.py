@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import date
 
 import psycopg
 import pyarrow as pa
@@ -33,9 +34,10 @@ def bring_back(cluster: int, kinds: Collection[str], report: Report = lambda don
     Waits for another process that does the same. Raises ArchiveError while the archive can't be reached, and
     psycopg.Error; then nothing has changed.
     """
-    with connect() as connection, changing_rows(connection, cluster) as is_there:
-        if is_there:
-            bring_back_within(connection, cluster, kinds, report)
+    with connect() as connection:
+        with changing_rows(connection, cluster) as is_there:
+            pieces = bring_back_within(connection, cluster, kinds, report) if is_there else []
+        summarize(connection, pieces)
 
 
 def bring_back_within(
@@ -43,12 +45,12 @@ def bring_back_within(
     cluster: int,
     kinds: Collection[str],
     report: Report = lambda done, rows: None,
-) -> None:
-    """As `bring_back`, as part of a transaction that has locked the cluster's extent."""
+) -> list[Piece]:
+    """As `bring_back`, as part of a transaction that has locked the cluster's extent; returns their files."""
     lock_rows(connection, cluster)
     wanted = [kind for kind in presence.removed_kinds(connection, cluster) if kind in kinds]
     if not wanted:
-        return
+        return []
     place = required_place()
     place.check(is_used=True)
     pieces = [piece for piece in catalogue.pieces(connection, cluster) if piece.kind in wanted]
@@ -65,6 +67,27 @@ def bring_back_within(
                     report(done, rows)
         presence.note_brought_back(connection, cluster, kind)
     pa.default_memory_pool().release_unused()
+    return pieces
+
+
+def summarize(connection: psycopg.Connection, pieces: Iterable[Piece]) -> None:
+    """Have indexes and statistics know what was copied from files.
+
+    Autovacuum has them know, but minutes later, and until then each query reads all of these rows.
+    """
+    engine = choose(connection)
+    days: dict[str, set[date]] = {}
+    for piece in pieces:
+        days.setdefault(piece.kind, set()).add(piece.start.date())
+    for kind, of_kind in days.items():
+        for partition in engine.partitions(connection, table_of(kind), of_kind):
+            connection.execute(
+                """SELECT brin_summarize_new_values(indexrelid::regclass)
+                   FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid JOIN pg_am ON pg_am.oid = relam
+                   WHERE indrelid = %s::regclass AND amname = 'brin'""",
+                [partition],
+            )
+            connection.execute(sql.SQL("ANALYZE {}").format(sql.SQL(partition)))
 
 
 def _prepare(pieces: Iterable[Piece]) -> None:
