@@ -71,7 +71,10 @@ def archived_server(folder: Path) -> Observatory:
 
 
 def leave_tables(cluster: int) -> None:
-    """Have all rows of an archived cluster in the archive alone, as if nobody had needed them for long."""
+    """Have all rows of an archived cluster in the archive alone, as if nobody had needed them for long.
+
+    Waits until no process takes it as known that they are in their tables.
+    """
     from observatory.store.archive import needed, presence
     from observatory.store.archive.place import required_place
     from observatory.store.archive.removal.departure import remove_rows
@@ -80,6 +83,8 @@ def leave_tables(cluster: int) -> None:
     from observatory.store.connection import connect
 
     with connect() as connection:
+        if presence.is_any_listed(connection) and _is_removed(connection, cluster):
+            return
         while not presence.is_any_listed(connection) or not _is_removed(connection, cluster):
             archive_round(float("inf"))
             presence.list_kinds(connection, cluster)
@@ -88,6 +93,7 @@ def leave_tables(cluster: int) -> None:
             remove_rows(cluster, required_place(), Pace())
         connection.execute("VACUUM ANALYZE")
         connection.execute("CHECKPOINT")
+    time.sleep(needed.REMEMBERED + 1)
 
 
 def _is_removed(connection: Any, cluster: int) -> bool:
@@ -134,6 +140,9 @@ def seeks(browser: Browser, server: Observatory, state: Any, cluster: int) -> Se
     def seek() -> float:
         return float(page.evaluate(scale.SEEK, generator.uniform(first, last)))
 
+    from observatory.store.reading.scanning import OPENING as SECONDS_OF_OPENING
+
+    time.sleep(SECONDS_OF_OPENING)  # people look at what was opened; later seeks bring rows back
     touch = seek()
     meanwhile = [seek() for _ in range(MEANWHILE)]
     wait_for_rows(cluster)
