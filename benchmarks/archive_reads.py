@@ -73,7 +73,8 @@ def archived_server(folder: Path) -> Observatory:
 def leave_tables(cluster: int) -> None:
     """Have all rows of an archived cluster in the archive alone, as if nobody had needed them for long.
 
-    Waits until no process takes it as known that they are in their tables.
+    Waits until no process takes it as known that they are in their tables. Meanwhile the worker may need
+    them, as the cluster ended lately: then they leave again.
     """
     from observatory.store.archive import needed, presence
     from observatory.store.archive.place import required_place
@@ -83,17 +84,15 @@ def leave_tables(cluster: int) -> None:
     from observatory.store.connection import connect
 
     with connect() as connection:
-        if presence.is_any_listed(connection) and _is_removed(connection, cluster):
-            return
         while not presence.is_any_listed(connection) or not _is_removed(connection, cluster):
             archive_round(float("inf"))
             presence.list_kinds(connection, cluster)
             connection.execute("UPDATE archived_rows SET used = now() - interval '1 day'")
             needed.forget()
             remove_rows(cluster, required_place(), Pace())
-        connection.execute("VACUUM ANALYZE")
-        connection.execute("CHECKPOINT")
-    time.sleep(needed.REMEMBERED + 1)
+            connection.execute("VACUUM ANALYZE")
+            connection.execute("CHECKPOINT")
+            time.sleep(needed.REMEMBERED + 1)
 
 
 def _is_removed(connection: Any, cluster: int) -> bool:
