@@ -28,7 +28,6 @@ from observatory.replay.schemas import (
     ClusterInfo,
     EventItem,
     Lanes,
-    Outliers,
     PrefixName,
     SpanDetail,
     State,
@@ -42,6 +41,7 @@ from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
 from observatory.replay.tiles.requested_tiles import requested_tiles
 from observatory.replay.windows.api import Identifier, WorkerId, add_window_routes
+from observatory.replay.windows.outlier_schemas import Outliers
 from observatory.replay.windows.outliers import outliers_of
 from observatory.replay.worker_figures import running_on, worker_figures
 from observatory.store.connection import build_connection, read_connection

@@ -9,9 +9,9 @@ import pytest
 
 from observatory.clusters.models import Cluster
 from observatory.replay.pseudonyms import read_pseudonyms
-from observatory.replay.schemas import Outliers
 from observatory.replay.scope import Scope
 from observatory.replay.windows import outliers
+from observatory.replay.windows.outlier_schemas import Outliers
 from observatory.replay.windows.outliers import MOST_OUTLIERS, outliers_of
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
