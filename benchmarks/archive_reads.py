@@ -95,6 +95,13 @@ def leave_tables(cluster: int) -> None:
             time.sleep(needed.REMEMBERED + 1)
 
 
+def nobody_looked(cluster: int) -> None:
+    """Have the next page of a cluster be the first one that is opened."""
+    from django.core.cache import cache
+
+    cache.delete(f"scanned-rows-{cluster}")
+
+
 def _is_removed(connection: Any, cluster: int) -> bool:
     row = connection.execute(
         "SELECT count(*) FILTER (WHERE NOT is_removed), count(*) FROM archived_rows WHERE cluster_id = %s",
@@ -369,8 +376,13 @@ def reconnect() -> None:
 def of_pages(browser: Browser, server: Observatory, state: Any, cluster: int) -> dict[str, Any]:
     rows = opened(browser, server, state, cluster, lambda: None)
     in_rows = seeks(browser, server, state, cluster)
-    archived = opened(browser, server, state, cluster, lambda: leave_tables(cluster))
-    leave_tables(cluster)
+
+    def archive() -> None:
+        leave_tables(cluster)
+        nobody_looked(cluster)
+
+    archived = opened(browser, server, state, cluster, archive)
+    archive()
     in_archive = seeks(browser, server, state, cluster)
     return {
         "opened_ms": statistics.median(archived),
