@@ -99,7 +99,9 @@ def nobody_looked(cluster: int) -> None:
     """Have the next page of a cluster be the first one that is opened."""
     from django.core.cache import cache
 
-    cache.delete(f"scanned-rows-{cluster}")
+    from observatory.store.reading.scanning import visit_key
+
+    cache.delete(visit_key(cluster))
 
 
 def _is_removed(connection: Any, cluster: int) -> bool:

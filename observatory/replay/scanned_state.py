@@ -36,7 +36,8 @@ def scanned_state(connection: psycopg.Connection, scope: Scope, at: int) -> Iter
         yield
         return
     last = seconds_to_microseconds(extent.last)
-    instants = sorted({scope.start, min(max(at, scope.start), scope.stop)} - {0})
+    asked = min(max(at, scope.start), scope.stop)
+    instants = sorted({scope.start or asked, asked})
     age = round(scraped_age(cluster) * 1e6)
     stretches = [(min(instant, last) - age, instant) for instant in instants]
     with scanned_samples(connection, cluster.pk, stretches, SAMPLED):

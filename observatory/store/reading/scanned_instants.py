@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -14,11 +15,12 @@ from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.scans.conditions import Condition, OneOf
 from observatory.store.queries.progress import PREFIX_TOTALS
 from observatory.store.queries.state import HEARTBEAT, heartbeat_series
-from observatory.store.reading.scanning import of_files, one_snapshot, removed_kinds
+from observatory.store.reading.scanning import LONGEST, of_files, one_snapshot, removed_kinds
 from observatory.store.times import from_microseconds
 
 if TYPE_CHECKING:  # imports pyarrow, which not each process needs
     from observatory.store.archive.place import Place
+    from observatory.store.archive.scans.last_samples import IsEnough
     from observatory.store.archive.scans.samples import SomeSamples
 
 INSTANT = timedelta(microseconds=1)
@@ -50,7 +52,7 @@ def scanned_samples(
 
         heard = heartbeat_series(reader, cluster, instants[-1][1])
         found = of_files(pieces, lambda place: _samples(place, pieces, instants, metrics, *heard))
-        if found is None:  # queries bring the kind back
+        if found is None:  # or files were replaced meanwhile: queries bring the kind back
             yield
             return
         shadow = Shadow(reader, cluster, "sample")
@@ -69,17 +71,24 @@ def _samples(
     metrics: Collection[str],
     heard: AbstractSet[tuple[int, str, str]],
     since: datetime | None,
-) -> list[SomeSamples]:
+) -> list[SomeSamples] | None:
+    """None: reading them takes long, such as where a worker was not heard for hours."""
     from observatory.store.archive.scans.last_samples import last_samples
 
-    found = []
+    wanted: list[tuple[Condition, int, IsEnough | None]] = []
     for first, at in instants:
         stop = from_microseconds(at) + INSTANT
-        found += last_samples(place, pieces, _of(metrics, from_microseconds(first), stop), EACH)
-        found += last_samples(place, pieces, _of([PREFIX_TOTALS], None, stop), 1, bool)
+        wanted.append((_of(metrics, from_microseconds(first), stop), EACH, None))
+        wanted.append((_of([PREFIX_TOTALS], None, stop), 1, bool))
     if heard:
-        of_workers = _of([HEARTBEAT], since, stop)
-        found += last_samples(place, pieces, of_workers, EACH, lambda names: heard <= set(names))
+        wanted.append((_of([HEARTBEAT], since, stop), EACH, lambda names: heard <= set(names)))
+    until = monotonic() + LONGEST
+    found: list[SomeSamples] = []
+    for condition, each, is_enough in wanted:
+        samples = last_samples(place, pieces, condition, each, until, is_enough)
+        if samples is None:
+            return None
+        found += samples
     return found
 
 

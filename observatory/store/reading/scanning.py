@@ -85,6 +85,11 @@ def have_left(connection: psycopg.Connection, cluster: int, kind: str) -> bool:
     return needed.is_anything_listed(connection) and kind in presence.removed_kinds(connection, cluster)
 
 
+def visit_key(cluster: int) -> str:
+    """Of the cache: when somebody began to look at an archived cluster."""
+    return f"scanned-rows-{cluster}"
+
+
 def bring_back_meanwhile(cluster: int, kinds: Collection[str]) -> None:
     """Have kinds that were scanned come back into their tables, except where a page is only opened.
 
@@ -94,7 +99,7 @@ def bring_back_meanwhile(cluster: int, kinds: Collection[str]) -> None:
         return
     now = time()
     with suppress(redis.RedisError):
-        key = f"scanned-rows-{cluster}"
+        key = visit_key(cluster)
         if cache.add(key, now, VISIT) or now - cache.get(key, 0.0) < OPENING:
             return
     from observatory.store.archive.restoring.fetching import fetch_meanwhile

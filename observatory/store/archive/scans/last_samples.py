@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
+from time import monotonic
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +24,17 @@ IsEnough = Callable[[Collection[Name]], bool]
 
 
 def last_samples(
-    place: Place, pieces: Sequence[Piece], condition: Condition, each: int, is_enough: IsEnough | None = None
-) -> list[SomeSamples]:
+    place: Place,
+    pieces: Sequence[Piece],
+    condition: Condition,
+    each: int,
+    until: float,
+    is_enough: IsEnough | None = None,
+) -> list[SomeSamples] | None:
     """The last `each` samples of each series that meet a condition, of each row group, the newest first.
 
-    Earlier row groups are not read once `is_enough` holds. Raises ArchiveError and AskerGone.
+    Earlier row groups are not read once `is_enough` holds. None after `until`, one of time.monotonic().
+    Raises ArchiveError and AskerGone.
     """
     found: list[SomeSamples] = []
     names: set[Name] = set()
@@ -35,6 +42,8 @@ def last_samples(
     reader = Threads(0) if is_enough else None
     with closing(ReadingAhead(groups, samples_of, [(pieces, condition)], reader)) as reading:
         while not (is_enough and is_enough(names)) and reading.following() is not None:
+            if monotonic() > until:
+                return None
             samples = newest(reading.read(), each)
             if samples.names:
                 found.append(samples)

@@ -29,6 +29,7 @@ from observatory.store.maintenance import keyframes
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.queries.extents import read_extent
 from observatory.store.queries.timeline import snapshot
+from observatory.store.reading import scanned_instants
 from observatory.store.reading import scanning as scanning_rows
 from observatory.store.times import from_seconds, seconds_to_microseconds
 from tests.store.archive.conftest import remove_unused
@@ -75,7 +76,7 @@ def wanted(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
 def instants(number: int) -> list[int]:
     chance = random.Random(3)
     seconds = [*EDGES, *(chance.uniform(-20, SECONDS + 500) for _ in range(number))]
-    return [seconds_to_microseconds(START + second) for second in seconds]
+    return [0, *(seconds_to_microseconds(START + second) for second in seconds)]
 
 
 def scopes(cluster: Cluster) -> dict[str, Scope]:
@@ -138,7 +139,7 @@ def test_rows_come_back_for_who_looks_at_further_instants(
 ) -> None:
     _archive(connection, cluster)
     client, page = world.client("owner"), f"/api/v1/clusters/{cluster.pk}"
-    cache.delete(f"scanned-rows-{cluster.pk}")
+    cache.delete(scanning_rows.visit_key(cluster.pk))
 
     def left() -> set[str]:
         return set(KINDS) & set(presence.removed_kinds(connection, cluster.pk))
@@ -154,6 +155,19 @@ def test_rows_come_back_for_who_looks_at_further_instants(
     assert left() == set()
     needed.forget()
     assert client.get(f"{page}/state?at={START + 1_000}").json() == answer
+
+
+def test_rows_come_back_where_reading_the_last_samples_takes_long(
+    connection: psycopg.Connection, cluster: Cluster, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = seconds_to_microseconds(START + 1_000)
+    with connect_reader() as reader:
+        expected = _state(reader, Scope(cluster), at)
+    _archive(connection, cluster)
+    monkeypatch.setattr(scanned_instants, "LONGEST", -1.0)
+    with connect_reader() as reader:
+        assert _state(reader, Scope(cluster), at) == expected
+    assert "sample" not in presence.removed_kinds(connection, cluster.pk)
 
 
 def tiles_of(connection: psycopg.Connection, scope: Scope) -> dict[tuple[str, TileId], bytes]:
