@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
-from observatory.config.celery_beat import app
+from observatory.config.celery import app
 from observatory.runtime.spread_schedule import LONGEST, SpreadScheduler
 
 
