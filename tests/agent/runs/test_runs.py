@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -199,6 +200,7 @@ def test_a_scheduler_that_closes_ends_the_runs_that_wait_for_tasks(
 ) -> None:
     settings = {"token": TOKEN, "spool_directory": str(tmp_path), "flush_interval": 0.1}
     with (
+        ExitStack() as opened,  # whose runs end after their clients
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
         cluster() as made,
         Client(made) as waiting,
@@ -206,7 +208,7 @@ def test_a_scheduler_that_closes_ends_the_runs_that_wait_for_tasks(
     ):
         observatory.agent.register(waiting, url=received.url, **settings)
         for name, client in (("waiting", waiting), ("done", done)):
-            observatory.run(name, client=client).__enter__()
+            opened.enter_context(observatory.run(name, client=client))
         assert done.submit(abs, -1).result() == 1
         future = waiting.submit(time.sleep, BLOCKED)
         eventually(lambda: future.key in made.scheduler.tasks)
