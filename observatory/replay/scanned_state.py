@@ -13,10 +13,10 @@ import psycopg
 from observatory.replay.progress import sampled_tasks, scraped_age
 from observatory.replay.scope import Scope
 from observatory.replay.state import SAMPLED, task_counts
-from observatory.store.archive.scans.conditions import AtLeast, Condition, OneOf, Test
+from observatory.store.archive.scans.conditions import INSTANT, AtLeast, Condition, OneOf, Test
 from observatory.store.maintenance.keyframes import CASCADE, last_keyframe
 from observatory.store.queries.extents import read_extent
-from observatory.store.reading.scanned_instants import INSTANT, scanned_samples
+from observatory.store.reading.scanned_instants import scanned_samples
 from observatory.store.reading.scanning import bring_back_meanwhile, scanned, scanned_kinds
 from observatory.store.times import from_microseconds, seconds_to_microseconds
 

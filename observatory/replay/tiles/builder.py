@@ -76,7 +76,8 @@ class Tile:
 def get_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
     """Return a tile, cached or built now, clipped to the scope."""
     rows = _Rows(_LayerBuild(connection, scope, layer), tile_id)
-    is_made_of_files = not layer.is_sum and have_left(connection, scope.cluster.pk, kind_of(layer))
+    may_be_archived = not (layer.is_sum or scope.cluster.is_live)
+    is_made_of_files = may_be_archived and have_left(connection, scope.cluster.pk, kind_of(layer))
     if tile_id.level > BASE_LEVEL and not is_made_of_files:
         _build_closed_tiles(rows)
     tile = _build(rows)

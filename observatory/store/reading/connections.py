@@ -55,6 +55,11 @@ class ReadingConnection(psycopg.Connection[TupleRow]):
         self.scanned: dict[str, int] = {}
         """the cluster of each kind whose rows a scan found in files (archive/scans/shadows.py)"""
 
+    def read_table(self, kind: str) -> None:
+        """Have queries find the rows of the kind's table again, and not those of a scan."""
+        del self.scanned[kind]
+        self.execute(sql.SQL("DROP TABLE pg_temp.{}").format(sql.Identifier(kind)))
+
 
 def _require(connection: psycopg.Connection[Any], query: Query, parameters: Params | None) -> None:
     kinds = kinds_of(_text(connection, query))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import psycopg
 
 from observatory.store.archive.catalogue import Piece
-from observatory.store.archive.scans.conditions import Condition, OneOf
+from observatory.store.archive.scans.conditions import INSTANT, Condition, OneOf
 from observatory.store.queries.progress import PREFIX_TOTALS
 from observatory.store.queries.state import HEARTBEAT, heartbeat_series
 from observatory.store.reading.scanning import LONGEST, of_files, one_snapshot, removed_kinds
@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # imports pyarrow, which not each process needs
     from observatory.store.archive.scans.last_samples import IsEnough
     from observatory.store.archive.scans.samples import SomeSamples
 
-INSTANT = timedelta(microseconds=1)
 EACH = 3
 """samples of a series: a rate needs two, and the last one can be at the end of a window, which it excludes"""
 

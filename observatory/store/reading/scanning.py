@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 import psycopg
 import redis
 from django.core.cache import cache
-from psycopg import sql
 
 from observatory.store.archive import catalogue, needed, presence
 from observatory.store.archive.catalogue import Piece
@@ -111,8 +110,7 @@ def read_tables(connection: psycopg.Connection, kinds: Iterable[str]) -> None:
     """Have queries find all rows of kinds from here on, not those alone that a scan found: they come back."""
     if isinstance(connection, ReadingConnection):
         for kind in connection.scanned.keys() & set(kinds):
-            del connection.scanned[kind]
-            connection.execute(sql.SQL("DROP TABLE pg_temp.{}").format(sql.Identifier(kind)))
+            connection.read_table(kind)
 
 
 def parts(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+INSTANT = timedelta(microseconds=1)
+"""to the next time that a record can have"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain
 from time import monotonic
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from observatory.store.archive.catalogue import Piece
 from observatory.store.archive.files.columns import TIME
 from observatory.store.archive.place import Place
-from observatory.store.archive.scans.conditions import Condition
+from observatory.store.archive.scans.conditions import INSTANT, Condition
 from observatory.store.archive.scans.matching import matching_rows
 from observatory.store.archive.scans.readers import Threads, Wanted
 from observatory.store.archive.scans.reading_ahead import ReadingAhead
@@ -32,7 +32,6 @@ FEW_ROWS = 4_000
 """that are found, after which it returns as well"""
 EXPORTED_ROWS = 20_000
 """likewise, for an export"""
-INSTANT = timedelta(microseconds=1)
 
 
 class Scan:

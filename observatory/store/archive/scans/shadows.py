@@ -57,6 +57,5 @@ class Shadow:
         """Have queries find the rows of the kind's table again."""
         if not self.is_there:
             return
-        del self._connection.scanned[self._kind]
         with suppress(psycopg.Error):  # of a transaction that failed: it is gone with it
-            self._connection.execute(sql.SQL("DROP TABLE pg_temp.{}").format(self._table))
+            self._connection.read_table(self._kind)
