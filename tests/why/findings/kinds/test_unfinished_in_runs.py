@@ -24,7 +24,7 @@ def findings_of_run(stop: float) -> list[dict[str, Any]]:
     seeded = Simulated(futures(40, 1.0), workers=2, threads=2)
     seeded.transitions += [
         (START + 0.1, HUNG, "released", "waiting", "", "made-up"),
-        (START + 0.1, HUNG, "waiting", "processing", WORKER, "made-up"),
+        (START + 0.101, HUNG, "waiting", "processing", WORKER, "made-up"),
         (START + stop - 0.1, HUNG, "processing", "released", WORKER, "cancelled"),
     ]
     seeded.makespan = stop
