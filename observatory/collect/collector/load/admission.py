@@ -13,16 +13,19 @@ database is held near LONGEST_WAIT, in proportion and by its sum over time: the 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 from observatory.collect.collector.load.line import Line
 from observatory.collect.collector.load.process_load import ProcessLoad
 
 INTERVAL = 1.0
 """Seconds between two changes of the factor."""
+MEASURED = 4
+"""Intervals of which the mean is what the process does: its targets are written together every few seconds
+(pace.py), and a second in which they are would otherwise count for more than those in which they aren't."""
 LARGEST_FACTOR = 64.0
 LARGEST_OF_OTHERS = 8.0
 """The most by which the machine or the database makes intervals longer: others may keep them busy, too."""
@@ -33,7 +36,7 @@ LARGEST_GROWTH, LARGEST_GROWTH_OF_OTHERS = 1.5, 1.1
 """of the factor in an interval"""
 GROWING, FALLING = 0.5, 0.2
 """exponents of the load by which the factor changes: near 1 it changes slowly, and so comes to rest"""
-RECOVERY = 0.93
+RECOVERY = 0.92
 """of the factor in an interval: the largest is 1 again after a minute"""
 LONGEST_WAIT = 5.0
 """Seconds that half of the targets' records may wait for the database once they are due."""
@@ -68,6 +71,7 @@ class Admission:
         self.demands: dict[int, Demand] = {}
         """By target."""
         self.factor = 1.0
+        self._pressures: deque[float] = deque(maxlen=MEASURED)
         self._of_load = 1.0
         """The factor without what the database adds."""
         self._waited = 0.0
@@ -103,7 +107,8 @@ class Admission:
 
     def _after_load(self) -> float:
         growth: float
-        pressure, lateness = self.load.pressure, self.load.lateness
+        self._pressures.append(self.load.pressure)
+        pressure, lateness = fmean(self._pressures), self.load.lateness
         if pressure > 1.0:
             growth, largest = min(LARGEST_GROWTH, pressure**GROWING), LARGEST_FACTOR
         elif lateness > 1.0 and pressure > LEAST_SHARE:
