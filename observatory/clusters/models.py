@@ -225,6 +225,9 @@ class Target(models.Model):
     stream = models.CharField(max_length=10, choices=Stream.choices, default=Stream.UNKNOWN, editable=False)
     series_count = models.PositiveIntegerField(default=0, editable=False)
     series_refused = models.PositiveIntegerField(default=0, editable=False)
+    cost = models.FloatField(
+        default=1.0, db_default=1.0, editable=False, help_text="What it takes: 1 without workers."
+    )
     clock_offset = models.FloatField(
         default=0.0, editable=False, help_text="Seconds that the scheduler's clock is ahead of the server's."
     )

@@ -26,6 +26,8 @@ class TargetRow:
     """None: nothing has answered yet"""
     series_count: int | None
     series_refused: int | None
+    cost: float
+    """of its observation, by which collectors share targets"""
     cluster: int | None
     """None: the target shows none"""
     cluster_seen: datetime | None
@@ -43,6 +45,7 @@ UPDATE = f"""
     updated AS (
         UPDATE clusters_target AS target SET
             last_error = status.last_error, stream = status.stream, clock_offset = status.clock_offset,
+            cost = status.cost,
             last_seen = coalesce(status.last_seen, target.last_seen),
             series_count = coalesce(status.series_count, target.series_count),
             series_refused = coalesce(status.series_refused, target.series_refused)

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import psycopg
@@ -31,6 +32,7 @@ from observatory.collect.collector.leases.claims import Claims
 from observatory.collect.collector.leases.lease import Availability, Leases
 from observatory.collect.collector.leases.renewal import LeaseRenewal
 from observatory.collect.collector.load.admission import Admission
+from observatory.collect.collector.load.beginnings import first_in_turn
 from observatory.collect.collector.load.pace import Pace
 from observatory.collect.collector.load.process_load import ProcessLoad
 from observatory.collect.collector.shared import Shared
@@ -137,12 +139,12 @@ class Collector:
             interval = TABLE_INTERVAL
             try:
                 targets, held = await run_in_django_thread(self._read_table)
-                share = math.ceil(targets.enabled / self.alive)
+                share = targets.cost / self.alive
                 if time.monotonic() - balanced > BALANCE_INTERVAL:
                     balanced = time.monotonic()
                     await self._end_abandoned(targets.enabled)
                     await self._give_up_excess(share)
-                if share or self.leases.held or self.watchers:
+                if targets.enabled or self.leases.held or self.watchers:
                     if targets.available:
                         await run_in_django_thread(self.leases.take, share)
                         _, held = await run_in_django_thread(self._read_table)
@@ -158,6 +160,8 @@ class Collector:
 
     def table_interval(self, enabled: int) -> float:
         """Seconds until the table of targets is read again. `enabled`: the number of enabled targets."""
+        if len(self.watchers) < len(self.leases.held):
+            return TABLE_INTERVAL  # others wait to begin
         observes = any(watcher.observation is not None for watcher, _ in self.watchers.values())
         if not observes and enabled <= len(self.leases.held):
             return IDLE_INTERVAL
@@ -181,12 +185,14 @@ class Collector:
             await run_in_django_thread(registry.end_abandoned)
             self.observed, self.ended_abandoned = observed, time.monotonic()
 
-    async def _give_up_excess(self, share: int) -> None:
-        """Releases one target over the fair share, so that a new collector can take it."""
+    async def _give_up_excess(self, share: float) -> None:
+        """Releases one target over the fair share of their cost, so that another collector can take it."""
         # after a takeover the heartbeat of the collector that died may still be there
         is_settled = time.monotonic() - self.leases.took_over > HEARTBEAT_LIFETIME + HEARTBEAT_INTERVAL
-        if is_settled and len(self.leases.held) > share:
-            released = max(self.leases.held)
+        if not is_settled or self.alive == 1:
+            return
+        released = await run_in_django_thread(self.leases.excess, share)
+        if released is not None:
             await self._stop_watchers({released})
             await run_in_django_thread(self.leases.release, {released})
 
@@ -223,10 +229,17 @@ class Collector:
                 logger.error("%s: the watcher failed", targets[pk].url, exc_info=task.exception())
                 del self.watchers[pk]
                 self.failed[pk] = time.monotonic()
-        for pk, target in targets.items():
-            if pk not in self.watchers and time.monotonic() - self.failed.get(pk, -math.inf) > RESTART_WAIT:
-                watcher = Watcher(target, self.shared)
-                self.watchers[pk] = watcher, asyncio.create_task(watcher.run())
+        self._begin(target for pk, target in targets.items() if pk not in self.watchers)
+
+    def _begin(self, others: Iterable[Target]) -> None:
+        """Starts watchers of other targets, as many as may begin now."""
+        now, admission = time.monotonic(), self.shared.admission
+        waiting = [target for target in others if now - self.failed.get(target.pk, -math.inf) > RESTART_WAIT]
+        beginning = sum(watcher.is_beginning for watcher, _ in self.watchers.values())
+        for target in (first := first_in_turn(waiting, admission.most_beginning - beginning)):
+            watcher = Watcher(target, self.shared)
+            self.watchers[target.pk] = watcher, asyncio.create_task(watcher.run())
+        admission.has_beginnings = len(first) < len(waiting)
 
     async def _stop_watchers(self, targets: set[int]) -> None:
         tasks = [self.watchers.pop(pk)[1] for pk in targets if pk in self.watchers]

@@ -15,7 +15,9 @@ from observatory.collect.collector.clusters.rest import BETWEEN_BATCHES, Rest
 from observatory.collect.collector.clusters.tracker import ClusterTracker
 from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.leases.claims import of_cluster
+from observatory.collect.collector.leases.cost import cost
 from observatory.collect.collector.load.admission import Demand
+from observatory.collect.collector.load.beginnings import LONGEST as LONGEST_BEGINNING
 from observatory.collect.collector.load.standstill import StandstillDetector
 from observatory.collect.collector.load.ticks import tick
 from observatory.collect.collector.polls import Polls
@@ -43,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 REPORT_INTERVAL = 1.0
 COMMITTED_MARGIN = 1.0
+FIRST_BATCHES = 2
+"""What the first poll says, and what the first scrapes do."""
 STOP_TIMEOUT = 8.0
 """Most seconds for the last flush."""
 
@@ -63,7 +67,7 @@ class Watcher:
         self.clock = SchedulerClock(target.clock_offset)
         self.problems = Problems(target.url)
         self.outbox = Outbox(shared.counters)
-        self.rest = Rest(self._rest_ended)
+        self.rest = Rest(self._rest_ended, lambda: shared.pace.between_looks)
         observing = asyncio.Event()
         self.flusher = Flusher(
             self.outbox,
@@ -135,6 +139,7 @@ class Watcher:
             self._stream_closed,
             self.rest.moved,
         )
+        self.began = time.monotonic()
         self.standstill = StandstillDetector()
         self.has_pages = False
         """Whether the cluster had open pages when the last batch was stored, or at rest at the last look."""
@@ -144,6 +149,13 @@ class Watcher:
     @property
     def observation(self) -> Observation | None:
         return self.tracker.observation
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether its first records, which take longest, aren't stored yet, but may be soon."""
+        is_late = time.monotonic() - self.began > LONGEST_BEGINNING
+        has_none = is_late or self.fault or self.polls.error
+        return not has_none and self.flusher.batches_written < FIRST_BATCHES
 
     def _current(self) -> Observation | None:
         """The observation, for a record that is added now: after a standstill it begins with the gap."""
@@ -215,10 +227,10 @@ class Watcher:
         await self.shared.writers.release(self.flusher.thread, self.flusher.clusters)
 
     async def _report(self) -> None:
-        """Every second renews claims and settles why workers left; updates the target's row when due."""
+        """At each look renews claims and settles why workers left; updates the target's row when due."""
         updated = -math.inf
         while True:
-            await tick(REPORT_INTERVAL)
+            await tick(max(REPORT_INTERVAL, self.shared.pace.between_looks))
             observation = self._current()
             if observation is not None:
                 observation.membership.settle()
@@ -269,11 +281,16 @@ class Watcher:
             last_seen=from_seconds(last_seen) if last_seen else None,
             series_count=limit.count if limit else None,
             series_refused=len(limit.refused) if limit else None,
+            cost=self._cost(observation),
             cluster=observation.cluster.pk if observation else None,
             cluster_seen=from_seconds(observation.heard) if observation and observation.heard else None,
             identity_interval=self.polls.interval,
             metrics_interval=slowed(self.target.metrics_interval, self.slowdown.recorded_factor),
         )
+
+    def _cost(self, observation: Observation | None) -> float:
+        workers = len(observation.membership.members) if observation is not None else 0
+        return cost(workers, self.target.metrics_interval)
 
     async def _store_metric_help(self, observation: Observation) -> None:
         """Stores new help texts of metrics."""

@@ -1,4 +1,4 @@
-"""More than a process can do makes it fetch as much as it can, steadily: twice the load, half the resolution."""
+"""More than a process can do makes it fetch what it can, steadily: twice the load, half the resolution."""
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ from observatory.alerts.evaluation import watermark
 from observatory.alerts.evaluation.window import data
 from observatory.collect.collector.clusters import rest as cluster_rest
 from observatory.collect.collector.clusters.rest import Rest
+from observatory.collect.collector.leases.lease import Leases
+from observatory.collect.collector.load.pace import LONGEST_BETWEEN_LOOKS, Pace
 from observatory.collect.collector.watcher import Watcher
 from observatory.collect.scheduler.identity import Counts
 from observatory.replay import progress
@@ -111,6 +113,23 @@ def test_a_cluster_with_tasks_to_be_done_does_not_rest(name: str, monkeypatch: p
     one.polled(working, is_announced=True)
     one.polled(IDLE, is_announced=True)
     assert len(woken) == 4
+
+
+async def test_workers_of_many_clusters_are_looked_at_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[float] = []
+
+    async def tick(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(cluster_rest, "tick", tick)
+    pace = Pace(Leases("test"))
+    one = Rest(lambda: None, lambda: pace.between_looks)
+    for targets in (1, 20, 150, 10_000):
+        pace.leases.held = set(range(targets))
+        await one.tick(0.25, at_rest=5.0)
+    assert waited == [0.25, 0.25, 1.5, LONGEST_BETWEEN_LOOKS]
 
 
 def test_a_cluster_whose_work_would_not_be_announced_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:

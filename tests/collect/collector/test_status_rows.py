@@ -33,6 +33,7 @@ def status(target: int, cluster: int | None = None, **fields: Any) -> TargetRow:
         last_seen=SEEN,
         series_count=7,
         series_refused=1,
+        cost=1.5,
         cluster=cluster,
         cluster_seen=SEEN,
         identity_interval=2.5,

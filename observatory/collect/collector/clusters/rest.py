@@ -27,9 +27,11 @@ WORKING = ("processing", "waiting", "unrunnable")
 class Rest:
     """The rest of one target's cluster. For one event loop."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], None], between_looks: Callable[[], float] = lambda: 0.0) -> None:
         self.wake = wake
         """Called when a rest ends."""
+        self.between_looks = between_looks
+        """Least seconds between two ticks."""
         self.moved_at = time.monotonic()
         self.counts: Counts | None = None
         """Of the last poll."""
@@ -58,8 +60,8 @@ class Rest:
         self.counts = counts
 
     async def tick(self, seconds: float, at_rest: float) -> None:
-        """Waits for the next tick of those that are `seconds` apart; at rest as `sleep` for `at_rest`."""
-        await (self.sleep(at_rest) if self.is_now else tick(seconds))
+        """Waits for the next tick of those that are `seconds` or more apart; at rest as `sleep` does."""
+        await (self.sleep(at_rest) if self.is_now else tick(max(seconds, self.between_looks())))
 
     async def sleep(self, seconds: float) -> bool:
         """Waits for `seconds`; at rest no longer than until something moves. Returns whether it did."""

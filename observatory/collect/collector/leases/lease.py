@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Count, Q
-from django.db.models.functions import Now
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce, Now
 
 from observatory.clusters.models import Target
 
@@ -29,13 +29,18 @@ EXPIRED = ~FREE & Q(lease_expires__lt=Now())
 EXPIRY = Now() + timedelta(seconds=DURATION)
 
 
+MOST_EXCESS = 0.1
+"""of its share that a collector keeps: when a target changes hands, its event stream is interrupted"""
+
+
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """How many targets there are."""
+    """How many targets there are, and what they cost together (cost.py)."""
 
     enabled: int
     available: int
     """free or expired ones that this collector does not hold"""
+    cost: float
 
 
 class Leases:
@@ -53,33 +58,55 @@ class Leases:
         """Whether this collector may write records of the target now."""
         return target in self.held and time.monotonic() < self.renewed + DURATION
 
-    def take(self, most: int) -> set[int]:
-        """Takes all expired leases, then free ones until `most` are held. Returns the targets taken."""
+    def take(self, share: float) -> set[int]:
+        """Takes all expired leases, then free ones until those held cost `share`. Returns the taken."""
         if not self.held:
             self.renewed = time.monotonic()
         taken = self._take(EXPIRED)
         if taken:
             self.took_over = time.monotonic()
-        return taken | self._take(FREE, most)
+        return taken | self._take(FREE, share)
 
     def available(self) -> Availability:
         """Counts the targets, and those to take, in one query."""
         found = Target.objects.filter(enabled=True).aggregate(
-            enabled=Count("pk"), available=Count("pk", filter=(FREE | EXPIRED) & ~Q(pk__in=self.held))
+            enabled=Count("pk"),
+            available=Count("pk", filter=(FREE | EXPIRED) & ~Q(pk__in=self.held)),
+            cost=Coalesce(Sum("cost"), 0.0),
         )
         return Availability(**found)
 
-    def _take(self, is_available: Q, most: int | None = None) -> set[int]:
-        """Takes available targets, until `most` are held if that is given."""
+    def excess(self, share: float) -> int | None:
+        """The target to release so that what is left costs `share` or more: the most costly one of these.
+
+        None if there is none, or those held cost little more than the share.
+        """
+        costs = self._costs()
+        excess = sum(costs.values()) - share
+        if excess <= MOST_EXCESS * share:
+            return None
+        return max((pk for pk in costs if costs[pk] <= excess), key=lambda pk: (costs[pk], pk), default=None)
+
+    def _costs(self) -> dict[int, float]:
+        """The cost of each held target."""
+        return dict(Target.objects.filter(pk__in=self.held, enabled=True).values_list("pk", "cost"))
+
+    def _take(self, is_available: Q, share: float = math.inf) -> set[int]:
+        """Takes available targets, the most costly first, until those held cost `share`."""
         available = Target.objects.filter(is_available, enabled=True).exclude(pk__in=self.held)
-        wanted = None if most is None else max(0, most - len(self.held))
+        held, taken = sum(self._costs().values()), set()
         with transaction.atomic():
             # another collector takes others meanwhile
-            free = list(available.select_for_update(skip_locked=True).values_list("pk", flat=True)[:wanted])
-            if free:
-                Target.objects.filter(pk__in=free).update(lease_holder=self.holder, lease_expires=EXPIRY)
-        self.held |= set(free)
-        return set(free)
+            locked = available.select_for_update(skip_locked=True).order_by("-cost", "pk")
+            for pk, cost in locked.values_list("pk", "cost"):
+                if held >= share:
+                    break
+                taken.add(pk)
+                held += cost
+            if taken:
+                Target.objects.filter(pk__in=taken).update(lease_holder=self.holder, lease_expires=EXPIRY)
+        self.held |= taken
+        return taken
 
     def renew(self) -> set[int]:
         """Renews all leases. Returns the lost targets: taken by another collector, disabled or deleted."""

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from observatory.collect.collector.load.beginnings import LEAST, MOST
 from observatory.collect.collector.load.line import Line
 from observatory.collect.collector.load.process_load import ProcessLoad
 
@@ -32,6 +33,8 @@ LARGEST_OF_OTHERS = 8.0
 LEAST_SHARE = 0.5
 """of what the process can do, from which on a machine that is too busy makes intervals longer: if it does
 less, others keep the machine busy, and asking for less would change nothing"""
+LARGEST_OF_BEGINNINGS = 4.0
+"""The same of targets that begin: their first records take long, whatever the intervals are."""
 LARGEST_GROWTH, LARGEST_GROWTH_OF_OTHERS = 1.5, 1.1
 """of the factor in an interval"""
 GROWING, FALLING = 0.5, 0.2
@@ -71,6 +74,8 @@ class Admission:
         self.demands: dict[int, Demand] = {}
         """By target."""
         self.factor = 1.0
+        self.has_beginnings = False
+        """Whether targets wait to begin."""
         self._pressures: deque[float] = deque(maxlen=MEASURED)
         self._of_load = 1.0
         """The factor without what the database adds."""
@@ -88,6 +93,16 @@ class Admission:
     def of_schedulers(self, project: int) -> float:
         """The same of /metrics of its schedulers."""
         return max(1.0, self.of_workers(project) / OF_SCHEDULERS)
+
+    @property
+    def most_beginning(self) -> int:
+        """How many targets may begin at a time now."""
+        has_time = self._pressure <= 1.0 and self.load.lateness <= 1.0 and self._waited <= LONGEST_WAIT
+        return MOST if has_time else LEAST
+
+    @property
+    def _pressure(self) -> float:
+        return fmean(self._pressures) if self._pressures else 0.0
 
     async def run(self) -> None:
         while True:
@@ -108,9 +123,11 @@ class Admission:
     def _after_load(self) -> float:
         growth: float
         self._pressures.append(self.load.pressure)
-        pressure, lateness = fmean(self._pressures), self.load.lateness
+        pressure, lateness = self._pressure, self.load.lateness
         if pressure > 1.0:
             growth, largest = min(LARGEST_GROWTH, pressure**GROWING), LARGEST_FACTOR
+            if self.has_beginnings:
+                largest = max(LARGEST_OF_BEGINNINGS, self._of_load)
         elif lateness > 1.0 and pressure > LEAST_SHARE:
             growth = min(LARGEST_GROWTH_OF_OTHERS, lateness**GROWING)
             largest = max(LARGEST_OF_OTHERS, self._of_load * RECOVERY)

@@ -16,6 +16,9 @@ BATCHES_PER_SECOND = 10
 """of all targets whose clusters have no open pages"""
 LONGEST_BETWEEN_BATCHES = 4.0
 """Seconds. Less than CALM (writing/slowdown.py), from which on scrapes slow down."""
+LOOKS_PER_SECOND = 100
+"""at what the clusters' workers do, whether there is anything to see or not"""
+LONGEST_BETWEEN_LOOKS = 2.0
 UPDATES_PER_SECOND = 20
 """Rows of targets that are updated."""
 LONGEST_LINGER = 0.5
@@ -40,6 +43,11 @@ class Pace:
     def between_batches(self) -> float:
         """Least seconds between two batches of a target."""
         return min(LONGEST_BETWEEN_BATCHES, self.targets / BATCHES_PER_SECOND)
+
+    @property
+    def between_looks(self) -> float:
+        """Least seconds between two looks at a cluster's workers."""
+        return min(LONGEST_BETWEEN_LOOKS, self.targets / LOOKS_PER_SECOND)
 
     @property
     def between_updates(self) -> float:

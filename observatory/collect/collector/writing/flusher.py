@@ -72,6 +72,7 @@ class Flusher:
         self.patience = Patience()
         """with `unwritten`"""
         self.wrote_at = 0.0
+        self.batches_written = 0
 
     async def run(self) -> None:
         wait = FLUSH_INTERVAL
@@ -147,6 +148,7 @@ class Flusher:
         self.has_failed = False
         self.patience = Patience()
         self.wrote_at = time.monotonic()
+        self.batches_written += 1
         self._count(batch.batch, committed)
         await self.publish(batch.cluster, committed)
         return True
