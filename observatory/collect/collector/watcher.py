@@ -185,7 +185,10 @@ class Watcher:
         if self.has_pages:
             return 0.0
         usual = self.shared.pace.between_batches
-        return max(usual, BETWEEN_BATCHES) if self.rest.is_now else usual
+        if self.rest.is_now:
+            return max(usual, BETWEEN_BATCHES)
+        longer = 1.0 if self.is_beginning else self.shared.admission.of_workers(self.target.project_id)
+        return min(usual * longer, BETWEEN_BATCHES)
 
     def _waited(self) -> float:
         """Seconds that the oldest record has waited since it was due to be written."""

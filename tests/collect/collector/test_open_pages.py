@@ -12,6 +12,7 @@ from channels.layers import get_channel_layer
 
 from observatory.base.redis_server import connect_async
 from observatory.collect.collector.clusters.open_pages import OpenPages
+from observatory.collect.collector.clusters.rest import BETWEEN_BATCHES
 from observatory.collect.collector.load.pace import LONGEST_BETWEEN_BATCHES, LONGEST_BETWEEN_POLLS
 from observatory.store.blocks.live_frames import group_of
 from tests.collect.dask_processes import scheduler
@@ -99,7 +100,7 @@ async def test_without_an_answer_of_redis_pages_are_taken_to_be_open() -> None:
 async def test_among_many_targets_a_cluster_without_open_pages_is_asked_and_written_less_often() -> None:
     with scheduler(workers=1) as dask:
         async with observed(dask.url, identity_interval=1.0) as watcher:
-            await eventually(lambda: asyncio.sleep(0, bool(watcher.flusher.wrote_at)))
+            await eventually(lambda: asyncio.sleep(0, not watcher.is_beginning))
             assert watcher._between_batches() <= 0.1, "a single target"
             assert watcher.polls.wait(0) < 1.2
             watcher.shared.leases.held |= set(range(10_000, 10_019))
@@ -107,6 +108,13 @@ async def test_among_many_targets_a_cluster_without_open_pages_is_asked_and_writ
             assert 1.7 < watcher.polls.wait(0) < 2.3
             watcher.shared.leases.held |= set(range(20_000, 30_000))
             assert watcher._between_batches() == LONGEST_BETWEEN_BATCHES
+            watcher.shared.admission.factor = 1.5
+            assert watcher._between_batches() == 1.5 * LONGEST_BETWEEN_BATCHES, "there is too much to do"
+            watcher.shared.admission.factor = 64.0
+            assert watcher._between_batches() == BETWEEN_BATCHES
+            watcher.flusher.batches_written = 0
+            assert watcher._between_batches() == LONGEST_BETWEEN_BATCHES, "others wait until it has begun"
+            watcher.shared.admission.factor = 1.0
             assert watcher.polls.wait(0) > 0.8 * LONGEST_BETWEEN_POLLS
             assert watcher.observation is not None
             async with page(watcher.observation.cluster.pk):

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from observatory.collect.collector.collector import MOST_REMEMBERED, Collector, collect
+from observatory.collect.collector.writing import flusher as flusher_module
 from observatory.collect.collector.writing import writer_threads
 from observatory.collect.collector.writing.writer_threads import (
     LARGEST_TRANSACTION,
@@ -21,6 +22,7 @@ from observatory.collect.collector.writing.writer_threads import (
 from observatory.store.ingest.batches.batch import Batch, BatchBuilder
 from observatory.store.ingest.known_clusters import KNOWN_CLUSTERS
 from observatory.wire.records import Sample, Series
+from tests.collect.collector.outputs import Output
 from tests.collect.observer import eventually, read
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -122,6 +124,21 @@ def test_a_new_target_gets_the_thread_of_the_fewest() -> None:
     assert writers.take() is free
     for thread in writers.threads:
         thread.close()
+
+
+async def test_the_targets_of_a_thread_are_written_together_and_no_others_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thousand targets that were all due at once kept the process busy for a second, and idle after it."""
+    output = Output()
+    monkeypatch.setattr(flusher_module.time, "monotonic", lambda: 1_003.0)
+    threads, due = WriterThreads(), []
+    output.flusher.between_batches = lambda: 8.0
+    for _ in range(MOST_THREADS):
+        output.flusher.thread = threads.take()
+        due.append(output.flusher._wait())
+    assert sorted(due) == [1.0, 3.0, 5.0, 7.0]
+    assert [threads.take().phase for _ in range(MOST_THREADS)] == [0.0, 0.25, 0.5, 0.75]
 
 
 async def test_batches_that_come_while_others_are_written_share_a_transaction() -> None:

@@ -87,12 +87,14 @@ class Flusher:
             wait = self._wait() if stored else min(LONGEST_WAIT, wait * 2)
 
     def _wait(self) -> float:
-        """Seconds until the next batch. The targets of a thread are due at the same times.
+        """Seconds until the next batch. The targets of a thread are due at the same times, as no others are.
 
-        So their batches share transactions.
+        So their batches share transactions, and the process has as much to do at any time.
         """
         between = self.between_batches()
-        return FLUSH_INTERVAL if between <= FLUSH_INTERVAL else between - time.monotonic() % between
+        if between <= FLUSH_INTERVAL:
+            return FLUSH_INTERVAL
+        return between - (time.monotonic() - self.thread.phase * between) % between
 
     async def flush(self) -> bool:
         """Writes the batches queued now. False when the write failed or the lease is not valid.

@@ -24,7 +24,9 @@ LINGER = 0.01
 class WriterThread:
     """One thread with one writer. Batches that come while others are written share a transaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, phase: float = 0.0) -> None:
+        self.phase = phase
+        """The part of the time between two batches after which those of its targets are due."""
         self.writer = JointWriter()
         self.executor = ThreadPoolExecutor(1, "writer")
         self.targets = 0
@@ -80,7 +82,8 @@ class WriterThreads:
     def take(self) -> WriterThread:
         """The thread for a further target."""
         if len(self.threads) < MOST_THREADS:
-            self.threads.append(WriterThread())
+            phases = {place / MOST_THREADS for place in range(MOST_THREADS)}
+            self.threads.append(WriterThread(min(phases - {thread.phase for thread in self.threads})))
         thread = min(self.threads, key=lambda each: each.targets)
         thread.targets += 1
         return thread
