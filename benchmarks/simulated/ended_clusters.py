@@ -28,7 +28,8 @@ APART = 2400.0
 WORKERS, TASKS = 2, 40
 
 
-def store(writer: Writer, project: Project, number: int, start: float) -> None:
+def make_ended(project: Project, number: int, start: float) -> Batch:
+    """Make a cluster that ended, and return what it left."""
     cluster, workers = make_stored_cluster(project, number, start, SECONDS, WORKERS)
     addresses = [worker.address for worker in workers]
     spans = [
@@ -52,8 +53,11 @@ def store(writer: Writer, project: Project, number: int, start: float) -> None:
     samples = [Sample(each, start + second, 1.0) for second in range(SECONDS) for each in series]
     ended = start + SECONDS
     events = [Event(ended, CLUSTER_ENDED, "", {"message": "the scheduler closed"})]
-    writer.write(Batch.of(cluster.pk, workers, spans, samples, events=events))
+    logs = [
+        (start + line, "worker", addresses[0], 20, "jobs", f"file {line} is read", "", 1) for line in range(5)
+    ]
     end_cluster(cluster.pk, ended, "the scheduler closed")
+    return Batch.of(cluster.pk, workers, spans, samples, events=events, rows={"log": logs})
 
 
 def main(count: int) -> None:
@@ -61,7 +65,7 @@ def main(count: int) -> None:
     first = time.time() - 120 - count * APART
     with Writer() as writer:
         for number in range(count):
-            store(writer, project, number, first + number * APART)
+            writer.write(make_ended(project, number, first + number * APART))
 
 
 if __name__ == "__main__":

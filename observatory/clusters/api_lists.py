@@ -6,21 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
+
+from observatory.base.pages import page_of_rows
 
 
 def page_of(
     found: QuerySet[Any], page: int, page_size: int, to_item: Callable[[Any], dict[str, Any]]
 ) -> dict[str, Any]:
     """A page of `found` as items. A page beyond the last one returns the last one."""
-    pages = Paginator(found, page_size)
-    shown = pages.get_page(page)
+    shown = page_of_rows(found, page_size, page)
     return {
         "items": [to_item(each) for each in shown],
-        "count": pages.count,
+        "count": shown.paginator.count,
         "page": shown.number,
-        "pages": pages.num_pages,
+        "pages": shown.paginator.num_pages,
     }
 
 

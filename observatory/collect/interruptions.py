@@ -30,7 +30,7 @@ from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.joint_writer import JointWriter
 from observatory.store.ingest.publishing.committed import Committed
 from observatory.store.ingest.publishing.publication import publish_sync
-from observatory.store.queries.alerts.events import last_event
+from observatory.store.queries.alerts.events import Asked, last_events
 from observatory.store.queries.extents import Extent, extents
 from observatory.wire.event_kinds import AGENT_HEARD, AGENT_SILENT, COLLECTOR_BEHIND, COLLECTOR_CAUGHT_UP
 from observatory.wire.records import Event
@@ -179,7 +179,7 @@ def _end(
 ) -> Event:
     """At the time of the beginning plus what has passed by our clock: the scheduler's may be unknown."""
     stop = round(extent.last * 1e6) + 1
-    begun = last_event(connection, cluster.pk, [interruption.opens], 0, stop)
+    begun = last_events(connection, [Asked(cluster.pk, interruption.opens, 0, stop)]).get(cluster.pk)
     start = begun[0].time / 1e6 if begun else extent.last
     message = f"the cluster ended: {cluster.end_reason}" if cluster.ended else interruption.over
     return Event(start + lasted, interruption.closes, "", {"message": message})

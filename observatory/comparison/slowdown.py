@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from observatory.comparison.deviation import deviation_of
-from observatory.comparison.history import MEASURES
-from observatory.comparison.run_selection import last_runs_before
-from observatory.runs.models import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +13,6 @@ class Slowdown:
     seconds: float
     usual: float
     """seconds: median of the earlier runs since their last change point"""
-
-
-def find_slowdown(run: Run) -> Slowdown | None:
-    """None if the run isn't slower, or if there are too few earlier runs."""
-    value = MEASURES["duration"].value
-    seconds, before = value(run), [value(each) for each in reversed(last_runs_before(run))]
-    known = [each for each in before if each is not None]
-    return None if seconds is None else slowdown_of(seconds, known)
 
 
 def slowdown_of(seconds: float, before: Sequence[float]) -> Slowdown | None:

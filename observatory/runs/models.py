@@ -88,8 +88,13 @@ class Run(models.Model):
         ordering = ["-start", "-pk"]
         indexes = [
             models.Index(fields=["cluster", "start"]),
-            models.Index(fields=["name", "start"]),
-            models.Index(fields=["start", "id"]),
+            # with what lists and comparisons ask of very many runs: a run's own row has a kilobyte and more
+            models.Index(
+                fields=["name", "start", "id"],
+                include=["cluster", "outcome", "stop"],
+                name="runs_run_of_name",
+            ),
+            models.Index(fields=["start", "id"], include=["cluster"], name="runs_run_started"),
             models.Index(F("stop") - F("start"), "id", name="runs_run_duration"),
             GinIndex(fields=["tags"], name="runs_run_tags"),
         ]

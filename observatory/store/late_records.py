@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import connection as django_connection
@@ -28,8 +29,17 @@ def with_late() -> list[int]:
         return [cluster for (cluster,) in cursor.fetchall()]
 
 
-def take_late(cluster: int) -> datetime | None:
-    """The earliest time of late records. These notes are deleted with Django's current transaction."""
+def take_late(clusters: Collection[int]) -> dict[int, datetime]:
+    """The earliest time of late records of those of `clusters` that have some.
+
+    These notes are deleted with Django's current transaction.
+    """
+    if not clusters:
+        return {}
+    found: dict[int, datetime] = {}
     with django_connection.cursor() as cursor:
-        cursor.execute("DELETE FROM late WHERE cluster_id = %s RETURNING since", [cluster])
-        return min((since for (since,) in cursor.fetchall()), default=None)
+        query = "DELETE FROM late WHERE cluster_id = ANY(%s) RETURNING cluster_id, since"
+        cursor.execute(query, [list(clusters)])
+        for cluster, since in cursor.fetchall():
+            found[cluster] = min(since, found.get(cluster, since))
+    return found

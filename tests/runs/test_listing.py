@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
 
+from observatory.base.pages import page_of_rows
 from observatory.runs.listing import ORDERS, RunFilter, find_runs
 from observatory.runs.models import Run
+from observatory.runs.search import search_names
 from tests.support.projects import World, make_run
 from tests.support.stored_findings import finding, keep
 
@@ -154,6 +157,22 @@ def test_of_a_hundred_thousand_runs_a_page_is_found_by_indexes(world: World) -> 
         plan = find_runs(world.people["viewer"], wanted)[:50].explain(analyze=True, buffers=True)
         assert "Seq Scan on runs_run" not in plan, plan
         assert _pages(plan) < MANY / 20, plan
+    user = world.people["viewer"]
+    with CaptureQueriesContext(connection) as asked:
+        assert len(page_of_rows(find_runs(user, RunFilter()), 50, MANY // 50)) == 50
+    _, keys, rows = (query["sql"] for query in asked.captured_queries[:3])
+    assert "OFFSET" in keys
+    assert "figures" not in keys, "a late page sorts keys alone"
+    assert "OFFSET" not in rows
+    with CaptureQueriesContext(connection) as asked:
+        found = search_names(user, Run.objects.get(tasks=4321).tags["git"])
+    assert [run.tasks for run in found.runs] == [4321]
+    [searched] = [query["sql"] for query in asked if "tag_text" in query["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {searched}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "runs_run_name_words" in plan, plan
+    assert "runs_run_tag_words" in plan, plan
 
 
 def _pages(plan: str) -> int:

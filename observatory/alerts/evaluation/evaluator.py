@@ -8,7 +8,7 @@ and what happens to late data.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import zip_longest
@@ -19,12 +19,19 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from observatory.alerts.evaluation.active_rules import ActiveRule, RuleErrors, load_active_rules
-from observatory.alerts.evaluation.late_data import LateWindow, add_late, late_windows
+from observatory.alerts.evaluation.late_data import (
+    LateWindow,
+    Ranges,
+    add_late,
+    existing_alerts,
+    late_windows,
+)
 from observatory.alerts.evaluation.open_alerts import (
     OpenAlerts,
     TooManyAlerts,
     active_alert_of,
     open_alerts_of,
+    save_together,
     subject_of,
 )
 from observatory.alerts.evaluation.watermark import GRACE, settled, watermark
@@ -157,11 +164,19 @@ def _run_together(connection: psycopg.Connection, steps: Sequence[Step]) -> None
         locked = Progress.objects.select_for_update(skip_locked=True).filter(cluster__in=clusters)
         progress = {each.cluster_id: each for each in locked}
         open_alerts = open_alerts_of(progress)
-        due = [step for step in steps if step.begin(progress.get(step.cluster.pk))]
+        late = take_late([step.cluster.pk for step in steps if step.has_late and step.cluster.pk in progress])
+        due = [step for step in steps if step.begin(progress.get(step.cluster.pk), late.get(step.cluster.pk))]
+        existing = existing_alerts(
+            {step.cluster.pk: step.late_since for step in due if step.late_since is not None}
+        )
         set_savepoint(connection)
         for windows in zip_longest(*(step.windows() for step in due)):
             load_together(connection, filter(None, windows))
-        moved = [step.run(open_alerts.get(step.cluster.pk, ())) for step in due]
+        alerts = [OpenAlerts(step.cluster, open_alerts.get(step.cluster.pk, ())) for step in due]
+        moved = [
+            step.run(each, existing.get(step.cluster.pk, {})) for step, each in zip(due, alerts, strict=True)
+        ]
+        save_together(alerts)
         Progress.objects.bulk_create(
             moved, update_conflicts=True, unique_fields=["cluster"], update_fields=PROGRESS_FIELDS
         )
@@ -209,7 +224,7 @@ class Step:
         errors: RuleErrors,
         last_run: datetime | None,
     ) -> None:
-        """`last_run`: as of WindowData."""
+        """`last_run`: `last_end` of RunData."""
         self.connection = connection
         self.last_run = last_run
         self.present: Collection[str] | None = None
@@ -230,14 +245,17 @@ class Step:
         self.late_since: float | None = None
         self.late: list[LateWindow] = []
 
-    def begin(self, progress: Progress | None) -> bool:
-        """Whether there is new or late data. The row of `progress` is locked; None: by another process."""
+    def begin(self, progress: Progress | None, late: datetime | None) -> bool:
+        """Whether there is new or late data, of the latter since `late`.
+
+        The row of `progress` is locked; None: by another process.
+        """
         if progress is None:
             return False
         self.progress, self.data, self.late = progress, None, []
         start = progress.until.timestamp()
         stop = max(start, min(self.watermark, start + MAX_STEP))
-        self.late_since = self._late_since(progress)
+        self.late_since = self._late_since(progress, late)
         if stop - start < MIN_STEP and self.late_since is None:
             return False
         if self.late_since is not None:
@@ -248,7 +266,8 @@ class Step:
         if not self.has_late:  # what is late may have come after it was asked what there is
             known += [window.data for window in self.late]
         for data in known:
-            data.last_run, data.events.present = self.last_run, self.present
+            data.extent = self.extent
+            data.runs.last_end, data.events.present = self.last_run, self.present
         return True
 
     def windows(self) -> Iterator[tuple[WindowData, list[RuleSpec]]]:
@@ -258,27 +277,27 @@ class Step:
         for window in self.late:
             yield window.data, [rule.spec for rule in window.rules]
 
-    def run(self, open_alerts: Iterable[Alert]) -> Progress:
-        """Evaluates new and late data, of which some began; the progress that it makes."""
+    def run(self, alerts: OpenAlerts, existing: Mapping[str, Ranges]) -> Progress:
+        """Evaluates new and late data, of which some began; the progress that it makes.
+
+        `existing`: as of `add_late`.
+        """
         assert self.progress is not None
         start = stop = self.progress.until.timestamp()
-        alerts = OpenAlerts(self.cluster, open_alerts)
         if self.late_since is not None:
-            add_late(alerts, self.late, self._evaluate_rule, self.errors, self.late_since, start)
+            add_late(alerts, self.late, existing, self._evaluate_rule, self.errors, self.late_since, start)
         if self.data is not None:
             stop = self.data.stop / SECOND
             self._evaluate(alerts, self.data)
-        alerts.save()
         self._move(self.progress, stop, is_over=not len(alerts))
         return self.progress
 
-    def _late_since(self, progress: Progress) -> float | None:
+    def _late_since(self, progress: Progress, since: datetime | None) -> float | None:
         """The time from which on data was missing when it was evaluated; None: nothing is late.
 
         Data is late batch by batch, or all at once after a silence during which evaluation followed the
         clock. In the latter case it is evaluated when all of it has arrived.
         """
-        since = take_late(self.cluster.pk) if self.has_late else None
         found = [] if since is None or since >= progress.until else [since]
         if self._is_caught_up(progress):
             found.append(progress.settled)

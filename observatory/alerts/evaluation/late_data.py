@@ -7,7 +7,7 @@ labels are added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import psycopg
@@ -64,14 +64,14 @@ def _lookback(rule: ActiveRule) -> float:
 def add_late(
     alerts: OpenAlerts,
     windows: Iterable[LateWindow],
+    existing: Mapping[str, Ranges],
     evaluate: Callable[[WindowData, ActiveRule], Sequence[Outcome]],
     errors: RuleErrors,
     since: float,
     until: float,
 ) -> None:
-    """Adds the alerts caused by the late data of `windows`."""
+    """Adds the alerts caused by the late data of `windows`; `existing` are the cluster's, by fingerprint."""
     since = max(since, until - MAX_LATENESS)
-    existing = _existing(alerts, since - LOOKBACKS[-1])
     for window in windows:
         for rule in window.rules:
             for outcome in evaluate(window.data, rule):
@@ -91,12 +91,16 @@ def _is_new(firing: Firing, since: float, known: Ranges) -> bool:
     return stop > since and not any(start < stop and end > firing.pending for start, end in known)
 
 
-def _existing(alerts: OpenAlerts, since: float) -> dict[str, Ranges]:
-    """The alerts of the cluster that were open after `since`, by fingerprint."""
-    recent = Q(resolved=None) | Q(resolved__gt=from_seconds(since))
-    found: dict[str, Ranges] = {}
-    rows = Alert.objects.filter(recent, cluster=alerts.cluster)
-    for fingerprint, pending, resolved in rows.values_list("fingerprint", "pending", "resolved"):
+def existing_alerts(since: Mapping[int, float]) -> Mapping[int, Mapping[str, Ranges]]:
+    """By cluster, the alerts that were open after a time (seconds) less the longest lookback."""
+    found: dict[int, dict[str, Ranges]] = {cluster: {} for cluster in since}
+    if not since:
+        return found
+    first = from_seconds(min(since.values()) - LOOKBACKS[-1])
+    rows = Alert.objects.filter(Q(resolved=None) | Q(resolved__gt=first), cluster__in=list(since))
+    for cluster, fingerprint, pending, resolved in rows.values_list(
+        "cluster", "fingerprint", "pending", "resolved"
+    ):
         stop = float("inf") if resolved is None else resolved.timestamp()
-        found.setdefault(fingerprint, []).append((pending.timestamp(), stop))
+        found[cluster].setdefault(fingerprint, []).append((pending.timestamp(), stop))
     return found

@@ -43,10 +43,10 @@ class OpenAlerts:
         self.cluster = cluster
         self._open: dict[int, dict[str, Alert]] = {}
         """by rule and fingerprint"""
-        self._made: list[Alert] = []
-        self._changed: dict[int, Alert] = {}
-        self._dropped: list[int] = []
-        self._changes: list[tuple[Alert, Change]] = []
+        self.made: list[Alert] = []
+        self.changed: dict[int, Alert] = {}
+        self.dropped: list[int] = []
+        self.changes: list[tuple[Alert, Change]] = []
         for alert in alerts:
             self._open.setdefault(alert.rule_id, {})[alert.fingerprint] = alert
 
@@ -111,35 +111,17 @@ class OpenAlerts:
             return
         alert.state, alert.resolved = Alert.State.RESOLVED, max(from_seconds(time), alert.fired)
         self._change(alert)
-        self._changes.append((alert, Change.RESOLVED))
+        self.changes.append((alert, Change.RESOLVED))
         del self._open[alert.rule_id][alert.fingerprint]
 
     def drop(self, alert: Alert) -> None:
         """Deletes a pending alert."""
         del self._open[alert.rule_id][alert.fingerprint]
         if alert.pk is None:
-            self._made.remove(alert)
+            self.made.remove(alert)
         else:
-            self._changed.pop(alert.pk, None)
-            self._dropped.append(alert.pk)
-
-    def save(self) -> None:
-        """Writes the changes and the deliveries that they cause."""
-        if self._dropped:
-            Alert.objects.filter(pk__in=self._dropped).delete()
-        if self._changed:
-            # bulk_update makes a CASE for each row and column, which costs Django far more time
-            Alert.objects.bulk_create(
-                self._changed.values(),
-                update_conflicts=True,
-                unique_fields=["id"],
-                update_fields=WRITTEN,
-                batch_size=BATCH_SIZE,
-            )
-        if self._made:
-            Alert.objects.bulk_create(self._made, batch_size=BATCH_SIZE)
-        if self._changes:
-            enqueue(self._changes)
+            self.changed.pop(alert.pk, None)
+            self.dropped.append(alert.pk)
 
     def _make(self, rule: ActiveRule, subject: Subject, pending: float, is_late: bool = False) -> Alert:
         alerts = self._open.setdefault(rule.rule.pk, {})
@@ -157,7 +139,7 @@ class OpenAlerts:
             is_late=is_late,
         )
         alerts[alert.fingerprint] = alert
-        self._made.append(alert)
+        self.made.append(alert)
         return alert
 
     def _fire(self, alert: Alert, rule: ActiveRule, firing: Firing) -> None:
@@ -169,11 +151,30 @@ class OpenAlerts:
         alert.value = alert.last_value = none_if_nan(firing.value)
         alert.message = message(alert, rule.spec, firing.text)
         self._change(alert)
-        self._changes.append((alert, Change.FIRING))
+        self.changes.append((alert, Change.FIRING))
 
     def _change(self, alert: Alert) -> None:
         if alert.pk is not None:
-            self._changed[alert.pk] = alert
+            self.changed[alert.pk] = alert
+
+
+def save_together(clusters: Sequence[OpenAlerts]) -> None:
+    """Writes the changes of clusters and the deliveries that they cause."""
+    if dropped := [alert for each in clusters for alert in each.dropped]:
+        Alert.objects.filter(pk__in=dropped).delete()
+    if changed := [alert for each in clusters for alert in each.changed.values()]:
+        # bulk_update makes a CASE for each row and column, which costs Django far more time
+        Alert.objects.bulk_create(
+            changed,
+            update_conflicts=True,
+            unique_fields=["id"],
+            update_fields=WRITTEN,
+            batch_size=BATCH_SIZE,
+        )
+    if made := [alert for each in clusters for alert in each.made]:
+        Alert.objects.bulk_create(made, batch_size=BATCH_SIZE)
+    if changes := [change for each in clusters for change in each.changes]:
+        enqueue(changes)
 
 
 def subject_of(alert: Alert) -> Subject:

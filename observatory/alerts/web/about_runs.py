@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import cached_property
 from typing import Literal
@@ -25,7 +26,7 @@ from observatory.runs.refresh import LATER, end_of
 from observatory.store.connection import read_connection
 from observatory.store.patterns import pattern
 from observatory.store.queries.alerts import events as queries
-from observatory.store.queries.alerts.events import KILLED, Occurrence
+from observatory.store.queries.alerts.events import KILLED, Asked, Occurrence
 from observatory.store.times import from_microseconds, to_microseconds
 
 NEAR = timedelta(milliseconds=1)
@@ -146,7 +147,7 @@ class _Occurrences:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._found: dict[tuple[str, int], list[Occurrence]] = {}
+        self._found: dict[tuple[str, int], Sequence[Occurrence]] = {}
 
     def includes(self, condition: Condition, alert: Alert) -> bool:
         """Whether the alert counted one of them."""
@@ -163,21 +164,23 @@ class _Occurrences:
             for each in self._of(source, condition.level)
         )
 
-    def _of(self, source: str, level: int) -> list[Occurrence]:
+    def _of(self, source: str, level: int) -> Sequence[Occurrence]:
         key = source, level if source == LOGS else 0
         if key not in self._found:
             self._found[key] = self._read(*key)
         return self._found[key]
 
-    def _read(self, source: str, level: int) -> list[Occurrence]:
-        cluster, (start, stop) = self.run.cluster_id, self._window
+    def _read(self, source: str, level: int) -> Sequence[Occurrence]:
+        cluster = self.run.cluster_id
         with read_connection() as connection:
             if source == ERRORS:
                 others = other_work_of(connection, self.run, end_of(self.run))
-                return queries.errors(connection, cluster, start, stop, others)
-            if source == LOGS:
-                return queries.log_lines(connection, cluster, level, start, stop)
-            return queries.events(connection, cluster, [source], start, stop)
+                found = queries.errors(connection, [Asked(cluster, source, *self._window)], others)
+            elif source == LOGS:
+                found = queries.log_lines(connection, [Asked(cluster, str(level), *self._window)])
+            else:
+                found = queries.events(connection, [Asked(cluster, source, *self._window)])
+        return found.get(cluster, [])
 
     @cached_property
     def _window(self) -> tuple[int, int]:

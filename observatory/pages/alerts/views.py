@@ -26,6 +26,7 @@ from observatory.alerts.web.acknowledgement import acknowledge
 from observatory.alerts.web.groups import AlertGroup, find_groups, groups_of, single
 from observatory.alerts.web.links import rule_url
 from observatory.alerts.web.listing import AlertFilter, find_alerts
+from observatory.base.pages import page_of_rows
 from observatory.clusters.access import visible_clusters, visible_projects
 from observatory.pages.alerts.forms import STATES, AlertFilterForm
 from observatory.pages.alerts.history_chart import draw
@@ -83,7 +84,7 @@ def _page_of_list(
     if form.is_grouped:
         rows = Paginator(find_groups(user, alert_filter), PAGE_SIZE).get_page(number)
         return rows, groups_of(user, alert_filter, list(rows))
-    alerts = Paginator(find_alerts(user, alert_filter), PAGE_SIZE).get_page(number)
+    alerts = page_of_rows(find_alerts(user, alert_filter), PAGE_SIZE, number)
     return alerts, [single(alert) for alert in alerts]
 
 

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from observatory.alerts.web.access import visible_rules
 from observatory.alerts.web.flags import flags_of_clusters
 from observatory.alerts.web.links import new_rule_url
+from observatory.base.pages import page_of_rows
 from observatory.clusters import access
 from observatory.clusters.listing import STATES, ClusterFilter, find_clusters
 from observatory.clusters.live.unheard import unheard_seconds, unheard_text
@@ -64,7 +65,7 @@ def cluster_list(request: HttpRequest) -> HttpResponse:
 
 def _list(request: HttpRequest, wanted: ClusterFilter) -> tuple[Page[Cluster], dict[str, Any]]:
     found = find_clusters(cast(User, request.user), wanted)
-    page = Paginator(found, PAGE_SIZE).get_page(request.GET.get("page"))
+    page = page_of_rows(found, PAGE_SIZE, request.GET.get("page"))
     ids = [cluster.pk for cluster in page]
     counts, flags = extents(ids), flags_of_clusters(ids)
     at = time.time()

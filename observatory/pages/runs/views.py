@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -14,6 +13,7 @@ from django.utils.timezone import now
 from django.views.decorators.http import require_POST, require_safe
 
 from observatory.alerts.web.flags import flags_of_runs
+from observatory.base.pages import page_of_rows
 from observatory.clusters.access import may_manage
 from observatory.clusters.formatting import format_percent
 from observatory.clusters.models import Cluster
@@ -127,7 +127,7 @@ def _runs(request: HttpRequest, cluster: Cluster | None = None) -> dict[str, Any
     user = cast(User, request.user)
     form = RunFilterForm(user, request.GET)
     wanted = form.run_filter(cluster.pk if cluster else None)
-    page = Paginator(find_runs(user, wanted), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = page_of_rows(find_runs(user, wanted), PAGE_SIZE, request.GET.get("page"))
     ids = [run.pk for run in page]
     changeable = set(access.changeable_runs(user).filter(pk__in=ids).values_list("pk", flat=True))
     flags, recent = flags_of_runs(ids), recent_durations(list(page))

@@ -24,6 +24,7 @@ from observatory.store.connection import connect, connect_reader
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.keys import find_keys
+from observatory.store.queries.alerts.events import Asked
 from observatory.store.queries.alerts.series import SeriesWindow
 from observatory.store.queries.logs import LogFilter
 from observatory.store.queries.named_records import record_kinds
@@ -181,8 +182,11 @@ class Arguments:
             "alerts.series.last_samples_within": {"wanted": of_series},
             "alerts.events.present_kinds": {"since": {self.cluster: int(FIRST_TIME * SECOND)}},
             "alerts.events.with_errors": {"since": {self.cluster: int(FIRST_TIME * SECOND)}},
-            "alerts.events.last_event": {"kinds": ["worker-status"]},
-            "alerts.events.log_lines": {"level": 10},
+            "alerts.events.events": {"asked": [Asked(self.cluster, "graph-updated", *alerted)]},
+            "alerts.events.last_events": {"asked": [Asked(self.cluster, "restarted", *alerted)]},
+            "alerts.events.last_statuses": {"asked": [Asked(self.cluster, "worker-status", *alerted)]},
+            "alerts.events.errors": {"asked": [Asked(self.cluster, "errors", *alerted)]},
+            "alerts.events.log_lines": {"asked": [Asked(self.cluster, "10", *alerted)]},
             "named_records.read": {"kind": record_kinds()["sample"], "columns": ["time", "metric", "value"]},
             "named_records.page": {"kind": record_kinds()["span"], "columns": ["start", "key"]},
             "tasks.errors.error_groups": {"filters": ErrorFilter()},

@@ -16,7 +16,7 @@ from tests.store.conftest import Make
 
 def taken(cluster: int) -> datetime | None:
     with transaction.atomic():
-        return take_late(cluster)
+        return take_late([cluster]).get(cluster)
 
 
 def test_what_comes_in_order_is_not_noted(writer: Writer, cluster: int, make: type[Make], now: float) -> None:
@@ -50,6 +50,6 @@ def test_a_note_that_was_taken_in_a_transaction_that_fails_is_still_there(
     writer.write(Batch.of(cluster, committed=now))
     writer.write(Batch.of(cluster, samples=[make.sample(now - 60)]))
     with transaction.atomic():
-        take_late(cluster)
+        take_late([cluster])
         transaction.set_rollback(True)
     assert cluster in with_late()

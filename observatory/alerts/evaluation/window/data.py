@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 import psycopg
 
-from observatory.alerts.evaluation.window.event_data import EventData
+from observatory.alerts.evaluation.window.event_data import EventData, load_events
+from observatory.alerts.evaluation.window.run_data import RunData, load_runs
 from observatory.alerts.evaluation.window.samples import ENDLESS, MetricSamples, Series
 from observatory.alerts.evaluation.window.steps import (
     HALF,
@@ -26,9 +26,12 @@ from observatory.alerts.evaluation.window.steps import (
 )
 from observatory.alerts.rules.conditions import (
     AnyCondition,
+    By,
+    Comparison,
     EventCondition,
     Function,
     MetricCondition,
+    NoData,
     RuleSpec,
     Selector,
 )
@@ -42,12 +45,11 @@ from observatory.store.queries.alerts.series import (
     series_within,
     workers_within,
 )
+from observatory.store.queries.extents import Extent
 from observatory.store.series.sample_intervals import ALWAYS_SENT, SENT_ON_CHANGE, SampleIntervals
 
 MIN_STALENESS = 15.0
 """seconds"""
-UNKNOWN_END = datetime.max.replace(tzinfo=UTC)
-"""as the end of a run: it isn't known"""
 MISSED_INTERVALS = 3
 """sampling intervals without a sample after which data is missing"""
 
@@ -81,18 +83,28 @@ class WindowData:
             raise ValueError("a window is longer than 0 and at most 50 days")
         self.cache: dict[Hashable, Any] = {}
         """intermediate results that rules share"""
-        self.last_run: datetime | None = UNKNOWN_END
-        """the end of the newest run that ended and was counted, if that is known; None: there is none"""
-        self.events = EventData(connection, cluster.pk, self.start, self.stop)
+        self.extent: Extent | None = None
+        """of the cluster, if it is known"""
+        self.events = EventData(cluster.pk, self.start, self.stop)
+        self.runs = RunData(cluster.pk, self.start, self.stop)
         self._workers: dict[int, WorkerLifetime] | None = None
         self._samples_of: dict[str, MetricSamples] = {}
         self._since: dict[str, int] = {}
         """for each metric, the time from which on its samples have been read"""
+        self._with_earlier: dict[tuple[str, int], Array] = {}
+        """by metric and time from which on its samples have been read: the series with some before it"""
         self._intervals = SampleIntervals(cluster.identity_interval, cluster.metrics_interval)
 
     @property
     def began(self) -> int:
         return round(self.cluster.started.timestamp() * SECOND)
+
+    @property
+    def oldest(self) -> int:
+        """The time before which nothing matters: the start of its first worker, as far as these are read."""
+        if self._workers is None:
+            return self.began
+        return min((worker.started for worker in self._workers.values()), default=self.began)
 
     @property
     def ended(self) -> int:
@@ -141,9 +153,7 @@ class WindowData:
         firsts = np.full(len(samples.series), ENDLESS)
         np.minimum.at(firsts, samples.of, samples.times)
         ids = [series.stored.id for series in samples.series]
-        before = [SeriesWindow(id, self.cluster.pk, self.began, since) for id in ids]
-        earlier = np.isin(ids, last_samples_within(self.connection, before)["series"])
-        firsts[earlier] = since
+        firsts[np.isin(ids, self._with_earlier[selector.metric, since])] = since
         # leaves room for adding seconds
         return np.asarray(np.minimum(firsts, ENDLESS // 2))
 
@@ -172,6 +182,25 @@ class WindowData:
             if since < min(unread.get(metric, ENDLESS), self._since.get(metric, ENDLESS)):
                 unread[metric] = since
         return unread
+
+    def unknown_firsts(self, specs: Iterable[RuleSpec]) -> Iterator[SeriesWindow]:
+        """The times before the samples that were read, of series whose first sample matters."""
+        for spec in specs:
+            for condition in spec.conditions:
+                if not isinstance(condition, MetricCondition) or not needs_firsts(spec, condition):
+                    continue
+                metric = condition.selector.metric
+                since = self._since[metric]
+                if (metric, since) in self._with_earlier:
+                    continue
+                self._with_earlier[metric, since] = np.empty(0, np.int32)
+                for series in self._samples_of[metric].series:
+                    yield SeriesWindow(series.stored.id, self.cluster.pk, self.began, since)
+
+    def keep_earlier(self, series: Array) -> None:
+        """Keeps which series have samples before those that were read, of all that were asked for."""
+        for key in self._with_earlier:
+            self._with_earlier[key] = np.union1d(self._with_earlier[key], series)
 
     def keep(self, wanted: Mapping[str, int], found: Sequence[StoredSeries], columns: Columns) -> None:
         """Keeps the samples of the series that were `found`, by metric, of the metrics `wanted`."""
@@ -211,25 +240,38 @@ def load_together(
 
     The windows are of different clusters.
     """
-    wanted: dict[WindowData, dict[str, int]] = {}
-    for data, specs in windows:
-        conditions = [condition for spec in specs for condition in spec.conditions]
-        data.events.load([each for each in conditions if isinstance(each, EventCondition)])
-        if unread := data.unread(conditions):
-            wanted[data] = unread
-    if not wanted:
-        return
-    _read_workers(connection, [data for data in wanted if data._workers is None])
-    series = _read_series(connection, wanted)
-    columns = _read_samples(connection, wanted, series)
-    for data, metrics in wanted.items():
-        data.keep(metrics, series[data], columns[data])
+    of = {data: list(specs) for data, specs in windows}
+    needed = [(data, [each for spec in specs for each in spec.conditions]) for data, specs in of.items()]
+    wanted = {data: unread for data, conditions in needed if (unread := data.unread(conditions))}
+    on_events = [
+        (data, events)
+        for data, conditions in needed
+        if (events := [each for each in conditions if isinstance(each, EventCondition)])
+    ]
+    lasting = [data for data, events in on_events if data.events.needs_workers(events)]
+    _read_workers(connection, [data for data in {*wanted, *lasting} if data._workers is None])
+    load_events(connection, [(data.events, events, data.oldest) for data, events in on_events])
+    load_runs(connection, [(data.runs, conditions) for data, conditions in needed])
+    if wanted:
+        series = _read_series(connection, wanted)
+        columns = _read_samples(connection, wanted, series)
+        for data, metrics in wanted.items():
+            data.keep(metrics, series[data], columns[data])
+    if before := [each for data, specs in of.items() for each in data.unknown_firsts(specs)]:
+        earlier = last_samples_within(connection, before)["series"]
+        for data in of:
+            data.keep_earlier(earlier)
 
 
-def _read_workers(connection: psycopg.Connection, windows: Iterable[WindowData]) -> None:
-    found = workers_within(
-        connection, {data.cluster.pk: (data.start - SECOND, data.stop) for data in windows}
-    )
+def needs_firsts(spec: RuleSpec, condition: MetricCondition) -> bool:
+    """Whether missing data makes the condition true of a series, which begins with its first sample."""
+    is_true = spec.no_data is NoData.FIRE or condition.comparison is Comparison.ABSENT
+    return is_true and condition.by is By.SERIES
+
+
+def _read_workers(connection: psycopg.Connection, windows: Sequence[WindowData]) -> None:
+    asked = {data.cluster.pk: (data.start - SECOND, data.stop) for data in windows}
+    found = workers_within(connection, asked) if asked else {}
     for data in windows:
         data._workers = {worker.id: worker for worker in found[data.cluster.pk]}
 

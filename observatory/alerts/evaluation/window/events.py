@@ -23,7 +23,9 @@ from operator import attrgetter
 import numpy as np
 
 from observatory.alerts.evaluation.window.data import WindowData
+from observatory.alerts.evaluation.window.event_data import STATUSES
 from observatory.alerts.evaluation.window.outcomes import CLUSTER, Subject, Truth
+from observatory.alerts.evaluation.window.run_data import stop_of
 from observatory.alerts.evaluation.window.samples import ENDLESS
 from observatory.alerts.evaluation.window.steps import SECOND, Integers, Steps, keys_of
 from observatory.alerts.rules import events
@@ -31,13 +33,11 @@ from observatory.alerts.rules.conditions import By, EventCondition
 from observatory.alerts.rules.events import ERRORS, LOGS, RULE_EVENTS
 from observatory.clusters.end_reasons import CLOSED, TARGET_DELETED, TARGET_PAUSED
 from observatory.clusters.formatting import format_duration
-from observatory.comparison.slowdown import find_slowdown
+from observatory.comparison.slowdown import slowdown_of
 from observatory.runs.discovery.discover import last_work
-from observatory.runs.models import Run
 from observatory.store.patterns import pattern
-from observatory.store.queries.alerts.events import KILLED, Occurrence, last_event, last_statuses
+from observatory.store.queries.alerts.events import KILLED, Occurrence
 from observatory.store.queries.extents import read_extent
-from observatory.store.times import from_microseconds
 
 PAUSED = "paused"
 
@@ -156,13 +156,9 @@ def _paused_workers(data: WindowData, _: EventCondition) -> Iterator[EventInEffe
 
 
 def _pauses(data: WindowData) -> Iterator[EventInEffect]:
-    if not data.events.may_have("worker-status"):
-        return
-    began = min((worker.started for worker in data.workers.values()), default=data.start)
-    before = last_statuses(data.connection, data.cluster.pk, began, data.start)
     by_worker: defaultdict[int, list[Occurrence]] = defaultdict(list)
-    within = (each for each in data.events.of("worker-status") if each.time >= data.start)
-    for each in [*before, *within]:
+    within = (each for each in data.events.of(STATUSES) if each.time >= data.start)
+    for each in [*data.events.last_before(STATUSES), *within]:
         if each.worker in data.workers:
             by_worker[each.worker].append(each)
     for worker, statuses in by_worker.items():
@@ -185,9 +181,7 @@ def _interruptions(data: WindowData, condition: EventCondition) -> Iterator[Even
 
 def _between(data: WindowData, opens: str, closes: str) -> Iterator[EventInEffect]:
     """From each event that opens a state to the next one that closes it."""
-    if not data.events.may_have(opens):
-        return
-    before = last_event(data.connection, data.cluster.pk, (opens, closes), data.began, data.start)
+    before = data.events.last_before(opens, closes)[-1:]
     within = [each for kind in (opens, closes) for each in data.events.of(kind) if each.time >= data.start]
     since: Occurrence | None = None
     for each in [*before, *sorted(within, key=attrgetter("time"))]:
@@ -205,7 +199,7 @@ def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[
     until = ended + round(condition.window * SECOND) if cluster.ended else ENDLESS
     if ended >= data.stop or until <= data.start or cluster.end_reason in (TARGET_PAUSED, TARGET_DELETED):
         return
-    found = read_extent(data.connection, cluster.pk)
+    found = data.extent or read_extent(data.connection, cluster.pk)
     if found is None:
         return
     is_lost = cluster.end_reason != CLOSED and not cluster.is_unobserved
@@ -218,15 +212,11 @@ def _ended_with_errors(data: WindowData, condition: EventCondition) -> Iterator[
 
 def _slower_runs(data: WindowData, condition: EventCondition) -> Iterator[EventInEffect]:
     window = round(condition.window * SECOND)
-    runs = data.cluster.runs.filter(
-        stop__gt=from_microseconds(data.start - window),
-        stop__lt=from_microseconds(data.stop),
-        outcome__in=(Run.Outcome.FINISHED, Run.Outcome.ERRED),
-    )
-    for run in runs.select_related("cluster").order_by("stop"):
-        slower = find_slowdown(run)
-        if slower is not None and run.stop is not None:
-            stop = round(run.stop.timestamp() * SECOND)
+    for run in data.runs.ended(condition.window):
+        recent = data.runs.durations[run.pk]
+        slower = None if recent.own is None else slowdown_of(recent.own, recent.before)
+        if slower is not None:
+            stop = stop_of(run)
             took, usual = format_duration(slower.seconds), format_duration(slower.usual)
             text = f"{run.name} took {took}, usually {usual}"
             yield EventInEffect(None, "", stop, stop + window, 1, text)

@@ -12,34 +12,24 @@ Earlier runs with errors that were never recorded, or are no longer stored, aren
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 from statistics import median
 
 import numpy as np
-import psycopg
 from django.db.models import Max
 
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.outcomes import Subject, Truth
+from observatory.alerts.evaluation.window.run_data import earlier_of, stop_of
 from observatory.alerts.evaluation.window.steps import SECOND, Integers, Steps, keys_of
-from observatory.alerts.rules.conditions import Comparison, Measure, RunCondition
+from observatory.alerts.rules.conditions import Comparison, Measure, RuleSpec, RunCondition
 from observatory.alerts.rules.units import format_value
 from observatory.comparison.history import MEASURES
 from observatory.comparison.recent_runs import ENDED
-from observatory.comparison.run_selection import earlier_by_run
 from observatory.runs.models import Run
-from observatory.runs.other_work import other_work_of
-from observatory.runs.refresh import end_of
-from observatory.store.archive.needed import is_anything_listed
-from observatory.store.archive.scans.conditions import Condition
-from observatory.store.connection import connect_reader
-from observatory.store.queries.tasks.errors import ErrorKinds, error_kinds
-from observatory.store.queries.timeline import snapshot
-from observatory.store.reading.scanning import scanned
-from observatory.store.times import from_microseconds, to_microseconds
+from observatory.store.queries.tasks.errors import ErrorKinds
 
 LABEL = "run"
 """of the subjects: the name of runs"""
@@ -96,46 +86,18 @@ def evaluate_runs(data: WindowData, condition: RunCondition) -> RunValues:
 def judged_runs(data: WindowData, condition: RunCondition) -> list[JudgedRun]:
     """The runs that ended in the window, and the last of each name that ended a condition's window before it,
     in order of their ends."""
-    runs = _runs(data, condition)
-    if not runs:
-        return []
+    data.load((RuleSpec((condition,)),))
+    which = earlier_of(condition)
+    runs = [(run, data.runs.earlier[run.pk, which]) for run in data.runs.judged(condition)]
     if condition.measure is Measure.NEW_ERRORS:
-        earlier = earlier_by_run(runs, condition.earlier, ENDED)
-        return _with_new_errors(data, condition, runs, earlier)
-    is_count_of_errors = condition.measure is Measure.ERRORS
-    earlier = earlier_by_run(runs, condition.earlier, *([ENDED] if is_count_of_errors else []))
-    return [_compared(condition, run, earlier[run.pk]) for run in runs]
+        return [_with_new_errors(condition, run, earlier, data.runs.kinds) for run, earlier in runs]
+    return [_compared(condition, run, earlier) for run, earlier in runs]
 
 
 def last_ends(clusters: Iterable[int]) -> dict[int, datetime]:
-    """The end of the newest run of each cluster that has some that ended and were counted."""
-    ended = Run.objects.filter(cluster__in=list(clusters), outcome__in=ENDED, counted__isnull=False)
+    """The end of the newest run of each cluster that has some that ended."""
+    ended = Run.objects.filter(cluster__in=list(clusters), outcome__in=ENDED)
     return dict(ended.order_by().values_list("cluster").annotate(Max("stop")))
-
-
-def _runs(data: WindowData, condition: RunCondition) -> list[Run]:
-    """Figures of a run are counted after its end, when all of its records have arrived."""
-    since = from_microseconds(data.start - round(condition.window * SECOND))
-    if data.last_run is None or data.last_run <= since:
-        return []
-    found = data.cluster.runs.filter(
-        stop__gt=since, stop__lt=from_microseconds(data.stop), outcome__in=ENDED, counted__isnull=False
-    )
-    last: dict[str, Run] = {}
-    within = []
-    for run in found.defer("contents", "code").select_related("cluster").order_by("stop", "pk"):
-        if condition.name and not fnmatchcase(run.name, condition.name):
-            continue
-        if _stop(run) <= data.start:
-            last[run.name] = run
-        else:
-            within.append(run)
-    return [*last.values(), *within]
-
-
-def _stop(run: Run) -> int:
-    assert run.stop is not None
-    return to_microseconds(run.stop)
 
 
 def _compared(condition: RunCondition, run: Run, earlier: Sequence[Run]) -> JudgedRun:
@@ -149,7 +111,7 @@ def _compared(condition: RunCondition, run: Run, earlier: Sequence[Run]) -> Judg
     is_duration = condition.measure is Measure.DURATION
     text = f"{run.name} took {amounts}" if is_duration else f"{run.name}: {condition.measure.label} {amounts}"
     share = _share_above(value, usual)
-    return JudgedRun(run, _stop(run), -share if condition.comparison is Comparison.BELOW else share, text)
+    return JudgedRun(run, stop_of(run), -share if condition.comparison is Comparison.BELOW else share, text)
 
 
 def _share_above(value: float, usual: float) -> float:
@@ -162,46 +124,19 @@ def _share_above(value: float, usual: float) -> float:
 def _not_judged(condition: RunCondition, run: Run, known: int) -> JudgedRun:
     runs = "1 earlier run is" if known == 1 else f"{known} earlier runs are"
     text = f"{run.name}: {runs} known, {condition.fewest} are needed"
-    return JudgedRun(run, _stop(run), np.nan, text)
+    return JudgedRun(run, stop_of(run), np.nan, text)
 
 
 def _with_new_errors(
-    data: WindowData, condition: RunCondition, runs: Sequence[Run], earlier: dict[int, list[Run]]
-) -> list[JudgedRun]:
-    every = {run.pk: run for run in [*runs, *(each for found in earlier.values() for each in found)]}
-    kinds = _kinds_of_errors(data.connection, [run for run in every.values() if run.stop and run.errors])
-    judged = []
-    for run in runs:
-        known = [each for each in earlier[run.pk] if not each.errors or kinds[each.pk]]
-        own = kinds.get(run.pk, {})
-        if len(known) < condition.fewest or (run.errors and not own):
-            judged.append(_not_judged(condition, run, len(known)))
-            continue
-        before = {kind for each in known for kind in kinds.get(each.pk, ())}
-        new = sorted(own.keys() - before, key=lambda kind: (own[kind], kind))
-        judged.append(JudgedRun(run, _stop(run), float(len(new)), _new_errors(run, new, len(known))))
-    return judged
-
-
-def _kinds_of_errors(connection: psycopg.Connection, runs: Sequence[Run]) -> dict[int, ErrorKinds]:
-    """By run. Archived errors are found in their files, those of one cluster after those of the other."""
-    if not is_anything_listed(connection):
-        return _kinds_within(connection, runs)
-    found: dict[int, ErrorKinds] = {}
-    # of its own: the rounds of rules have a transaction that is no snapshot
-    with connect_reader() as reader:
-        for cluster in {run.cluster_id for run in runs}:
-            own = [run for run in runs if run.cluster_id == cluster]
-            within = Condition((), min(run.start for run in own), max(end_of(run) for run in own))
-            with snapshot(reader), scanned(reader, cluster, {"error": within}):
-                found |= _kinds_within(reader, own)
-    return found
-
-
-def _kinds_within(connection: psycopg.Connection, runs: Sequence[Run]) -> dict[int, ErrorKinds]:
-    windows = {run.pk: (run.cluster_id, run.start, end_of(run)) for run in runs}
-    others = {run.pk: other_work_of(connection, run, end_of(run)) for run in runs}
-    return error_kinds(connection, windows, others)
+    condition: RunCondition, run: Run, earlier: Sequence[Run], kinds: Mapping[int, ErrorKinds]
+) -> JudgedRun:
+    known = [each for each in earlier if not each.errors or kinds[each.pk]]
+    own = kinds.get(run.pk, {})
+    if len(known) < condition.fewest or (run.errors and not own):
+        return _not_judged(condition, run, len(known))
+    before = {kind for each in known for kind in kinds.get(each.pk, ())}
+    new = sorted(own.keys() - before, key=lambda kind: (own[kind], kind))
+    return JudgedRun(run, stop_of(run), float(len(new)), _new_errors(run, new, len(known)))
 
 
 def _new_errors(run: Run, new: Sequence[tuple[str, str]], known: int) -> str:

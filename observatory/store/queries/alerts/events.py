@@ -1,13 +1,16 @@
-"""Queries for conditions on events: occurrences of events, errors and log lines, with a line of text each."""
+"""Queries for conditions on events: occurrences of events, errors and log lines, with a line of text each.
+
+Each reads what is asked of many clusters.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from types import MappingProxyType
+from typing import Any, LiteralString, NamedTuple
 
 import psycopg
-from psycopg.rows import class_row
 
 from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.store.times import from_microseconds
@@ -44,15 +47,35 @@ class Occurrence:
     text: str
 
 
-_EVENTS: LiteralString = f"""
-    SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name, kind,
+_EVENT: LiteralString = f"""{MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name, kind,
         CASE WHEN kind = 'tasks-erred' AND jsonb_typeof(event.detail->'count') = 'number'
              THEN least(greatest((event.detail->'count')::numeric, 0), 1000000000)::int ELSE 1 END AS count,
         0 AS level, CASE kind WHEN 'worker-status' THEN {STATUS} ELSE '' END AS status,
-        left(coalesce(event.detail->>'message', ''), {MAX_TEXT}) AS text
-    FROM event {WORKER} WHERE event.cluster_id = %(cluster)s AND kind = ANY(%(kinds)s)"""
-_WITHIN: LiteralString = "AND time >= %(start)s AND time < %(stop)s"
+        left(coalesce(event.detail->>'message', ''), {MAX_TEXT}) AS text"""
+_ERROR: LiteralString = f"""{MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name,
+        CASE exception_type WHEN 'KilledWorker' THEN '{KILLED}' ELSE outcome END AS kind,
+        1 AS count, 0 AS level, '' AS status,
+        left(concat_ws(': ', nullif(exception_type, ''), nullif(message, '')), {MAX_TEXT})
+            || ' (' || prefix.name || ')' AS text"""
+_LINE: LiteralString = f"""{MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name, '' AS kind,
+        1 AS count, level, '' AS status, left(message, {MAX_TEXT}) AS text"""
+_ASKED: LiteralString = """unnest(%(of)s::int[], %(whats)s::text[], %(starts)s::timestamptz[],
+        %(stops)s::timestamptz[]) AS asked (cluster, what, start, stop)"""
+_WITHIN: LiteralString = "time >= asked.start AND time < asked.stop AND time >= %(first)s AND time < %(last)s"
 
+
+class Asked(NamedTuple):
+    """What is read of one cluster, in [start, stop) (microseconds)."""
+
+    cluster: int
+    what: str
+    """the kind of its events, or the lowest level of its log lines"""
+    start: int
+    stop: int
+
+
+Found = Mapping[int, Sequence[Occurrence]]
+"""by cluster, in order of time; clusters without any may be left out"""
 
 _CLUSTER: LiteralString = "since.cluster"
 _SINCE: LiteralString = "unnest(%(clusters)s::int[], %(starts)s::timestamptz[]) AS since (cluster, start)"
@@ -66,12 +89,14 @@ def _since(since: Mapping[int, int]) -> dict[str, Any]:
     }
 
 
-def events(
-    connection: psycopg.Connection, cluster: int, kinds: Sequence[str], start: int, stop: int
-) -> list[Occurrence]:
-    """The events in [start, stop) (microseconds) in order of time; the newest MAX_ROWS of them."""
-    query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT {MAX_ROWS}"
-    return _read(connection, query, _parameters(cluster, start, stop, kinds=list(kinds)))
+def events(connection: psycopg.Connection, asked: Sequence[Asked]) -> Found:
+    """The events of a kind of clusters, the newest MAX_ROWS of each."""
+    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
+            SELECT {_EVENT} FROM event {WORKER}
+            WHERE event.cluster_id = asked.cluster AND kind = asked.what AND {_WITHIN}
+            ORDER BY event.time DESC LIMIT {MAX_ROWS}) AS found
+        ORDER BY found.time"""
+    return _read(connection, query, asked)
 
 
 def present_kinds(
@@ -102,56 +127,69 @@ def with_errors(connection: psycopg.Connection, since: Mapping[int, int]) -> set
     return {cluster for (cluster,) in rows}
 
 
-def last_statuses(connection: psycopg.Connection, cluster: int, oldest: int, before: int) -> list[Occurrence]:
-    """Each worker's last worker-status in [oldest, before) (microseconds)."""
-    query: LiteralString = f"""SELECT DISTINCT ON (worker) * FROM ({_EVENTS} {_WITHIN}
-        AND worker_id IS NOT NULL) AS statuses ORDER BY worker, time DESC"""
-    return _read(connection, query, _parameters(cluster, oldest, before, kinds=["worker-status"]))
+def last_statuses(connection: psycopg.Connection, asked: Sequence[Asked]) -> Found:
+    """The last event of a kind of each worker of clusters."""
+    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
+            SELECT DISTINCT ON (worker_id) {_EVENT} FROM event {WORKER}
+            WHERE event.cluster_id = asked.cluster AND kind = asked.what AND worker_id IS NOT NULL
+                AND {_WITHIN}
+            ORDER BY worker_id, event.time DESC) AS found
+        ORDER BY found.time"""
+    return _read(connection, query, asked)
 
 
-def last_event(
-    connection: psycopg.Connection, cluster: int, kinds: Sequence[str], oldest: int, before: int
-) -> list[Occurrence]:
-    """The last event of `kinds` in [oldest, before) (microseconds), if any."""
-    query: LiteralString = f"{_EVENTS} {_WITHIN} ORDER BY event.time DESC LIMIT 1"
-    return _read(connection, query, _parameters(cluster, oldest, before, kinds=list(kinds)))
+def last_events(connection: psycopg.Connection, asked: Sequence[Asked]) -> Found:
+    """The last event of a kind of clusters, if any."""
+    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
+            SELECT {_EVENT} FROM event {WORKER}
+            WHERE event.cluster_id = asked.cluster AND kind = asked.what AND {_WITHIN}
+            ORDER BY event.time DESC LIMIT 1) AS found
+        ORDER BY found.time"""
+    return _read(connection, query, asked)
 
 
-def errors(
-    connection: psycopg.Connection, cluster: int, start: int, stop: int, others: OtherWork = NONE
-) -> list[Occurrence]:
-    """The tasks that failed for good in [start, stop) (microseconds), as an agent reported them."""
-    query: LiteralString = f"""
-        SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name,
-            CASE exception_type WHEN 'KilledWorker' THEN '{KILLED}' ELSE outcome END AS kind,
-            1 AS count, 0 AS level, '' AS status,
-            left(concat_ws(': ', nullif(exception_type, ''), nullif(message, '')), {MAX_TEXT})
-                || ' (' || prefix.name || ')' AS text
-        FROM error JOIN prefix ON prefix.id = prefix_id {WORKER}
-        WHERE error.cluster_id = %(cluster)s AND outcome <> 'retried' {_WITHIN}
-            AND NOT {others.includes("error")}
-        ORDER BY error.time DESC LIMIT {MAX_ROWS}"""
-    return _read(connection, query, _parameters(cluster, start, stop, **others.parameters))
+def errors(connection: psycopg.Connection, asked: Sequence[Asked], others: OtherWork = NONE) -> Found:
+    """The tasks of clusters that failed for good, as an agent reported them, the newest MAX_ROWS of each."""
+    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
+            SELECT {_ERROR} FROM error JOIN prefix ON prefix.id = prefix_id {WORKER}
+            WHERE error.cluster_id = asked.cluster AND outcome <> 'retried' AND {_WITHIN}
+                AND NOT {others.includes("error")}
+            ORDER BY error.time DESC LIMIT {MAX_ROWS}) AS found
+        ORDER BY found.time"""
+    return _read(connection, query, asked, others.parameters)
 
 
-def log_lines(
-    connection: psycopg.Connection, cluster: int, level: int, start: int, stop: int
-) -> list[Occurrence]:
-    """The log lines of at least `level` in [start, stop) (microseconds)."""
-    query: LiteralString = f"""
-        SELECT {MICROSECONDS} AS time, worker_id AS worker, {NAME} AS name, '' AS kind,
-            1 AS count, level, '' AS status, left(message, {MAX_TEXT}) AS text
-        FROM log {WORKER} WHERE log.cluster_id = %(cluster)s AND level >= %(level)s {_WITHIN}
-        ORDER BY log.time DESC LIMIT {MAX_ROWS}"""
-    return _read(connection, query, _parameters(cluster, start, stop, level=level))
+def log_lines(connection: psycopg.Connection, asked: Sequence[Asked]) -> Found:
+    """The log lines of clusters of a least level, the newest MAX_ROWS of each."""
+    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
+            SELECT {_LINE} FROM log {WORKER}
+            WHERE log.cluster_id = asked.cluster AND level >= asked.what::int AND {_WITHIN}
+            ORDER BY log.time DESC LIMIT {MAX_ROWS}) AS found
+        ORDER BY found.time"""
+    return _read(connection, query, asked)
 
 
 def _read(
-    connection: psycopg.Connection, query: LiteralString, parameters: dict[str, Any]
-) -> list[Occurrence]:
-    with connection.cursor(row_factory=class_row(Occurrence)) as cursor:
-        return cursor.execute(query, parameters).fetchall()[::-1]
-
-
-def _parameters(cluster: int, start: int, stop: int, **others: Any) -> dict[str, Any]:
-    return {"cluster": cluster, "start": from_microseconds(start), "stop": from_microseconds(stop), **others}
+    connection: psycopg.Connection,
+    query: LiteralString,
+    asked: Sequence[Asked],
+    others: Mapping[str, Any] = MappingProxyType({}),
+) -> Found:
+    """`first` and `last` leave out the partitions that no window reaches."""
+    if not asked:
+        return {}
+    of, whats, starts, stops = zip(*asked, strict=True)
+    parameters = {
+        "clusters": list(dict.fromkeys(of)),
+        "of": list(of),
+        "whats": list(whats),
+        "starts": [from_microseconds(start) for start in starts],
+        "stops": [from_microseconds(stop) for stop in stops],
+        "first": from_microseconds(min(starts)),
+        "last": from_microseconds(max(stops)),
+        **others,
+    }
+    found: dict[int, list[Occurrence]] = {}
+    for cluster, *row in connection.execute(query, parameters):
+        found.setdefault(cluster, []).append(Occurrence(*row))
+    return found
