@@ -34,6 +34,7 @@ from benchmarks.unprepared.reported import reported_half  # noqa: E402
 from benchmarks.unprepared.shapes import SHAPES  # noqa: E402
 from benchmarks.unprepared.strange import strange_half  # noqa: E402
 from benchmarks.unprepared.waiting import waiting_half  # noqa: E402
+from benchmarks.unprepared.waits_elsewhere import elsewhere_half  # noqa: E402
 from benchmarks.unprepared.workload import Workload  # noqa: E402
 from tests.why.scenarios import graphs, seeded, waiting  # noqa: E402, F401 (registers them)
 from tests.why.scenarios.healthy import HEALTHY  # noqa: E402
@@ -48,7 +49,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--unprepared",
-        choices=("1", "2", "later", "issues", *(f"mixed-{number}" for number in range(1, 10))),
+        choices=("1", "2", "later", "issues", *(f"mixed-{number}" for number in range(1, 12))),
         help="judge this half of benchmarks/unprepared, or those that were written after it",
     )
     parser.add_argument(
@@ -78,6 +79,9 @@ def _unprepared(which: str) -> tuple[list[Workload], str]:
     if which in ("mixed-8", "mixed-9"):
         number = int(which[-1]) - 7
         return strange_half(number), f"half {number} of strange work"
+    if which in ("mixed-10", "mixed-11"):
+        number = int(which[-2:]) - 9
+        return elsewhere_half(number), f"half {number} of work that waits elsewhere"
     if which.startswith("mixed-"):
         number = int(which[-1])
         return mixed_half(number), f"half {number} of work of mixed shapes"
