@@ -72,8 +72,8 @@ def _paired(computing: Spans, rows: Transitions, wanted: Flags, unknown: int) ->
     of_spans = _of_task_and_worker(computing.task, computing.worker)
     of_rows, times = _of_task_and_worker(rows.task[wanted], rows.worker[wanted]), rows.time[wanted]
     spans, order = np.lexsort((computing.times.start, of_spans)), np.lexsort((times, of_rows))
-    found, first, counts = np.unique(of_spans[spans], return_index=True, return_counts=True)
-    owners, first_row, rows_there = np.unique(of_rows[order], return_index=True, return_counts=True)
+    found, first, counts = _runs(of_spans[spans])
+    owners, first_row, rows_there = _runs(of_rows[order])
     paired = np.full(len(computing), unknown)
     if not len(owners):
         return paired
@@ -83,6 +83,14 @@ def _paired(computing: Spans, rows: Transitions, wanted: Flags, unknown: int) ->
     at = (np.repeat(first_row[place], counts) + within)[is_paired]
     paired[spans[is_paired]] = times[order[at]]
     return paired
+
+
+def _runs(values: Integers) -> tuple[Integers, Integers, Integers]:
+    """The different ones of sorted values, the place of the first of each, and how many there are."""
+    is_first = np.ones(len(values), np.bool_)
+    is_first[1:] = values[1:] != values[:-1]
+    first = np.flatnonzero(is_first)
+    return values[first], first, np.diff(first, append=len(values))
 
 
 def _of_task_and_worker(task: Integers, worker: Integers) -> Integers:

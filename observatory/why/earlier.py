@@ -63,7 +63,7 @@ def _without_transitions(
     connection: psycopg.Connection, cluster: int, start: int, known: Transitions
 ) -> list[int]:
     """The prefixes of which more tasks were with workers at `start` than later transitions tell."""
-    order = np.lexsort((known.time, known.task))
+    order = known.by_task
     is_first = np.diff(known.task[order], prepend=known.task[order][:1] - 1) != 0
     first = order[is_first]
     leave = known.prefix[first[known.start[first] == PROCESSING]]

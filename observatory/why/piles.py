@@ -108,9 +108,7 @@ def _load(
     computing, waits = computing_of.during(worker), waits_of.during(worker)
     paused = pauses_of.during(worker).union()
     parts = joined([computing, waits, paused])
-    edges = np.unique(
-        np.concatenate([parts.start, parts.stop, np.array([worker.start, worker.stop], np.int64)])
-    )
+    edges = distinct_times(parts.start, parts.stop, np.array([worker.start, worker.stop], np.int64))
     used, on_way = computing.counts(edges), waits.counts(edges)
     begun = worker.start if was_there else int(min([*computing.start, *waits.start], default=worker.stop))
     takes_none = paused.covers(edges) | (edges[:-1] < begun)

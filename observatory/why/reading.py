@@ -36,10 +36,10 @@ def read_records(
     records = _records(connection, cluster, start, stop)
     found = corrected(_with_transitions(connection, cluster, records, rows))
     found = replace(found, spans=inferred(found.spans, found.workers))
-    of_others = Transitions.none()
+    known, of_others = found, Transitions.none()
     if others:
         of_others = Transitions.of(store.transitions_of_others(connection, cluster, start, stop, others))
-    known = replace(found, transitions=found.transitions.and_these(of_others))
+        known = replace(found, transitions=found.transitions.and_these(of_others))
     left, left_by_others = _unfinished(connection, cluster, known, of_others.task, others)
     found = _without(others, found, left_by_others) if others else found
     reported = not len(found.spans) and agents.has_agent(connection, cluster)
@@ -83,7 +83,7 @@ def _records(connection: psycopg.Connection, cluster: int, start: int, stop: int
         start,
         stop,
         [_worker(one, start, stop) for one in store.lifetimes(connection, cluster, start, stop)],
-        with_rest(_spans(store.spans(connection, cluster, start, stop))),
+        with_rest(_in_order(_spans(store.spans(connection, cluster, start, stop)))),
         Transitions.none(),
         _of_workers(store.received(connection, cluster, start, stop)),
         _of_workers(store.pauses(connection, cluster, start, stop)),
@@ -106,12 +106,18 @@ def _spans(columns: Mapping[str, Array]) -> Spans:
     )
 
 
+def _in_order(spans: Spans) -> Spans:
+    """By their start: what is looked up at their times is many times as fast then, where there are many."""
+    return spans.where(np.argsort(spans.times.start, kind="stable"))
+
+
 def _with_transitions(
     connection: psycopg.Connection, cluster: int, records: Records, rows: Mapping[str, Array]
 ) -> Records:
-    """With those that work stealing made."""
+    """With those that work stealing made, in the order in which their states are looked at."""
     steals = Transitions.of(store.steals(connection, cluster, records.start, records.stop))
-    return replace(records, transitions=Transitions.of(rows).and_these(steals))
+    found = Transitions.of(rows).and_these(steals)
+    return replace(records, transitions=found.where(found.by_task))
 
 
 def _unfinished(

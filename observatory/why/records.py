@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -101,7 +102,7 @@ class Spans:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Transitions:
     """Changes of tasks' states. States are the positions in TASK_STATES."""
 
@@ -112,6 +113,11 @@ class Transitions:
     finish: Integers
     worker: Integers
     """0: none"""
+
+    @cached_property
+    def by_task(self) -> Integers:
+        """The places of all of them, those of a task together in the order of time."""
+        return np.lexsort((self.time, self.task))
 
     @classmethod
     def none(cls) -> Transitions:
@@ -176,10 +182,15 @@ class Records:
         return self.agent_reported or len(self.transitions) > 0 or len(self.unfinished) > 0
 
     def clock_errors_of(self, workers: Integers) -> Integers:
-        ids = np.array(sorted(self.clock_errors), np.int64)
-        errors = np.array([*(self.clock_errors[id] for id in ids.tolist()), 0], np.int64)
-        place = np.searchsorted(ids, workers)
-        return np.where(np.isin(workers, ids), errors[place], 0)
+        return values_of(workers, self.clock_errors, 0)
+
+
+def values_of(ids: Integers, values: Mapping[int, int], otherwise: int) -> Integers:
+    """The value of each of many ids, of which there are few different ones; `otherwise`: it has none."""
+    known = np.array(sorted(values), np.int64)
+    found = np.array([*(values[id] for id in known.tolist()), otherwise], np.int64)
+    place = np.searchsorted(known, ids)
+    return np.where(np.append(known, 0)[place] == ids, found[place], otherwise)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from observatory.why.thread_times.assignments import (
     WAITING,
     is_repeated,
     stays,
+    unfinished,
 )
 from observatory.why.thread_times.cluster_kinds import ClusterKinds
 from observatory.why.thread_times.kinds import ThreadKind
@@ -53,7 +54,7 @@ class CriticalPath:
     def __init__(self, records: Records, graph: Graph) -> None:
         self.start, self.stop = records.start, records.stop
         known = stays(records)
-        self._cluster = ClusterKinds.of(records, known)
+        self._cluster = ClusterKinds.of(records, known, unfinished(records, known))
         computing = records.spans.where(records.spans.action == Action.COMPUTE)
         self._recorded = len(computing)
         self.computing = computing.and_these(records.unfinished)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import psycopg
@@ -38,11 +38,12 @@ from observatory.why.findings.observed.workers.idle_gpus import IdleGpu, read_id
 from observatory.why.findings.observed.workers.restarts import restarts
 from observatory.why.findings.observed.workers.silences import Silence, silences, standing_still
 from observatory.why.findings.observed.workers.slow_workers import SlowWorker, slow_workers
+from observatory.why.findings.texts import shown_text
 from observatory.why.intervals import Flags, Integers, Intervals, joined
 from observatory.why.piles import Piles, piles
 from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Records, Spans
-from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Assignments, stays, unfinished
+from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Assignments, Stays
 from observatory.why.thread_times.cores import WithoutCore, without_core
 from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
@@ -61,7 +62,6 @@ LEAST_OF_OVERHEAD = 0.1
 On a machine with too few cores all work waits a little for them.
 """
 MOST_EVENTS, MOST_FAILURES = 10_000, 200
-LONGEST_NAME = 120
 SOON = 5_000_000
 """microseconds after the end of a window, in which its cluster ends"""
 TASK_CPU, TASK_WAITING = "observatory_worker_task_cpu_percent", "observatory_worker_task_waits"
@@ -96,6 +96,11 @@ class Evidence:
         return Accountant(self.records)
 
     @property
+    def stays(self) -> Stays:
+        """Times that tasks spent in a state."""
+        return self._accountant.stays
+
+    @property
     def sent(self) -> Assignments:
         """Tasks that waited on the worker that they had been sent to."""
         return self._accountant.sent
@@ -108,10 +113,10 @@ class Evidence:
     def waits(self) -> Waits:
         return Waits(self.time, self.unfinished)
 
-    @cached_property
+    @property
     def unfinished(self) -> Intervals:
         """When the cluster had tasks."""
-        return unfinished(self.records, stays(self.records))
+        return self._accountant.unfinished
 
     @cached_property
     def computations(self) -> Computations:
@@ -203,9 +208,12 @@ class Evidence:
     @cached_property
     def in_line(self) -> Intervals:
         """When each task could run and had no thread yet: at the scheduler, or on its worker."""
-        known = stays(self.records)
-        at_scheduler = known.where(np.isin(known.state, (NO_WORKER, QUEUED))).times
-        return joined([self.sent.waits, at_scheduler])
+        return joined([self.sent.waits, self.at_scheduler.times])
+
+    @cached_property
+    def at_scheduler(self) -> Stays:
+        """Those of tasks that could run and had not been sent."""
+        return self.stays.where(np.isin(self.stays.state, (NO_WORKER, QUEUED)))
 
     @cached_property
     def ends(self) -> dict[int, store.WorkerEnd]:
@@ -282,7 +290,7 @@ class Evidence:
 
     @cached_property
     def code(self) -> SeenCode:
-        return SeenCode(self.connection, self.scope, self.start, self.stop, self.text)
+        return SeenCode(self.connection, self.scope, self.start, self.stop, partial(shown_text, self.scope))
 
     def events(self, *kinds: str) -> list[store.Happening]:
         if kinds not in self._events:
@@ -361,9 +369,7 @@ class Evidence:
         return name if pseudonyms is None else pseudonyms.hosts.get(name, "a host")
 
     def text(self, text: str) -> str:
-        """A stored text as the scope may show it, cut."""
-        shown = self.scope.text(text)
-        return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1]}…"
+        return shown_text(self.scope, text)
 
     def moment(self, label: str, time: float) -> Moment:
         """`time`: seconds."""

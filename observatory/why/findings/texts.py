@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from observatory.replay.scope import Scope
 from observatory.why.findings.finding import Fact
+
+LONGEST_NAME = 120
+
+
+def shown_text(scope: Scope, text: str) -> str:
+    """A stored text as a scope may show it, cut."""
+    shown = scope.text(text)
+    return shown if len(shown) <= LONGEST_NAME else f"{shown[: LONGEST_NAME - 1]}…"
 
 
 def facts(*pairs: tuple[str, str | None]) -> tuple[Fact, ...]:

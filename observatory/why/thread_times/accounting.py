@@ -59,6 +59,9 @@ def account_for(
     seconds = dict.fromkeys(KINDS, 0.0)
     shares = []
     for demand, tasks in zip(demands, clipped, strict=True):
+        if not len(tasks):
+            shares.append(np.zeros(0))
+            continue
         counts = np.where(_is_on(demand, edges), tasks.counts(edges), 0)
         got = np.where(counts > 0, left, 0) if demand.takes_all else np.minimum(left, counts)
         left = left - got

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps, distinct_times
 from observatory.why.records import Records
-from observatory.why.thread_times.assignments import Stays, at_scheduler, unfinished
+from observatory.why.thread_times.assignments import Stays, at_scheduler
 from observatory.why.thread_times.kinds import ThreadKind
 
 
@@ -23,11 +24,10 @@ class ClusterKinds:
         """A kind goes before those after it in `times`."""
         separate = [(kind, some.clipped(start, stop).union()) for kind, some in times]
         self.kinds = (*(kind for kind, _ in separate), ThreadKind.NOTHING)
-        self._edges = np.unique(
-            np.concatenate(
-                [[start, stop], *(edges for _, some in separate for edges in (some.start, some.stop))]
-            )
-        ).astype(np.int64)
+        self._edges = distinct_times(
+            np.array([start, stop], np.int64),
+            *(edges for _, some in separate for edges in (some.start, some.stop)),
+        )
         self._places = np.full(len(self._edges) - 1, len(self.kinds) - 1, np.int8)
         for place, (_, some) in reversed(list(enumerate(separate))):
             self._places[some.covers(self._edges)] = place
@@ -37,9 +37,8 @@ class ClusterKinds:
         }
 
     @classmethod
-    def of(cls, records: Records, known: Stays) -> ClusterKinds:
-        """Those of some records, while any of their workers lived."""
-        cluster = unfinished(records, known)
+    def of(cls, records: Records, known: Stays, cluster: Intervals) -> ClusterKinds:
+        """Those of some records, while any of their workers lived. `cluster`: when it had a task."""
         return cls(
             min([records.start, *(worker.begun for worker in records.workers)]),
             max([records.stop, *(worker.stop for worker in records.workers)]),
@@ -71,13 +70,23 @@ class ClusterKinds:
         """Some threads, divided by kind; all with the same edges."""
         if len(threads.edges) < 2:
             return dict.fromkeys(self.kinds, threads)
+        edges, values, found = self._divided(threads)
+        return {kind: Steps(edges, np.where(found == at, values, 0.0)) for at, kind in enumerate(self.kinds)}
+
+    def part(self, threads: Steps, kind: ThreadKind) -> Steps:
+        """Those of some threads that are of a kind."""
+        if len(threads.edges) < 2:
+            return threads
+        edges, values, found = self._divided(threads)
+        return Steps(edges, np.where(found == self.kinds.index(kind), values, 0.0))
+
+    def _divided(self, threads: Steps) -> tuple[Integers, Numbers, npt.NDArray[np.int8]]:
+        """Edges, and between them the number of threads, and the place of their kind."""
         first, last = threads.edges[[0, -1]]
         inside = self._edges[(self._edges > first) & (self._edges < last)]
         edges = distinct_times(threads.edges, inside)
-        values = threads.at(edges[:-1])
         place = np.searchsorted(self._edges, edges[:-1], side="right") - 1
-        found = self._places[np.clip(place, 0, len(self._places) - 1)]
-        return {kind: Steps(edges, np.where(found == at, values, 0.0)) for at, kind in enumerate(self.kinds)}
+        return edges, threads.at(edges[:-1]), self._places[np.clip(place, 0, len(self._places) - 1)]
 
     def _until(self, times: Integers, kind: ThreadKind) -> Numbers:
         """Microseconds of the kind until each of some times."""

@@ -63,7 +63,7 @@ def waited_without_core(
     )
     scheduler = read(SCHEDULER_OWN)
     of_scheduler = 1 - own_share(scheduler, read(SCHEDULER))
-    idle = _at(time.cluster.parts(time.left)[ThreadKind.SCHEDULER], during)
+    idle = _at(time.shared[ThreadKind.SCHEDULER], during)
     return waiting + float((idle.integrals(scheduler.times) / 1e6 * of_scheduler).sum())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,6 @@ from observatory.why.intervals import (
     Numbers,
     Steps,
     added,
-    added_at,
     distinct_times,
 )
 from observatory.why.records import Records, Spans, Worker
@@ -26,6 +25,7 @@ from observatory.why.thread_times.assignments import (
     assignments,
     is_repeated,
     stays,
+    unfinished,
 )
 from observatory.why.thread_times.cluster_kinds import ClusterKinds
 from observatory.why.thread_times.kinds import KINDS, ThreadKind
@@ -45,8 +45,8 @@ class ThreadTime:
 
     workers: dict[int, WorkerTime]
     cluster: ClusterKinds
-    left: Steps
-    """number of threads of all workers that are of the cluster's kinds"""
+    shared: Mapping[ThreadKind, Steps]
+    """number of threads of all workers that are of each of the cluster's kinds, all with the same edges"""
     prefixes: dict[int, dict[ThreadKind, float]]
     """figures by task"""
     bins: Integers
@@ -64,22 +64,22 @@ class ThreadTime:
         """Number of threads of a worker that are of a kind."""
         found = self.workers[worker]
         if kind in self.cluster.kinds:
-            return self.cluster.parts(found.left)[kind]
+            return self.cluster.part(found.left, kind)
         return found.taken.get(kind, NONE)
 
     def taken(self) -> dict[ThreadKind, Steps]:
         """Number of threads of each kind, all with the same edges."""
         workers = self.workers.values()
-        if not len(self.left.edges):
+        edges = self.shared[ThreadKind.NOTHING].edges
+        if not len(edges):
             return dict.fromkeys(KINDS, NONE)
-        shared = self.cluster.parts(self.left)
-        edges = shared[ThreadKind.NOTHING].edges
-        found = {
-            kind: added_at(edges, [worker.taken[kind] for worker in workers if kind in worker.taken])
-            for kind in KINDS
-            if kind not in shared
-        }
-        return found | shared
+        changes = {kind: np.zeros(len(edges)) for kind in KINDS if kind not in self.shared}
+        for worker in workers:
+            places = np.searchsorted(edges, worker.left.edges)  # all kinds of a worker have the same
+            for kind, steps in worker.taken.items():
+                changes[kind][places] += np.diff(steps.values, prepend=0.0, append=0.0)
+        own = {kind: Steps(edges, np.cumsum(change)[:-1]) for kind, change in changes.items()}
+        return own | dict(self.shared)
 
 
 class Accountant:
@@ -89,9 +89,10 @@ class Accountant:
         self._records = records
         self._computing = records.spans.where(records.spans.action == Action.COMPUTE)
         self._is_repeated = is_repeated(self._computing)
-        known = stays(records)
-        self._sent = assignments(records, known)
-        self._cluster = ClusterKinds.of(records, known)
+        self.stays = stays(records)
+        self.unfinished = unfinished(records, self.stays)
+        self._sent = assignments(records, self.stays)
+        self._cluster = ClusterKinds.of(records, self.stays, self.unfinished)
         self._rows_computing = RowsByWorker(self._computing.worker)
         self._rows_of_spans = RowsByWorker(records.spans.worker)
         self._rows_sent = RowsByWorker(self._sent.worker)
@@ -126,7 +127,7 @@ class Accountant:
         for kind, steps in shared.items():
             over_time[kind] += _binned(steps, bins)
         blamed = self._blamed(shared[ThreadKind.OTHERS])
-        return ThreadTime(workers, self._cluster, left, dict(prefixes), bins, over_time, blamed)
+        return ThreadTime(workers, self._cluster, shared, dict(prefixes), bins, over_time, blamed)
 
     def _demands(self, worker: Worker) -> Iterator[tuple[Demand, Integers | None]]:
         """Each demand of a worker's own with the prefixes of its tasks; None: it isn't about tasks."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from observatory.why.findings.evidence import Evidence
 from observatory.why.intervals import Intervals, joined
-from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, WAITING, stays
+from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, WAITING
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.recorded.submissions import RELEASED
 
@@ -46,7 +46,7 @@ def waits_for_rounds(evidence: Evidence) -> Intervals:
 
 def _without_tasks(evidence: Evidence, times: Intervals, *states: int) -> Intervals:
     """The parts of some times in which no task was in these states, or on its worker and had no thread."""
-    known = stays(evidence.records)
+    known = evidence.stays
     left = known.where(np.isin(known.state, states)).times.union()
     return times.without(left).without(evidence.sent.waits.union())
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from observatory.why.intervals import Flags, Intervals, Numbers, Steps
+from observatory.why.intervals import Flags, Integers, Intervals, Numbers, Steps
 from observatory.why.thread_times.kinds import BUSY, KINDS, ThreadKind
 from observatory.why.thread_times.thread_time import ThreadTime
 
@@ -35,8 +35,7 @@ class Waits:
     @property
     def most_threads(self) -> float:
         """How many there were at most; at least one."""
-        total = np.sum([steps.values for steps in self.taken.values()], axis=0)
-        return max(1.0, float(total.max())) if len(total) else 1.0
+        return max(1.0, float(self.all.values.max(initial=0.0)))
 
     @cached_property
     def taken(self) -> dict[ThreadKind, Steps]:
@@ -44,11 +43,14 @@ class Waits:
         return self._time.taken()
 
     @cached_property
+    def all(self) -> Steps:
+        """Number of threads."""
+        return self.of_kinds(KINDS)
+
+    @cached_property
     def used(self) -> Steps:
         """Number of threads that compute, or that something keeps."""
-        edges = self.taken[ThreadKind.OTHERS].edges
-        values = [self.taken[kind].values for kind in KINDS if kind not in FREE]
-        return Steps(edges, np.sum(values, axis=0) if len(edges) else np.zeros(0))
+        return self.of_kinds([kind for kind in KINDS if kind not in FREE])
 
     @cached_property
     def in_use(self) -> Steps:
@@ -79,7 +81,7 @@ class Waits:
         for worker, times in workers.items():
             if worker in self._time.workers:
                 taken = self._time.taken_by(worker, kind)
-                found += float(self._with_idle(taken).integrals(times).sum()) / 1e6
+                found += self._with_idle(taken, times)
         return found
 
     def of_kinds_during(self, kinds: Iterable[ThreadKind], worker: int, times: Intervals) -> float:
@@ -104,10 +106,28 @@ class Waits:
     @property
     def _computes(self) -> Flags:
         """Whether any thread computes between two edges."""
-        return np.asarray(np.sum([self.taken[kind].values for kind in BUSY], axis=0) > 0)
+        return np.asarray(self.of_kinds(BUSY).values > 0)
 
-    def _with_idle(self, taken: Steps) -> Steps:
+    def of_kinds(self, kinds: Iterable[ThreadKind]) -> Steps:
+        """Number of threads of some kinds."""
+        edges = self.taken[ThreadKind.OTHERS].edges
+        found = np.zeros(max(0, len(edges) - 1))
+        for kind in kinds:
+            found += self.taken[kind].values
+        return Steps(edges, found)
+
+    def _with_idle(self, taken: Steps, times: Intervals) -> float:
+        """Seconds of what is taken at some times, each with the threads that waited for it."""
+        if len(taken.edges) < 2 or not len(times):
+            return 0.0
+        until = self._until(taken.edges)
+        sums = np.concatenate([[0.0], np.cumsum(taken.values * np.diff(until))])
+        first, last = (np.interp(self._until(at), until, sums) for at in (times.start, times.stop))
+        return float((last - first).sum()) / 1e6
+
+    def _until(self, times: Integers) -> Numbers:
+        """Microseconds of a thread in use, with those of the threads that waited for it, until each time."""
         idle = self.idle
-        if len(taken.edges) < 2 or len(idle.edges) < 2:
-            return taken
-        return Steps(idle.edges, taken.at(idle.edges[:-1]) * (1 + idle.values))
+        if len(idle.edges) < 2:
+            return times.astype(np.float64)
+        return np.asarray(times + np.interp(times, idle.edges, idle.integral))

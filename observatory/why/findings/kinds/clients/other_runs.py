@@ -10,8 +10,7 @@ from observatory.clusters.formatting import format_duration, format_percent
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import facts
-from observatory.why.intervals import Steps, distinct_times, joined
-from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, assignments, stays
+from observatory.why.intervals import Steps, distinct_times
 from observatory.why.thread_times.kinds import ThreadKind
 
 
@@ -37,10 +36,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 def _needed(evidence: Evidence) -> Steps:
     """Threads of others for each of which a task of the run waited, at its worker or at the scheduler."""
     taken = evidence.waits.taken[ThreadKind.OTHER_RUNS]
-    known = stays(evidence.records)
-    sent = assignments(evidence.records, known).waits
-    queued = known.where(np.isin(known.state, (NO_WORKER, QUEUED))).times
-    waiting = joined([sent, queued])
+    waiting = evidence.in_line
     edges = distinct_times(taken.edges, waiting.start, waiting.stop)
     return Steps(edges, np.minimum(taken.at(edges[:-1]), waiting.counts(edges)))
 

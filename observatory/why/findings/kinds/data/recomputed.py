@@ -11,6 +11,7 @@ from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.texts import counted, facts
 from observatory.why.intervals import Flags
+from observatory.why.records import values_of
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without
 
@@ -46,8 +47,7 @@ def _are_lost(evidence: Evidence) -> Flags:
     found = evidence.computations
     never = np.iinfo(np.int64).max
     ended = {id: never if one.ended is None else round(one.ended * 1e6) for id, one in evidence.ends.items()}
-    ends = np.array([ended.get(id, never) for id in found.worker_before.tolist()], np.int64)
-    return np.asarray(ends <= found.spans.times.start)
+    return np.asarray(values_of(found.worker_before, ended, never) <= found.spans.times.start)
 
 
 KIND = FindingKind(

@@ -69,10 +69,9 @@ def _stages(evidence: Evidence) -> Intervals:
     in_use, idle = evidence.waits.in_use, evidence.waits.taken[ThreadKind.OTHERS]
     if len(in_use.edges) < 2:
         return Intervals.none()
-    threads = sum(steps.values for steps in evidence.waits.taken.values())
     # tasks that wait for a busy worker could have run on others: soon, unless they pile up there
     work = np.maximum(in_use.values, _tasks(evidence, in_use.edges))
-    is_narrow = (idle.values > 0) & (in_use.values > 0) & (work <= MOST_SHARE * threads)
+    is_narrow = (idle.values > 0) & (in_use.values > 0) & (work <= MOST_SHARE * evidence.waits.all.values)
     parts = Intervals(in_use.edges[:-1][is_narrow], in_use.edges[1:][is_narrow])
     stages = parts.joined(GAP).without(waits_for_client(evidence))
     return stages.where(stages.stop - stages.start >= SHORTEST)

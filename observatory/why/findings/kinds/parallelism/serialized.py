@@ -18,7 +18,7 @@ from observatory.why.findings.observed.tasks.turns import Turns, turns
 from observatory.why.findings.observed.tasks.waiting_tasks import LISTED
 from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Integers, Intervals, Numbers, Steps
-from observatory.why.thread_times.assignments import PROCESSING, stays
+from observatory.why.thread_times.assignments import PROCESSING
 from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.thread_times.kinds import FINISHED, ThreadKind
 from observatory.why.what_if.recorded.leases import (
@@ -100,7 +100,7 @@ def _of_run(evidence: Evidence, pending: LabelledSamples, acquiring: Integers) -
     if not len(acquiring):
         return np.zeros(len(pending.value))
     times = (pending.time * 1e6).astype(np.int64)
-    known = stays(evidence.records)
+    known = evidence.stays
     own = _count_at(known.where(known.state == PROCESSING).times, times)
     others = _count_at(evidence.records.others.times, times)
     return np.clip(pending.value - others, 0, own)

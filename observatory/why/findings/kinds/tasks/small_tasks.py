@@ -12,7 +12,7 @@ from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.observed.scheduler_pace import seconds_of_change
 from observatory.why.findings.observed.workers.loops import scheduler_ticks
 from observatory.why.findings.texts import counted, facts, listed
-from observatory.why.intervals import Intervals, Steps
+from observatory.why.intervals import Intervals, Steps, distinct_times, values_at
 from observatory.why.thread_times.cores import waited_without_core
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Without
@@ -96,16 +96,16 @@ def _waited(evidence: Evidence, during: Intervals, longer: Intervals) -> tuple[f
     While longer tasks run, others wait for them. The scheduler works for both: small tasks have the share of
     the threads that longer ones leave.
     """
-    taken = evidence.waits.taken
-    edges = np.unique(
-        np.concatenate([taken[ThreadKind.OTHERS].edges, during.start, during.stop, longer.start, longer.stop])
-    )
+    waits = evidence.waits
+    functions = waits.all, waits.of_kinds(SENDING), waits.taken[ThreadKind.OTHERS]
+    edges = distinct_times(waits.all.edges, during.start, during.stop, longer.start, longer.stop)
     if len(edges) < 2:
         return 0.0, 0.0
-    threads = np.maximum(sum(steps.at(edges[:-1]) for steps in taken.values()), 1)
+    threads, sending, others = values_at(functions, edges[:-1])
+    threads = np.maximum(threads, 1)
     long = np.minimum(longer.counts(edges), threads)
-    sending = sum(taken[kind].at(edges[:-1]) for kind in SENDING) * (1 - long / threads)
-    others = np.where(long > 0, 0, taken[ThreadKind.OTHERS].at(edges[:-1]))
+    sending = sending * (1 - long / threads)
+    others = np.where(long > 0, 0, others)
     is_in = during.covers(edges)
     return Steps(edges, sending * is_in).seconds, Steps(edges, others * is_in).seconds
 

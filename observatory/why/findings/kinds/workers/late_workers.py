@@ -12,9 +12,8 @@ from observatory.store.queries.windows.findings import WorkerEnd
 from observatory.why.findings.evidence import DIED, Evidence
 from observatory.why.findings.finding import Cost, Finding, FindingKind
 from observatory.why.findings.texts import counted, facts, listed
-from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added_at, joined
+from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added_at, distinct_times
 from observatory.why.records import Worker
-from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Stays, stays
 from observatory.why.what_if.simulation.workers import AbsenceKind
 from observatory.why.what_if.without import Without
 
@@ -51,9 +50,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     lives = [_life(evidence, one) for one in workers]
     added = tuple(one.threads for one in evidence.arrived_after)
     threads = _most_threads(evidence, lives, sum(added))
-    known = stays(evidence.records)
-    at_scheduler = known.where(np.isin(known.state, (NO_WORKER, QUEUED)))
-    missing = _missing(evidence, lives, threads, at_scheduler, sum(added))
+    missing = _missing(evidence, lives, threads, sum(added))
     seconds = missing.all.seconds
     cost = Cost(seconds, seconds / threads)
     if not evidence.is_worth(cost):
@@ -62,7 +59,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
     if not is_late and seconds < LEAST_LEFT * evidence.waits.active:
         return
     who, what, when, advice = _arrivals(evidence) if is_late else _departures(evidence)
-    names = _waited(evidence, at_scheduler, missing)
+    names = _waited(evidence, missing)
     waited = f"Tasks{f' of {listed(names)}' if names else ''} waited for them"
     work = f"threads that weren't there could have computed for {format_duration(seconds)}"
     yield Finding(
@@ -143,14 +140,10 @@ def _most_threads(evidence: Evidence, lives: Sequence[Life], added: int) -> int:
     return max(1, round(max(*enough, at_the_end, 1.0)))
 
 
-def _missing(
-    evidence: Evidence, lives: Sequence[Life], threads: int, at_scheduler: Stays, added: int
-) -> Missing:
-    waiting = joined([at_scheduler.times, evidence.sent.waits]).clipped(evidence.start, evidence.stop)
-    edges = np.unique(
-        np.concatenate(
-            [waiting.start, waiting.stop, np.array([at for life in lives for at in life], np.int64)]
-        )
+def _missing(evidence: Evidence, lives: Sequence[Life], threads: int, added: int) -> Missing:
+    waiting = evidence.in_line.clipped(evidence.start, evidence.stop)
+    edges = distinct_times(
+        waiting.start, waiting.stop, np.array([at for life in lives for at in life], np.int64)
     )
     lacking = np.maximum(0, threads - _there(evidence, lives, edges))
     missing = np.minimum(lacking, waiting.counts(edges))
@@ -159,11 +152,11 @@ def _missing(
     return Missing(Steps(edges, late), Steps(edges, missing - late))
 
 
-def _waited(evidence: Evidence, at_scheduler: Stays, missing: Missing) -> list[str]:
+def _waited(evidence: Evidence, missing: Missing) -> list[str]:
     """The prefixes whose tasks waited longest meanwhile."""
     lacking = Steps(missing.all.edges, (missing.all.values > 0).astype(np.float64))
-    prefix = np.concatenate([at_scheduler.prefix, evidence.sent.prefix])
-    seconds = lacking.integrals(joined([at_scheduler.times, evidence.sent.waits]))
+    prefix = np.concatenate([evidence.sent.prefix, evidence.at_scheduler.prefix])
+    seconds = lacking.integrals(evidence.in_line)
     ids, place = np.unique(prefix, return_inverse=True)
     sums = np.bincount(place, seconds, len(ids))
     order = np.argsort(-sums, kind="stable")[:MOST_PREFIXES]
