@@ -46,6 +46,8 @@ class Scope:
     tasks: int | None = None
     errors: int | None = None
     """numbers of tasks and errors in a window; None: not counted yet"""
+    end_reason: str = ""
+    """why only the recording of its run is known to have ended; empty: its end was seen, or is to come"""
     attached_files: int = 0
     """profiles and traces that people attached to the run"""
 

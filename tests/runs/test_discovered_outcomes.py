@@ -10,6 +10,7 @@ from observatory.clusters.end_reasons import AGENT_STOPPED, MISSED, TARGET_DELET
 from observatory.clusters.models import Cluster, Target
 from observatory.collect.collector.clusters.registry import end_abandoned
 from observatory.comparison.card.drawing import drawn_card
+from observatory.replay.cluster_info import cluster_info
 from observatory.runs.models import Run
 from observatory.runs.sharing.scopes import scope_of_run
 from observatory.runs.tasks import find_runs
@@ -160,6 +161,9 @@ def test_a_run_goes_to_an_end_that_was_not_seen_where_its_target_is_paused_or_de
     assert (run.outcome, windows(cluster, now)) == (Run.Outcome.UNSEEN, [(0, 4)])
     headline = drawn_card(run, scope_of_run(run))["headline_error"]
     assert headline == f"No longer observed: its target was {'paused' if is_paused else 'deleted'}."
+    # the header of its page: "recorded until", and not "ended"
+    info = cluster_info(scope_of_run(run))
+    assert info["end_reason"] == (TARGET_PAUSED if is_paused else TARGET_DELETED)
 
 
 def test_a_run_goes_on_when_a_collector_takes_over_after_a_time_without_one(

@@ -41,7 +41,7 @@ def clip_extent(meta: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
         "version": meta["version"],
         "sequence": meta["sequence"],
         "ended": end if is_over else None,
-        "end_reason": "",
+        "end_reason": scope.end_reason if is_over else "",
         "stream": "unknown",
     }
 

@@ -45,5 +45,11 @@ def _scope(
         opened_as=run.code_id,
         tasks=run.tasks if run.counted else None,
         errors=run.errors if run.counted else None,
+        end_reason=run.cluster.end_reason if _is_end_unseen(run) else "",
         attached_files=run.attached_files if Section.CODE in sections else 0,
     )
+
+
+def _is_end_unseen(run: Run) -> bool:
+    """Whether the cluster was no longer observed as the run went on: the reason is a sentence of our own."""
+    return run.outcome == Run.Outcome.UNSEEN and run.cluster.is_unobserved
