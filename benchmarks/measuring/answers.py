@@ -25,9 +25,9 @@ class Cost:
 def cost_of(client: Client, path: str, rounds: int = 3) -> Cost:
     """Ask for an answer once, and then `rounds` times. Raises AssertionError if there is none."""
     taken = [_seconds(client, path)]
-    began = _processor()
+    began = processor_seconds()
     taken += [_seconds(client, path) for _ in range(rounds)]
-    return Cost(taken[0], statistics.median(taken[1:]), (_processor() - began) / rounds)
+    return Cost(taken[0], statistics.median(taken[1:]), (processor_seconds() - began) / rounds)
 
 
 def _seconds(client: Client, path: str) -> float:
@@ -38,7 +38,7 @@ def _seconds(client: Client, path: str) -> float:
     return taken
 
 
-def _processor() -> float:
+def processor_seconds() -> float:
     sessions = 0.0
     for process in psutil.process_iter(["cmdline", "cpu_times"]):
         line = " ".join(process.info["cmdline"] or ())
