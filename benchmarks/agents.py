@@ -29,8 +29,11 @@ from tests.browser.observatory import Observatory
 
 AGENTS = os.environ.get("AGENTS", "50/0,300/1")
 SECONDS = float(os.environ.get("DURATION", "60"))
-RESTING, SETTLING = 60.0, 60.0
-"""seconds until an Observatory that just started is at rest, and until all agents are known"""
+RESTING, SETTLING = 60.0, 30.0
+"""seconds until an Observatory that just started is at rest, and after it has come to know all agents"""
+LONGEST_BEGINNING = 300.0
+"""seconds until all agents are known"""
+KNOWN = "SELECT count(*) FROM clusters_cluster WHERE agent_heard > now() - interval '60 s'"
 LIMIT_AT_REST = 0.3
 DONE = """SELECT (SELECT sum(xact_commit) FROM pg_stat_database)::float8,
     (SELECT coalesce(sum(sequence), 0) FROM extent)::float8,
@@ -50,6 +53,13 @@ def reporting(recording: Path, agents: int, server: Observatory, token: str) -> 
     finally:
         process.kill()
         process.wait()
+
+
+def wait_until_known(server: Observatory, agents: int) -> None:
+    began = time.monotonic()
+    while (known := server.query(KNOWN)) < agents and time.monotonic() - began < LONGEST_BEGINNING:
+        time.sleep(1.0)
+    print(f"{known} agents are known after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
 
 def measure(server: Observatory) -> dict[str, float]:
@@ -100,6 +110,7 @@ def main() -> int:
             recording = folder / f"{tasks}.json"
             recording.write_text(json.dumps(record_rows(tasks)))
             with reporting(recording, agents, server, token):
+                wait_until_known(server, agents)
                 time.sleep(SETTLING)
                 measured = measure(server)
             print(load, json.dumps(measured), os.getloadavg(), file=sys.stderr, flush=True)

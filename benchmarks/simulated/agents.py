@@ -12,6 +12,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +60,31 @@ def _seconds(bodies: Sequence[bytes]) -> Iterator[Rows]:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Second:
+    """What an agent reports of a second, as it is sent but for its time."""
+
+    newest: float
+    """The time of its last sample."""
+    rows: dict[str, list[list[Any]]]
+    """by kind"""
+
+    @classmethod
+    def of(cls, recorded: Rows) -> Second:
+        newest = max((row[0] for row in recorded.get("sample", ())), default=time.time())
+        return cls(newest, {kind: [list(map(_sent, row)) for row in rows] for kind, rows in recorded.items()})
+
+
+TIMES = {
+    name: [at for at, field in enumerate(kind.fields) if field.type is Type.TIME]
+    for name, kind in KINDS.items()
+}
+
+
 class Reporter:
     """One agent, which reports the recorded seconds again and again."""
 
-    def __init__(self, number: int, seconds: Sequence[Rows], url: str, token: str, folder: str) -> None:
+    def __init__(self, number: int, seconds: Sequence[Second], url: str, token: str, folder: str) -> None:
         self.seconds = seconds
         self.began = time.time()
         self.buffer = Buffer()
@@ -76,15 +98,16 @@ class Reporter:
     def report(self, second: int) -> None:
         """Adds what was recorded of a second; of all but the first round no worker joins or leaves."""
         turn = 1 + (second - 1) % (len(self.seconds) - 1) if second else 0
-        rows = self.seconds[turn]
-        later = time.time() - max((row[0] for row in rows.get("sample", ())), default=time.time())
-        for kind, of_kind in rows.items():
+        reported = self.seconds[turn]
+        later = time.time() - reported.newest
+        for kind, rows in reported.rows.items():
             if kind in ("worker", "gone") and second:
                 continue
-            times = [at for at, field in enumerate(KINDS[kind].fields) if field.type is Type.TIME]
-            append = self.buffer.appender(kind)
-            for row in of_kind:
-                moved = [value + later if at in times else _sent(value) for at, value in enumerate(row)]
+            append, times = self.buffer.appender(kind), TIMES[kind]
+            for row in rows:
+                moved = row.copy()
+                for at in times:
+                    moved[at] += later
                 append(tuple(moved))
 
 
@@ -99,7 +122,7 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("token")
     options = parser.parse_args()
-    seconds: list[Rows] = json.loads(options.recording.read_text())
+    seconds = [Second.of(rows) for rows in json.loads(options.recording.read_text())]
     with tempfile.TemporaryDirectory() as folder:
         reporters = [
             Reporter(number, seconds, options.url, options.token, folder) for number in range(options.agents)
