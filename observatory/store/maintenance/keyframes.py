@@ -157,6 +157,16 @@ def counted_until(connection: psycopg.Connection, cluster: int, at: int) -> ByPr
     return counted
 
 
+def seconds_until(connection: psycopg.Connection, cluster: int, at: int) -> dict[int, float]:
+    """The computing time of the tasks of each prefix until `at` (microseconds), as `counted_until` has it."""
+    counted, after = last_keyframe(connection, cluster, at)
+    seconds = {prefix: found.seconds for prefix, found in counted.items()}
+    if after < at:
+        for prefix, _, _, more in connection.execute(_FINISHED, _parameters(connection, cluster, after, at)):
+            seconds[prefix] = seconds.get(prefix, 0.0) + more
+    return seconds
+
+
 def make_keyframes(connection: psycopg.Connection, extent: Extent, until: int) -> int:
     """Make the keyframes that are missing until `until` (µs), which is settled; returns their number.
 

@@ -9,7 +9,9 @@ from typing import Any
 import psycopg
 from psycopg.rows import class_row
 
+from observatory.store.archive.scans.conditions import Condition, OneOf
 from observatory.store.queries.timeline import WITHIN, window_parameters
+from observatory.store.reading.scanning import scanned
 from observatory.wire.event_kinds import GRAPH_UPDATED, ROUTINE
 
 MOST_MESSAGES = 10
@@ -18,13 +20,15 @@ MOST_MESSAGES = 10
 
 def messages_of(connection: psycopg.Connection, cluster: int, kinds: Sequence[str]) -> list[str]:
     """Return what the last events of these kinds say, each message once, the newest first."""
-    rows = connection.execute(
-        """SELECT detail->>'message' AS message FROM event
-           WHERE cluster_id = %(cluster)s AND kind = ANY(%(kinds)s) AND detail->>'message' <> ''
-           GROUP BY message ORDER BY max(time) DESC LIMIT %(most)s""",
-        {"cluster": cluster, "kinds": list(kinds), "most": MOST_MESSAGES},
-    )
-    return [message for (message,) in rows]
+    of_kinds = Condition((OneOf(("kind",), frozenset(kinds)),))
+    with scanned(connection, cluster, {"event": of_kinds}):
+        rows = connection.execute(
+            """SELECT detail->>'message' AS message FROM event
+               WHERE cluster_id = %(cluster)s AND kind = ANY(%(kinds)s) AND detail->>'message' <> ''
+               GROUP BY message ORDER BY max(time) DESC LIMIT %(most)s""",
+            {"cluster": cluster, "kinds": list(kinds), "most": MOST_MESSAGES},
+        )
+        return [message for (message,) in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 
 import psycopg
 
+from observatory.store.archive.scans.conditions import AtLeast, Condition
 from observatory.store.maintenance.keyframes import (
     BEGUN_AGAIN,
     ERRED,
@@ -15,9 +16,12 @@ from observatory.store.maintenance.keyframes import (
     UNFINISHED,
     Counted,
     counted_until,
+    last_keyframe,
+    seconds_until,
 )
 from observatory.store.queries.state import LONGEST_CLUSTER, last_samples
 from observatory.store.queries.sums.state_sums import IS_FIRST
+from observatory.store.reading.scanning import scanned
 from observatory.store.times import from_microseconds, to_microseconds
 from observatory.wire.records import TASK_STATES
 
@@ -62,12 +66,24 @@ def computing_seconds(
     connection: psycopg.Connection, cluster: int, start: int, stop: int
 ) -> dict[int, float]:
     """Return how long tasks computed that stopped in (start, stop] (microseconds): seconds by prefix."""
-    before = counted_until(connection, cluster, start) if start else {}
-    after = counted_until(connection, cluster, stop)
-    return {
-        prefix: max(0.0, found.seconds - (before[prefix].seconds if prefix in before else 0.0))
-        for prefix, found in after.items()
-    }
+    wanted = _since_keyframes(connection, cluster, [start, stop] if start else [stop])
+    with scanned(connection, cluster, {"span": wanted}):
+        before = seconds_until(connection, cluster, start) if start else {}
+        after = seconds_until(connection, cluster, stop)
+    return {prefix: max(0.0, seconds - before.get(prefix, 0.0)) for prefix, seconds in after.items()}
+
+
+def _since_keyframes(
+    connection: psycopg.Connection, cluster: int, instants: Sequence[int]
+) -> list[Condition]:
+    """The spans that `seconds_until` reads for instants (microseconds) in order; each meets one condition."""
+    conditions: list[Condition] = []
+    for at in instants:
+        _, keyframe = last_keyframe(connection, cluster, at)
+        stopped_since = AtLeast("stop", from_microseconds(min(keyframe, at)))
+        begun_after = conditions[-1].stop if conditions else None
+        conditions.append(Condition((stopped_since,), begun_after, from_microseconds(at + 1)))
+    return conditions
 
 
 def agent_since(connection: psycopg.Connection, cluster: int) -> int | None:

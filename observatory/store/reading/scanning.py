@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from itertools import chain
@@ -115,7 +115,7 @@ def read_tables(connection: psycopg.Connection, kinds: Iterable[str]) -> None:
 
 def parts(
     connection: psycopg.Connection, cluster: int, kind: str, condition: Condition, stop: datetime
-) -> Iterator[tuple[datetime, datetime]]:
+) -> Generator[tuple[datetime, datetime]]:
     """Parts of the time before `stop`, in order: rows of a part are ready for queries until the next one.
 
     That is for reading all rows once, as exports do: nothing is brought back, unless files are replaced

@@ -51,7 +51,7 @@ PAGES = (
     "/search/?q=load",
     "/errors/",
 )
-CHANGING = re.compile(rb'name="csrfmiddlewaretoken" value="\w+"|nonce="[^"]+"|"now": [\d.]+')
+CHANGING = re.compile(rb'name="csrfmiddlewaretoken" value="\w+"|nonce="[^"]+"|"now": ?[\d.]+')
 
 
 def paths(cluster: int, run: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -11,8 +12,10 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
+from observatory.store.archive.scans.conditions import Condition, OneOf
 from observatory.store.keys import StoredKeys
 from observatory.store.queries.windows.other_work import NONE, OtherWork
+from observatory.store.reading.scanning import parts
 
 OUTCOMES = ("erred", "retried", "killed")
 EMPTY: Mapping[int, OtherWork] = {}
@@ -182,13 +185,15 @@ def first_error(
     connection: psycopg.Connection, cluster: int, start: datetime, stop: datetime, others: OtherWork = NONE
 ) -> TaskError | None:
     """Return the first error in [start, stop) of a task that failed for good; None if there is none."""
-    found = _errors(
-        connection,
-        f"""{_COLUMNS} {_ROWS} AND error.time >= %(start)s AND error.time < %(stop)s AND outcome <> 'retried'
-            AND NOT {others.includes("error")} ORDER BY error.time, error.id LIMIT 1""",
-        {"cluster": cluster, "start": start, "stop": stop, **others.parameters},
-    )
-    return found[0] if found else None
+    query: LiteralString = f"""{_COLUMNS} {_ROWS} AND error.time >= %(start)s AND error.time < %(stop)s
+        AND outcome <> 'retried' AND NOT {others.includes("error")} ORDER BY error.time, error.id LIMIT 1"""
+    failed = Condition((OneOf(("outcome",), frozenset(OUTCOMES) - {"retried"}),), start)
+    with closing(parts(connection, cluster, "error", failed, stop)) as stretches:
+        for begin, end in stretches:
+            parameters = {"cluster": cluster, "start": begin, "stop": end, **others.parameters}
+            if found := _errors(connection, query, parameters):
+                return found[0]
+    return None
 
 
 def error_kinds(
