@@ -34,12 +34,12 @@ from observatory.replay.schemas import (
 )
 from observatory.replay.scope import Scope, Section, require
 from observatory.replay.state import state_at
-from observatory.replay.tiles.builder import Tile
 from observatory.replay.tiles.events import list_events, list_repeated_events
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.profiles import stack_block
 from observatory.replay.tiles.requested_tiles import requested_tiles
+from observatory.replay.tiles.tile import Tile
 from observatory.replay.windows.api import Identifier, WorkerId, add_window_routes
 from observatory.replay.windows.outlier_schemas import Outliers
 from observatory.replay.windows.outliers import outliers_of

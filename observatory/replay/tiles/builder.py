@@ -3,7 +3,8 @@
 Tiles up to BASE_LEVEL are built from rows, those above from the two tiles below, so that the cost of a tile
 doesn't depend on the number of rows it covers. Of the levels above, every second one is cached: most of a
 tile is in those below it, too. Below BASE_LEVEL, tiles of many rows are built ahead. A tile of few rows is
-built from them on each request, and below KEPT_LEVEL it isn't cached.
+built from them on each request, and below KEPT_LEVEL it isn't cached, except for those that a page shows
+first of an archived cluster: its rows are in files.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import psycopg
+from django.conf import settings
 
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
@@ -23,10 +25,12 @@ from observatory.replay.tiles.clipping import clip_tile
 from observatory.replay.tiles.extent_block import empty_extent, extent_block
 from observatory.replay.tiles.from_children import count_spans, tile_from_children
 from observatory.replay.tiles.from_rows import DrawnSeries, has_few_rows, series_of, tile_from_rows
-from observatory.replay.tiles.layers import Layer, band_count, layers_for
+from observatory.replay.tiles.layers import Layer, layers_for
 from observatory.replay.tiles.levels import MAXIMUM_LEVEL, MINIMUM_LEVEL, TileId
 from observatory.replay.tiles.merged_tiles import MergedTiles
+from observatory.replay.tiles.recorded import exists, is_in_hole, overlaps
 from observatory.replay.tiles.scanned_rows import kind_of, scanned_rows
+from observatory.replay.tiles.tile import Tile
 from observatory.store.maintenance import tile_cache
 from observatory.store.maintenance.retained_windows import holes
 from observatory.store.queries import timeline
@@ -59,26 +63,10 @@ MAXIMUM_HEAD = 4096
 _merged = MergedTiles()
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """Encoded blocks, the extent's first. A closed tile doesn't change while the extent's version stays."""
-
-    packed: bytes
-    """the blocks, gzipped, as cached and sent"""
-    version: int
-    closed: bool
-
-    @property
-    def body(self) -> bytes:
-        return gzip.decompress(self.packed)
-
-
 def get_tile(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_id: TileId) -> Tile:
     """Return a tile, cached or built now, clipped to the scope."""
     rows = _Rows(_LayerBuild(connection, scope, layer), tile_id)
-    may_be_archived = not (layer.is_sum or scope.cluster.is_live)
-    is_made_of_files = may_be_archived and have_left(connection, scope.cluster.pk, kind_of(layer))
-    if tile_id.level > BASE_LEVEL and not is_made_of_files:
+    if tile_id.level > BASE_LEVEL and not rows.build.is_made_of_files:
         _build_closed_tiles(rows)
     tile = _build(rows)
     return tile if scope.is_whole else replace(tile, packed=clip_tile(tile.packed, scope))
@@ -113,11 +101,11 @@ def _build_closed_tiles(rows: _Rows) -> int:
     """
     build, tile_id = rows.build, rows.tile_id
     layer, scope, extent = build.layer, build.scope, build.extent
-    if extent is None or not _exists(layer, extent) or not _overlaps(tile_id, extent, scope):
+    if extent is None or not exists(layer, extent) or not overlaps(tile_id, extent, scope):
         return 0
-    if _is_cached(build.connection, scope, layer, tile_id) or _is_in_hole(tile_id, build.holes):
+    if _is_cached(build.connection, scope, layer, tile_id) or is_in_hole(tile_id, build.holes):
         return 0
-    if rows.are_few and tile_id.level < KEPT_LEVEL:
+    if rows.are_few and tile_id.level < build.kept_level:
         return 0
     built = 0
     if not rows.are_few and not rows.are_read_directly:
@@ -137,7 +125,8 @@ def build_cluster_tiles(connection: psycopg.Connection, cluster: Cluster, layer:
     build = _LayerBuild(connection, scope, layer, ahead=True)
     if build.extent is None or not build.extent.first:
         return 0
-    top = [_Rows(build, tile_id) for tile_id in covering_tile_ids(build.extent.first, build.extent.last)]
+    tile_ids = covering_tile_ids(build.extent.first, build.extent.last)
+    top = [_Rows(build, each) for tile_id in tile_ids for each in _cached_tile_ids(layer, tile_id)]
     built = sum(map(_build_closed_tiles, top))
     if not cluster.is_live:
         for rows in top:
@@ -192,6 +181,11 @@ def is_cacheable(layer: Layer, level: int) -> bool:
     return layer.is_each or level <= BASE_LEVEL or (level - BASE_LEVEL) % 2 == 0
 
 
+def _cached_tile_ids(layer: Layer, tile_id: TileId) -> Sequence[TileId]:
+    """The tile, or the two below it that it is built from."""
+    return [tile_id] if is_cacheable(layer, tile_id.level) else tile_id.children
+
+
 def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
     """Return whether no more records can be added to the tile, late ones aside."""
     return min(tile_id.stop, scope.stop) / 1e6 < committed - SETTLING
@@ -243,6 +237,28 @@ class _LayerBuild:
         """As they were when the build began."""
         return holes(self.connection, self.scope.cluster.pk)
 
+    @cached_property
+    def is_made_of_files(self) -> bool:
+        """Whether the rows that tiles are made from are in the archive alone."""
+        if self.layer.is_sum or self.scope.cluster.is_live:
+            return False
+        return have_left(self.connection, self.scope.cluster.pk, kind_of(self.layer))
+
+    @cached_property
+    def kept_level(self) -> int:
+        """The level from which on tiles are cached, also those of few rows.
+
+        Where rows leave to the archive, it is the one that shows a whole cluster; where they have left, the
+        one that shows the scope.
+        """
+        if self.layer.is_sum or self.scope.cluster.is_live:
+            return KEPT_LEVEL
+        leaves = self.scope.is_whole and settings.ARCHIVE_REMOVES_ROWS_AFTER is not None
+        if not leaves and not self.is_made_of_files:
+            return KEPT_LEVEL
+        shown = recorded_tile_ids(self.scope, self.extent) if self.extent else []
+        return min([KEPT_LEVEL, *(_cached_tile_ids(self.layer, each)[0].level for each in shown)])
+
     @property
     def series(self) -> DrawnSeries:
         """The series of the layer, read again after something was stored: samples can be of new ones."""
@@ -263,7 +279,7 @@ class _Rows:
     def are_few(self) -> bool:
         """Whether it is built from them because they are few."""
         most = FEW_SUMMED_ROWS if self.build.layer.is_sum else FEW_ROWS
-        return self.tile_id.level <= KEPT_LEVEL and self._are_at_most(most)
+        return self.tile_id.level <= self.build.kept_level and self._are_at_most(most)
 
     @cached_property
     def are_read_directly(self) -> bool:
@@ -322,11 +338,12 @@ class _TileBuilder:
 
     def build(self, rows: _Rows) -> bytes:
         layer, tile_id = rows.build.layer, rows.tile_id
-        has_records = _exists(layer, self.extent) and self._has_records(tile_id)
+        has_records = exists(layer, self.extent) and self._has_records(tile_id)
         are_few = has_records and rows.are_few
         body = self.head + self._blocks(rows, are_few)
         is_final = is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live
-        is_worth_it = is_cacheable(layer, tile_id.level) and (tile_id.level >= KEPT_LEVEL or not are_few)
+        is_kept = not are_few or tile_id.level >= rows.build.kept_level
+        is_worth_it = is_kept and is_cacheable(layer, tile_id.level)
         if is_final and has_records and is_worth_it:
             name = cache_name(layer, self.scope, tile_id)
             is_ahead = self.ahead and tile_id.level >= BASE_LEVEL
@@ -360,7 +377,7 @@ class _TileBuilder:
         return tile_from_children(layer, tile_id, bodies, scope.window)
 
     def _has_records(self, tile_id: TileId) -> bool:
-        return _overlaps(tile_id, self.extent, self.scope) and not _is_in_hole(tile_id, self.holes)
+        return overlaps(tile_id, self.extent, self.scope) and not is_in_hole(tile_id, self.holes)
 
     def _is_current(self, packed: bytes, tile_id: TileId) -> bool:
         """Return whether a cached tile was closed when it was built, or nothing was stored since."""
@@ -377,21 +394,3 @@ def _is_cached(connection: psycopg.Connection, scope: Scope, layer: Layer, tile_
 
 def _pack(body: bytes, level: int) -> bytes:
     return gzip.compress(body, level, mtime=0)
-
-
-def _overlaps(tile_id: TileId, extent: Extent, scope: Scope) -> bool:
-    start, stop = scope.clip(tile_id)
-    return start < stop and stop / 1e6 > extent.first and start / 1e6 <= extent.last
-
-
-def _exists(layer: Layer, extent: Extent) -> bool:
-    """Return whether the cluster has the layer's band; of one band, values of all workers are its series."""
-    bands = band_count(extent.workers)
-    if layer.is_each and layer.name == SPANS:
-        return True
-    return bands > 1 if layer.band is None else layer.band < bands
-
-
-def _is_in_hole(tile_id: TileId, holes: Sequence[tuple[float, float]]) -> bool:
-    """Return whether retention removed everything in the tile, so that nothing needs to be built."""
-    return any(start <= tile_id.start / 1e6 and tile_id.stop / 1e6 <= stop for start, stop in holes)

@@ -10,9 +10,10 @@ from functools import partial
 from django.db import close_old_connections
 
 from observatory.replay.scope import Scope
-from observatory.replay.tiles.builder import Tile, cached_tiles, get_tile
+from observatory.replay.tiles.builder import cached_tiles, get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import TileId
+from observatory.replay.tiles.tile import Tile
 from observatory.store.connection import MAXIMUM_BUILDERS, build_connection, read_connection
 
 SIDE_BY_SIDE = MAXIMUM_BUILDERS - 1

@@ -16,9 +16,10 @@ from django.test import Client
 from observatory.clusters.models import Cluster
 from observatory.replay.scope import Scope
 from observatory.replay.tiles import builder, requested_tiles
-from observatory.replay.tiles.builder import BASE_LEVEL, Tile, get_tile
+from observatory.replay.tiles.builder import BASE_LEVEL, get_tile
 from observatory.replay.tiles.layers import Layer
 from observatory.replay.tiles.levels import MINIMUM_LEVEL, TileId
+from observatory.replay.tiles.tile import Tile
 from observatory.store.connection import MAXIMUM_BUILDERS, build_connection
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
+from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
+from observatory.replay.tasks import build_cluster
 from observatory.replay.tiles.builder import covering_tile_ids
 from observatory.replay.tiles.layers import LAYER_NAMES
 from observatory.store.archive import presence
@@ -22,9 +25,30 @@ STOP = START + STEPS * STEP
 HOUR = 3_600
 
 
-@pytest.mark.parametrize("opened", ["a cluster", "a run"])
+def tiles_of(first: float, last: float) -> list[str]:
+    """Those that a page of a window (seconds) asks first, as in its requests."""
+    tile_ids = covering_tile_ids(first, last)
+    return [f"{layer}/{tile.level}/{tile.index}" for layer in LAYER_NAMES for tile in tile_ids]
+
+
+@pytest.fixture(params=["a cluster", "a run"])
+def opened(request: pytest.FixtureRequest, recorded: Cluster) -> tuple[str, str, list[str]]:
+    """A page, the path of its requests, and the tiles among them."""
+    if request.param == "a cluster":
+        return f"/clusters/{recorded.pk}/", f"/api/v1/clusters/{recorded.pk}", tiles_of(START, STOP)
+    run = make_run(recorded, at=60, minutes=120)
+    start = run.start.timestamp()
+    return f"/runs/{run.pk}/", f"/api/v1/runs/{run.pk}/timeline", tiles_of(start, start + 2 * HOUR)
+
+
+def leave(connection: psycopg.Connection, cluster: Cluster) -> None:
+    """Have the records in the archive alone."""
+    archive_round(seconds=HOUR)
+    assert remove_unused(connection, cluster.pk) > 0
+
+
 def test_a_page_that_is_opened_brings_nothing_back(
-    opened: str,
+    opened: tuple[str, str, list[str]],
     connection: psycopg.Connection,
     recorded: Cluster,
     world: World,
@@ -32,36 +56,51 @@ def test_a_page_that_is_opened_brings_nothing_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(scanning, "OPENING", 1e9)  # nor do rows come back for who looks on
-    run = make_run(recorded, at=HOUR / 60, minutes=120)
-    if opened == "a cluster":
-        page, api, first, last = f"/clusters/{recorded.pk}/", f"/api/v1/clusters/{recorded.pk}", START, STOP
-    else:
-        first, last = run.start.timestamp(), run.start.timestamp() + 2 * HOUR
-        page, api = f"/runs/{run.pk}/", f"/api/v1/runs/{run.pk}/timeline"
-    tiles = [
-        f"{layer}/{tile.level}/{tile.index}"
-        for layer in LAYER_NAMES
-        for tile in covering_tile_ids(first, last)
-    ]
-    asked = [
-        page,
-        api,
-        f"{api}/lanes",
-        *(f"{api}/tiles/{tile}" for tile in tiles),
-    ]
-    if opened == "a cluster":  # here tasks of before the run begin again in it, which all transitions tell
-        asked.append(f"{api}/state?at={last}")
+    page, api, tiles = opened
+    asked = [page, api, f"{api}/lanes", *(f"{api}/tiles/{tile}" for tile in tiles)]
+    if "clusters" in api:  # the run's is of tasks of before that begin again, which all transitions tell
+        asked.append(f"{api}/state?at={STOP}")
     client = world.client("owner")
     expected = answers(client, asked)
     assert {path: status for path, (status, _) in expected.items() if status != 200} == {}
-    archive_round(seconds=HOUR)
-    assert remove_unused(connection, recorded.pk) > 0
+    leave(connection, recorded)
     connection.execute("DELETE FROM tile WHERE cluster_id = %s", [recorded.pk])
     removed = presence.removed_kinds(connection, recorded.pk)
-    back = {}
     for path in asked:
         assert answers(client, [path])[path] == expected[path], path
-        if missing := set(removed) - set(presence.removed_kinds(connection, recorded.pk)):
-            back[path] = missing
-            remove_unused(connection, recorded.pk)
-    assert back == {}
+        assert presence.removed_kinds(connection, recorded.pk) == removed, path
+
+
+def test_tiles_that_were_made_of_files_are_kept_where_a_page_shows_them_first(
+    opened: tuple[str, str, list[str]],
+    connection: psycopg.Connection,
+    recorded: Cluster,
+    world: World,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leave(connection, recorded)
+    _, api, tiles = opened
+    client, asked = world.client("owner"), [f"{api}/tiles/{tile}" for tile in tiles]
+    expected = answers(client, asked)
+    monkeypatch.setattr(scanning, "of_files", lambda *arguments: pytest.fail("files were read"))
+    assert answers(client, asked) == expected
+
+
+def test_tiles_that_a_cluster_shows_first_are_built_before_its_rows_leave(
+    connection: psycopg.Connection,
+    recorded: Cluster,
+    world: World,
+    folder: Path,
+    settings: LazySettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings.ARCHIVE_REMOVES_ROWS_AFTER = timedelta(days=1)
+    build_cluster(connection, recorded)
+    leave(connection, recorded)
+    monkeypatch.setattr(scanning, "of_files", lambda *arguments: pytest.fail("files were read"))
+    asked = [f"/api/v1/clusters/{recorded.pk}/tiles/{tile}" for tile in tiles_of(START, STOP)]
+    found = answers(world.client("owner"), asked)
+    assert {path: status for path, (status, _) in found.items() if status != 200} == {}
+    of_each_layer = {layer for (layer,) in connection.execute("SELECT DISTINCT layer FROM tile").fetchall()}
+    assert of_each_layer >= {"spans", "prefixes", "events", "memory"}

@@ -81,13 +81,13 @@ STRAGGLERS: LiteralString = f"""
     WHERE usual.tasks >= %(fewest)s AND usual.seconds > 0
         AND span.seconds >= greatest(%(ratio)s * usual.seconds, usual.seconds + %(excess)s)
         AND span.seconds > upper * power(least(upper / lower, %(widest)s), %(fence)s)
-    ORDER BY span.seconds - usual.seconds DESC, start LIMIT %(most)s"""
+    ORDER BY span.seconds - usual.seconds DESC, start, lane_id LIMIT %(most)s"""
 LONGEST_OF_WORKER: LiteralString = f"""
     SELECT {TASK}, %(usual)s::float8 AS usual
     FROM span JOIN lane ON lane.id = lane_id JOIN task_group ON task_group.id = group_id
     WHERE span.{OVERLAPS} AND start >= %(earliest)s AND action = %(compute)s
         AND worker_id = %(worker)s AND span.prefix_id = %(prefix)s
-    ORDER BY stop - start DESC LIMIT 1"""
+    ORDER BY stop - start DESC, start, lane_id LIMIT 1"""
 ERRORS: LiteralString = f"""
     SELECT worker_id, count(*)::float8 FROM error WHERE {WITHIN} AND worker_id IS NOT NULL
     GROUP BY worker_id"""
