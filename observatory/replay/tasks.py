@@ -15,6 +15,7 @@ from observatory.replay.tiles.builder import BASE_LEVEL, build_cluster_tiles
 from observatory.replay.tiles.layers import built_layers
 from observatory.store.connection import build_connection
 from observatory.store.maintenance.advisory_lock import TILES, try_lock
+from observatory.store.maintenance.kept_seconds import keep_seconds
 from observatory.store.maintenance.keyframes import make_keyframes
 from observatory.store.maintenance.result_keyframes import make_result_keyframes
 from observatory.store.queries.extents import SETTLING, Extent, extents, reached_since, read_extent
@@ -80,6 +81,8 @@ def build_cluster(connection: psycopg.Connection, cluster: Cluster) -> None:
         until = _closed_until(extent)
         made = make_keyframes(connection, extent, until) + make_result_keyframes(connection, extent, until)
         built = sum(build_cluster_tiles(connection, cluster, layer) for layer in built_layers(extent.workers))
+        if not cluster.is_live:
+            keep_seconds(connection, extent)
     if len(_built) >= MAXIMUM_CACHED:
         _built.clear()
     _built[cluster.pk] = reached

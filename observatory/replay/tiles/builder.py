@@ -110,7 +110,8 @@ def _build_closed_tiles(rows: _Rows) -> int:
     built = 0
     if not rows.are_few and not rows.are_read_directly:
         built += _build_children(rows)
-    if is_cacheable(layer, tile_id.level) and is_closed(tile_id, extent.committed, scope):
+    is_cached_then = rows.are_few or is_cacheable(layer, tile_id.level)
+    if is_cached_then and is_closed(tile_id, extent.committed, scope):
         tile = _build(rows, is_missing=True)
         built += 1
         can_be_finer = build.ahead and layer.name == SPANS and MINIMUM_LEVEL < tile_id.level <= BASE_LEVEL
@@ -125,8 +126,7 @@ def build_cluster_tiles(connection: psycopg.Connection, cluster: Cluster, layer:
     build = _LayerBuild(connection, scope, layer, ahead=True)
     if build.extent is None or not build.extent.first:
         return 0
-    tile_ids = covering_tile_ids(build.extent.first, build.extent.last)
-    top = [_Rows(build, each) for tile_id in tile_ids for each in _cached_tile_ids(layer, tile_id)]
+    top = [_Rows(build, tile_id) for tile_id in covering_tile_ids(build.extent.first, build.extent.last)]
     built = sum(map(_build_closed_tiles, top))
     if not cluster.is_live:
         for rows in top:
@@ -179,11 +179,6 @@ def is_cacheable(layer: Layer, level: int) -> bool:
     Those with one value of each worker are built from many rows, so all of them are.
     """
     return layer.is_each or level <= BASE_LEVEL or (level - BASE_LEVEL) % 2 == 0
-
-
-def _cached_tile_ids(layer: Layer, tile_id: TileId) -> Sequence[TileId]:
-    """The tile, or the two below it that it is built from."""
-    return [tile_id] if is_cacheable(layer, tile_id.level) else tile_id.children
 
 
 def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
@@ -246,7 +241,7 @@ class _LayerBuild:
 
     @cached_property
     def kept_level(self) -> int:
-        """The level from which on tiles are cached, also those of few rows.
+        """The level from which on tiles of few rows are cached, too.
 
         Where rows leave to the archive, it is the one that shows a whole cluster; where they have left, the
         one that shows the scope.
@@ -257,7 +252,7 @@ class _LayerBuild:
         if not leaves and not self.is_made_of_files:
             return KEPT_LEVEL
         shown = recorded_tile_ids(self.scope, self.extent) if self.extent else []
-        return min([KEPT_LEVEL, *(_cached_tile_ids(self.layer, each)[0].level for each in shown)])
+        return min([KEPT_LEVEL, *(tile_id.level for tile_id in shown)])
 
     @property
     def series(self) -> DrawnSeries:
@@ -279,7 +274,7 @@ class _Rows:
     def are_few(self) -> bool:
         """Whether it is built from them because they are few."""
         most = FEW_SUMMED_ROWS if self.build.layer.is_sum else FEW_ROWS
-        return self.tile_id.level <= self.build.kept_level and self._are_at_most(most)
+        return self.tile_id.level <= KEPT_LEVEL and self._are_at_most(most)
 
     @cached_property
     def are_read_directly(self) -> bool:
@@ -316,7 +311,7 @@ class _TileBuilder:
         return holes(self.connection, self.scope.cluster.pk)
 
     def cached(self, layer: Layer, tile_id: TileId) -> bytes | None:
-        """A cached tile, unless it is outdated; of a level that isn't cached: built from two that are."""
+        """A cached tile, unless it is outdated. Of a level that isn't cached: built from two that are."""
         if is_cacheable(layer, tile_id.level):
             return self._read(layer, tile_id)
         below = tuple(child for child in tile_id.children if self._has_records(child))
@@ -326,7 +321,7 @@ class _TileBuilder:
         if merged is None:
             children = [(child, found) for child in below if (found := self._read(layer, child)) is not None]
             if len(children) < len(below):
-                return None
+                return self._read(layer, tile_id)  # it can have so few rows that it wasn't made of these two
             body = self.head + self._from_children(layer, tile_id, children)
             merged = _pack(body, SEND_COMPRESSION)
             _merged.put(key, merged)
@@ -342,8 +337,8 @@ class _TileBuilder:
         are_few = has_records and rows.are_few
         body = self.head + self._blocks(rows, are_few)
         is_final = is_closed(tile_id, self.extent.committed, self.scope) or not self.scope.cluster.is_live
-        is_kept = not are_few or tile_id.level >= rows.build.kept_level
-        is_worth_it = is_kept and is_cacheable(layer, tile_id.level)
+        is_kept = tile_id.level >= rows.build.kept_level
+        is_worth_it = is_kept if are_few else is_cacheable(layer, tile_id.level)
         if is_final and has_records and is_worth_it:
             name = cache_name(layer, self.scope, tile_id)
             is_ahead = self.ahead and tile_id.level >= BASE_LEVEL

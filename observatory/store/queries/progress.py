@@ -9,6 +9,7 @@ from typing import LiteralString
 import psycopg
 
 from observatory.store.archive.scans.conditions import AtLeast, Condition
+from observatory.store.maintenance.kept_seconds import kept_seconds
 from observatory.store.maintenance.keyframes import (
     BEGUN_AGAIN,
     ERRED,
@@ -66,6 +67,8 @@ def computing_seconds(
     connection: psycopg.Connection, cluster: int, start: int, stop: int
 ) -> dict[int, float]:
     """Return how long tasks computed that stopped in (start, stop] (microseconds): seconds by prefix."""
+    if not start and (kept := kept_seconds(connection, cluster, stop)) is not None:
+        return kept
     wanted = _since_keyframes(connection, cluster, [start, stop] if start else [stop])
     with scanned(connection, cluster, {"span": wanted}):
         before = seconds_until(connection, cluster, start) if start else {}

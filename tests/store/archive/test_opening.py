@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,9 +16,14 @@ from observatory.replay.tiles.builder import covering_tile_ids
 from observatory.replay.tiles.layers import LAYER_NAMES
 from observatory.store.archive import presence
 from observatory.store.archive.rounds.round import archive_round
+from observatory.store.ingest.batches.batch import Batch
+from observatory.store.ingest.writer import Writer
+from observatory.store.queries.progress import computing_seconds
 from observatory.store.reading import scanning
+from observatory.store.times import MAXIMUM_TIME
+from observatory.wire.records import Action, Span, WorkerSeen
 from tests.store.archive.conftest import remove_unused
-from tests.store.archive.long_history import START, STEP, STEPS
+from tests.store.archive.long_history import FIRST, START, STEP, STEPS
 from tests.store.archive.test_answers import answers
 from tests.support.projects import World, make_run
 
@@ -87,7 +93,7 @@ def test_tiles_that_were_made_of_files_are_kept_where_a_page_shows_them_first(
     assert answers(client, asked) == expected
 
 
-def test_tiles_that_a_cluster_shows_first_are_built_before_its_rows_leave(
+def test_what_a_cluster_shows_first_is_built_before_its_rows_leave(
     connection: psycopg.Connection,
     recorded: Cluster,
     world: World,
@@ -96,11 +102,37 @@ def test_tiles_that_a_cluster_shows_first_are_built_before_its_rows_leave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     settings.ARCHIVE_REMOVES_ROWS_AFTER = timedelta(days=1)
+    page = f"/api/v1/clusters/{recorded.pk}"
+    client, asked = (
+        world.client("owner"),
+        [f"{page}/lanes", *(f"{page}/tiles/{tile}" for tile in tiles_of(START, STOP))],
+    )
+    lanes = client.get(asked[0]).json()
     build_cluster(connection, recorded)
     leave(connection, recorded)
     monkeypatch.setattr(scanning, "of_files", lambda *arguments: pytest.fail("files were read"))
-    asked = [f"/api/v1/clusters/{recorded.pk}/tiles/{tile}" for tile in tiles_of(START, STOP)]
-    found = answers(world.client("owner"), asked)
+    found = answers(client, asked)
     assert {path: status for path, (status, _) in found.items() if status != 200} == {}
+    assert json.loads(found[asked[0]][1]) == lanes
     of_each_layer = {layer for (layer,) in connection.execute("SELECT DISTINCT layer FROM tile").fetchall()}
     assert of_each_layer >= {"spans", "prefixes", "events", "memory"}
+
+
+def test_records_that_come_later_count_in_the_seconds_of_a_whole_cluster(
+    connection: psycopg.Connection, world: World
+) -> None:
+    cluster = world.ended
+    seen = [WorkerSeen(FIRST, "w0", "10.0.0.1", 2, 2**33, START - 8, "running", {}, {})]
+    first, second = (
+        Span(FIRST, 1, f"{name}-1", name, name, Action.COMPUTE, START, START + seconds, 8, "int")
+        for name, seconds in (("inc", 2), ("later", 0.25))
+    )
+    with Writer() as writer:
+        writer.write(Batch.of(cluster.pk, seen, [first], committed=START + 2))
+        build_cluster(connection, cluster)
+        [inc] = computing_seconds(connection, cluster.pk, 0, MAXIMUM_TIME).items()
+        # not late: the half minute before `committed` is not settled
+        writer.write(Batch.of(cluster.pk, spans=[second]))
+    found = computing_seconds(connection, cluster.pk, 0, MAXIMUM_TIME)
+    assert sorted(found.values()) == [0.25, 2]
+    assert inc in found.items()

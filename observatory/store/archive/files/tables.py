@@ -199,7 +199,8 @@ OTHER_TABLES = (
     ),
     OtherTable(
         "tile",
-        "built tiles and sums: `body` is what a page gets (docs/blocks.md), with the ids of the other files",
+        "built tiles and sums: `body` is what a page gets (docs/blocks.md), or JSON, with the ids of the "
+        "other files",
         {"layer": TEXT, "level": SMALL, "index": LONG, "version": INTEGER, "body": pa.binary()},
         """SELECT layer, level, index, version, body FROM tile WHERE cluster_id = %(cluster)s
            ORDER BY layer, level, index""",
