@@ -189,14 +189,14 @@ def is_closed(tile_id: TileId, committed: float, scope: Scope) -> bool:
 def _build(rows: _Rows, is_missing: bool = False) -> Tile:
     """Return a tile, cached or built; `is_missing`: it isn't cached."""
     build, scope, tile_id = rows.build, rows.build.scope, rows.tile_id
-    with (
-        timeline.snapshot(build.connection),
-        scanned_rows(build.connection, scope, build.layer, tile_id),
-    ):
+    with timeline.snapshot(build.connection):
         build.extent = read_extent(build.connection, scope.cluster.pk)
         extent = build.extent or empty_extent(scope.cluster)
         builder = _TileBuilder(build.connection, scope, extent, build.ahead)
-        packed = builder.build(rows) if is_missing else builder.packed(rows)
+        packed = None if is_missing else builder.cached(build.layer, tile_id)
+        if packed is None:
+            with scanned_rows(build.connection, scope, build.layer, tile_id):
+                packed = builder.build(rows)
     for (name, built), body in builder.built.items():
         where = (scope.cluster.pk, name, built.level, built.index)
         tile_cache.store_tile(build.connection, *where, extent.version, body)

@@ -11,16 +11,19 @@ import pytest
 from django.conf import LazySettings
 
 from observatory.clusters.models import Cluster
+from observatory.replay.scope import Scope
 from observatory.replay.tasks import build_cluster
-from observatory.replay.tiles.builder import covering_tile_ids
-from observatory.replay.tiles.layers import LAYER_NAMES
+from observatory.replay.tiles.builder import covering_tile_ids, get_tile
+from observatory.replay.tiles.layers import LAYER_NAMES, Layer
 from observatory.store.archive import presence
 from observatory.store.archive.rounds.round import archive_round
+from observatory.store.connection import read_connection
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
 from observatory.store.queries.progress import computing_seconds
 from observatory.store.reading import scanning
 from observatory.store.times import MAXIMUM_TIME
+from observatory.wire.layers import SPANS
 from observatory.wire.records import Action, Span, WorkerSeen
 from tests.store.archive.conftest import remove_unused
 from tests.store.archive.long_history import FIRST, START, STEP, STEPS
@@ -91,6 +94,21 @@ def test_tiles_that_were_made_of_files_are_kept_where_a_page_shows_them_first(
     expected = answers(client, asked)
     monkeypatch.setattr(scanning, "of_files", lambda *arguments: pytest.fail("files were read"))
     assert answers(client, asked) == expected
+
+
+def test_no_file_is_read_for_a_tile_that_is_kept(
+    connection: psycopg.Connection,
+    recorded: Cluster,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leave(connection, recorded)
+    scope, layer = Scope(recorded), Layer(SPANS)
+    [tile_id, *_] = covering_tile_ids(START, STOP)
+    with read_connection() as reader:
+        made = get_tile(reader, scope, layer, tile_id)
+        monkeypatch.setattr(scanning, "of_files", lambda *arguments: pytest.fail("files were read"))
+        assert get_tile(reader, scope, layer, tile_id) == made
 
 
 def test_what_a_cluster_shows_first_is_built_before_its_rows_leave(
