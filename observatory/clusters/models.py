@@ -226,7 +226,10 @@ class Target(models.Model):
     series_count = models.PositiveIntegerField(default=0, editable=False)
     series_refused = models.PositiveIntegerField(default=0, editable=False)
     cost = models.FloatField(
-        default=1.0, db_default=1.0, editable=False, help_text="What it takes: 1 without workers."
+        default=1.0,
+        db_default=1.0,
+        editable=False,
+        help_text="What observing it costs a collector: 1 for a cluster without workers.",
     )
     clock_offset = models.FloatField(
         default=0.0, editable=False, help_text="Seconds that the scheduler's clock is ahead of the server's."

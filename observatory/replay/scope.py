@@ -47,7 +47,7 @@ class Scope:
     errors: int | None = None
     """numbers of tasks and errors in a window; None: not counted yet"""
     end_reason: str = ""
-    """why only the recording of its run is known to have ended; empty: its end was seen, or is to come"""
+    """why its run was no longer recorded, where its end was not seen; else empty"""
     attached_files: int = 0
     """profiles and traces that people attached to the run"""
 

@@ -72,8 +72,8 @@ def _paired(computing: Spans, rows: Transitions, wanted: Flags, unknown: int) ->
     of_spans = _of_task_and_worker(computing.task, computing.worker)
     of_rows, times = _of_task_and_worker(rows.task[wanted], rows.worker[wanted]), rows.time[wanted]
     spans, order = np.lexsort((computing.times.start, of_spans)), np.lexsort((times, of_rows))
-    found, first, counts = _runs(of_spans[spans])
-    owners, first_row, rows_there = _runs(of_rows[order])
+    found, first, counts = _unique_of_sorted(of_spans[spans])
+    owners, first_row, rows_there = _unique_of_sorted(of_rows[order])
     paired = np.full(len(computing), unknown)
     if not len(owners):
         return paired
@@ -85,8 +85,8 @@ def _paired(computing: Spans, rows: Transitions, wanted: Flags, unknown: int) ->
     return paired
 
 
-def _runs(values: Integers) -> tuple[Integers, Integers, Integers]:
-    """The different ones of sorted values, the place of the first of each, and how many there are."""
+def _unique_of_sorted(values: Integers) -> tuple[Integers, Integers, Integers]:
+    """As np.unique: the different ones of sorted values, the place of the first of each, and their counts."""
     is_first = np.ones(len(values), np.bool_)
     is_first[1:] = values[1:] != values[:-1]
     first = np.flatnonzero(is_first)

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
                 db_default=1.0,
                 default=1.0,
                 editable=False,
-                help_text="What it takes: 1 without workers.",
+                help_text="What observing it costs a collector: 1 for a cluster without workers.",
             ),
         ),
     ]

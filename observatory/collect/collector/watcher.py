@@ -17,7 +17,7 @@ from observatory.collect.collector.database import run_in_django_thread
 from observatory.collect.collector.leases.claims import of_cluster
 from observatory.collect.collector.leases.cost import cost
 from observatory.collect.collector.load.admission import Demand
-from observatory.collect.collector.load.beginnings import LONGEST as LONGEST_BEGINNING
+from observatory.collect.collector.load.beginnings import LONGEST_BEGINNING
 from observatory.collect.collector.load.standstill import StandstillDetector
 from observatory.collect.collector.load.ticks import tick
 from observatory.collect.collector.polls import Polls
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 REPORT_INTERVAL = 1.0
 COMMITTED_MARGIN = 1.0
 FIRST_BATCHES = 2
-"""What the first poll says, and what the first scrapes do."""
+"""One of the first poll, and one of the first scrapes."""
 STOP_TIMEOUT = 8.0
 """Most seconds for the last flush."""
 
@@ -153,9 +153,9 @@ class Watcher:
     @property
     def is_beginning(self) -> bool:
         """Whether its first records, which take longest, aren't stored yet, but may be soon."""
-        is_late = time.monotonic() - self.began > LONGEST_BEGINNING
-        has_none = is_late or self.fault or self.polls.error
-        return not has_none and self.flusher.batches_written < FIRST_BATCHES
+        if self.fault or self.polls.error or time.monotonic() - self.began > LONGEST_BEGINNING:
+            return False
+        return self.flusher.batches_written < FIRST_BATCHES
 
     def _current(self) -> Observation | None:
         """The observation, for a record that is added now: after a standstill it begins with the gap."""

@@ -18,6 +18,7 @@ LAYER = "seconds"
 """in the table of tiles"""
 LEVEL = 36
 SHIFT = LEVEL + 9
+"""tiles are 2^SHIFT microseconds long: 407 days"""
 
 
 def keep_seconds(connection: psycopg.Connection, extent: Extent) -> None:

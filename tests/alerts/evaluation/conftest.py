@@ -85,6 +85,20 @@ def observed(transactional_db: None) -> Iterator[Observed]:
 
 
 @pytest.fixture
+def others(observed: Observed) -> Iterator[list[Observed]]:
+    """Two more clusters like the first."""
+    found = []
+    for number in (2, 3):
+        other = Cluster.objects.get(pk=observed.cluster.pk)
+        other.pk, other.scheduler_id = None, f"Scheduler-{number}"
+        other.save(force_insert=True)
+        found.append(Observed(other, observed.writer))
+    yield found
+    for each in found:
+        delete_cluster(each.cluster.pk)
+
+
+@pytest.fixture
 def channel(transactional_db: None) -> Channel:
     return Channel.objects.create(name="everybody", secret="", minimum_severity="info")
 

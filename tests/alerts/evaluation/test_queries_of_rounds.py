@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -13,10 +13,8 @@ from observatory.alerts.evaluation import evaluator as evaluation
 from observatory.alerts.models import Alert
 from observatory.alerts.rules.conditions import Measure
 from observatory.alerts.rules.events import RULE_EVENTS
-from observatory.clusters.models import Cluster
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.late_records import note_since
-from observatory.store.maintenance.retention import delete_cluster
 from observatory.wire.records import Event, WorkerSeen
 from tests.alerts.evaluation.conftest import (
     BUSY,
@@ -35,16 +33,8 @@ RECORDED = {source for event in RULE_EVENTS.values() for source in event.sources
 
 
 @pytest.fixture
-def three(observed: Observed) -> Iterator[list[Observed]]:
-    found = [observed]
-    for number in (2, 3):
-        other = Cluster.objects.get(pk=observed.cluster.pk)
-        other.pk, other.scheduler_id = None, f"Scheduler-{number}"
-        other.save(force_insert=True)
-        found.append(Observed(other, observed.writer))
-    yield found
-    for each in found[1:]:
-        delete_cluster(each.cluster.pk)
+def three(observed: Observed, others: list[Observed]) -> list[Observed]:
+    return [observed, *others]
 
 
 @pytest.fixture

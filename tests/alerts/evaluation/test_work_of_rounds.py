@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from observatory.alerts.evaluation import evaluator as evaluation
 from observatory.alerts.evaluation.window import data as window_data
 from observatory.alerts.models import Alert, Progress
-from observatory.clusters.models import Cluster
 from observatory.store.late_records import LATENESS
-from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.queries.alerts import events as queries_of_events
 from observatory.store.queries.alerts.events import Asked
 from observatory.wire.records import Event
@@ -122,20 +120,6 @@ def test_a_cluster_without_events_is_not_asked_for_those_of_each_rule(
     observed.evaluate(60)
     assert {name for name, *_ in alerts()} == {"worker-lost", "unreachable"}
     assert not {"errors", "worker-status"}.intersection(reads)
-
-
-@pytest.fixture
-def others(observed: Observed) -> Iterator[list[Observed]]:
-    """Two more clusters like the first."""
-    found = []
-    for number in (2, 3):
-        other = Cluster.objects.get(pk=observed.cluster.pk)
-        other.pk, other.scheduler_id = None, f"Scheduler-{number}"
-        other.save(force_insert=True)
-        found.append(Observed(other, observed.writer))
-    yield found
-    for each in found:
-        delete_cluster(each.cluster.pk)
 
 
 def test_the_clusters_of_a_transaction_are_read_with_one_query_a_table(

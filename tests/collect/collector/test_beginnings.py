@@ -12,7 +12,12 @@ from observatory.clusters.models import Target
 from observatory.collect.collector import collector as collector_module
 from observatory.collect.collector.collector import TABLE_INTERVAL, Collector
 from observatory.collect.collector.load.admission import LARGEST_OF_BEGINNINGS, Admission, Demand
-from observatory.collect.collector.load.beginnings import LEAST, LONGEST, MOST, first_in_turn
+from observatory.collect.collector.load.beginnings import (
+    LONGEST_BEGINNING,
+    MOST_BEGINNING,
+    MOST_BEGINNING_UNDER_LOAD,
+    first_in_turn,
+)
 from observatory.collect.collector.load.process_load import ProcessLoad
 from observatory.collect.collector.watcher import FIRST_BATCHES
 from tests.collect.dask_processes import scheduler
@@ -51,15 +56,19 @@ async def follow(collector: Collector, held: list[Target]) -> set[int]:
 
 
 async def test_others_begin_when_those_before_them_are_stored(collector: Collector) -> None:
-    held, admission = targets(MOST + 10), collector.shared.admission
+    held, admission = targets(MOST_BEGINNING + 10), collector.shared.admission
     begun = await follow(collector, held)
-    assert begun == {target.pk for target in held[:MOST]}
+    assert begun == {target.pk for target in held[:MOST_BEGINNING]}
     assert admission.has_beginnings
     assert collector.table_interval(1_000) == TABLE_INTERVAL, "the next may begin soon"
     assert await follow(collector, held) == begun
     for pk in (1, 2, 3):
         collector.watchers[pk][0].is_beginning = False  # type: ignore[misc]
-    assert await follow(collector, held) == begun | {MOST + 1, MOST + 2, MOST + 3}
+    assert await follow(collector, held) == begun | {
+        MOST_BEGINNING + 1,
+        MOST_BEGINNING + 2,
+        MOST_BEGINNING + 3,
+    }
     for watcher, _ in collector.watchers.values():
         watcher.is_beginning = False  # type: ignore[misc]
     assert len(await follow(collector, held)) == len(held)
@@ -70,12 +79,12 @@ async def test_others_begin_when_those_before_them_are_stored(collector: Collect
 async def test_fewer_begin_at_a_time_while_the_process_has_too_much_to_do(collector: Collector) -> None:
     admission = collector.shared.admission
     admission.load.lateness = 1.1
-    assert len(await follow(collector, targets(MOST))) == LEAST
+    assert len(await follow(collector, targets(MOST_BEGINNING))) == MOST_BEGINNING_UNDER_LOAD
     admission.load.lateness = 0.0
-    assert len(await follow(collector, targets(MOST))) == MOST
+    assert len(await follow(collector, targets(MOST_BEGINNING))) == MOST_BEGINNING
     admission.load.pressure = 1.1
     admission.adjust()
-    assert admission.most_beginning == LEAST
+    assert admission.most_beginning == MOST_BEGINNING_UNDER_LOAD
     await collector._stop_watchers(set(collector.watchers))
 
 
@@ -110,7 +119,7 @@ async def test_a_target_begins_until_its_first_scrapes_are_stored() -> None:
             assert watcher.shared.counters.rows["sample"] > 0
             watcher.flusher.batches_written = 0
             assert watcher.is_beginning
-            watcher.began -= LONGEST
+            watcher.began -= LONGEST_BEGINNING
             assert not watcher.is_beginning, "it keeps no other waiting"
 
 

@@ -27,8 +27,6 @@ FREE = Q(lease_holder="") | Q(lease_expires=None)
 EXPIRED = ~FREE & Q(lease_expires__lt=Now())
 """The collector that held the lease died, or does not reach the database."""
 EXPIRY = Now() + timedelta(seconds=DURATION)
-
-
 MOST_EXCESS = 0.1
 """of its share that a collector keeps: when a target changes hands, its event stream is interrupted"""
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from observatory.collect.collector.load.beginnings import LEAST, MOST
+from observatory.collect.collector.load.beginnings import MOST_BEGINNING, MOST_BEGINNING_UNDER_LOAD
 from observatory.collect.collector.load.line import Line
 from observatory.collect.collector.load.process_load import ProcessLoad
 
@@ -34,7 +34,8 @@ LEAST_SHARE = 0.5
 """of what the process can do, from which on a machine that is too busy makes intervals longer: if it does
 less, others keep the machine busy, and asking for less would change nothing"""
 LARGEST_OF_BEGINNINGS = 4.0
-"""The same of targets that begin: their first records take long, whatever the intervals are."""
+"""The most by which the process's own work makes intervals longer while targets wait to begin: the first
+records of a cluster take long, whatever the intervals are."""
 LARGEST_GROWTH, LARGEST_GROWTH_OF_OTHERS = 1.5, 1.1
 """of the factor in an interval"""
 GROWING, FALLING = 0.5, 0.2
@@ -98,7 +99,7 @@ class Admission:
     def most_beginning(self) -> int:
         """How many targets may begin at a time now."""
         has_time = self._pressure <= 1.0 and self.load.lateness <= 1.0 and self._waited <= LONGEST_WAIT
-        return MOST if has_time else LEAST
+        return MOST_BEGINNING if has_time else MOST_BEGINNING_UNDER_LOAD
 
     @property
     def _pressure(self) -> float:

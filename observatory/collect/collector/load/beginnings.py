@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 from observatory.clusters.models import Target
 
-MOST, LEAST = 50, 15
-"""that begin at a time; the latter while the process has too much to do"""
-LONGEST = 10.0
+MOST_BEGINNING, MOST_BEGINNING_UNDER_LOAD = 50, 15
+"""Targets that begin at a time; the second while the process has too much to do."""
+LONGEST_BEGINNING = 10.0
 """Seconds after which one that still begins keeps no other waiting."""
 
 

@@ -91,11 +91,9 @@ def _since(since: Mapping[int, int]) -> dict[str, Any]:
 
 def events(connection: psycopg.Connection, asked: Sequence[Asked]) -> Found:
     """The events of a kind of clusters, the newest MAX_ROWS of each."""
-    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
-            SELECT {_EVENT} FROM event {WORKER}
+    query: LiteralString = f"""SELECT {_EVENT} FROM event {WORKER}
             WHERE event.cluster_id = asked.cluster AND kind = asked.what AND {_WITHIN}
-            ORDER BY event.time DESC LIMIT {MAX_ROWS}) AS found
-        ORDER BY found.time"""
+            ORDER BY event.time DESC LIMIT {MAX_ROWS}"""
     return _read(connection, query, asked)
 
 
@@ -129,43 +127,35 @@ def with_errors(connection: psycopg.Connection, since: Mapping[int, int]) -> set
 
 def last_statuses(connection: psycopg.Connection, asked: Sequence[Asked]) -> Found:
     """The last event of a kind of each worker of clusters."""
-    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
-            SELECT DISTINCT ON (worker_id) {_EVENT} FROM event {WORKER}
+    query: LiteralString = f"""SELECT DISTINCT ON (worker_id) {_EVENT} FROM event {WORKER}
             WHERE event.cluster_id = asked.cluster AND kind = asked.what AND worker_id IS NOT NULL
                 AND {_WITHIN}
-            ORDER BY worker_id, event.time DESC) AS found
-        ORDER BY found.time"""
+            ORDER BY worker_id, event.time DESC"""
     return _read(connection, query, asked)
 
 
 def last_events(connection: psycopg.Connection, asked: Sequence[Asked]) -> Found:
     """The last event of a kind of clusters, if any."""
-    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
-            SELECT {_EVENT} FROM event {WORKER}
+    query: LiteralString = f"""SELECT {_EVENT} FROM event {WORKER}
             WHERE event.cluster_id = asked.cluster AND kind = asked.what AND {_WITHIN}
-            ORDER BY event.time DESC LIMIT 1) AS found
-        ORDER BY found.time"""
+            ORDER BY event.time DESC LIMIT 1"""
     return _read(connection, query, asked)
 
 
 def errors(connection: psycopg.Connection, asked: Sequence[Asked], others: OtherWork = NONE) -> Found:
     """The tasks of clusters that failed for good, as an agent reported them, the newest MAX_ROWS of each."""
-    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
-            SELECT {_ERROR} FROM error JOIN prefix ON prefix.id = prefix_id {WORKER}
+    query: LiteralString = f"""SELECT {_ERROR} FROM error JOIN prefix ON prefix.id = prefix_id {WORKER}
             WHERE error.cluster_id = asked.cluster AND outcome <> 'retried' AND {_WITHIN}
                 AND NOT {others.includes("error")}
-            ORDER BY error.time DESC LIMIT {MAX_ROWS}) AS found
-        ORDER BY found.time"""
+            ORDER BY error.time DESC LIMIT {MAX_ROWS}"""
     return _read(connection, query, asked, others.parameters)
 
 
 def log_lines(connection: psycopg.Connection, asked: Sequence[Asked]) -> Found:
     """The log lines of clusters of a least level, the newest MAX_ROWS of each."""
-    query: LiteralString = f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL (
-            SELECT {_LINE} FROM log {WORKER}
+    query: LiteralString = f"""SELECT {_LINE} FROM log {WORKER}
             WHERE log.cluster_id = asked.cluster AND level >= asked.what::int AND {_WITHIN}
-            ORDER BY log.time DESC LIMIT {MAX_ROWS}) AS found
-        ORDER BY found.time"""
+            ORDER BY log.time DESC LIMIT {MAX_ROWS}"""
     return _read(connection, query, asked)
 
 
@@ -175,7 +165,10 @@ def _read(
     asked: Sequence[Asked],
     others: Mapping[str, Any] = MappingProxyType({}),
 ) -> Found:
-    """`first` and `last` leave out the partitions that no window reaches."""
+    """What `query`, which is about one row of `asked`, finds for each.
+
+    `first` and `last` leave out the partitions that no window reaches.
+    """
     if not asked:
         return {}
     of, whats, starts, stops = zip(*asked, strict=True)
@@ -189,7 +182,12 @@ def _read(
         "last": from_microseconds(max(stops)),
         **others,
     }
+    rows = connection.execute(
+        f"""SELECT asked.cluster, found.* FROM {_ASKED} CROSS JOIN LATERAL ({query}) AS found
+            ORDER BY found.time""",
+        parameters,
+    )
     found: dict[int, list[Occurrence]] = {}
-    for cluster, *row in connection.execute(query, parameters):
+    for cluster, *row in rows:
         found.setdefault(cluster, []).append(Occurrence(*row))
     return found
