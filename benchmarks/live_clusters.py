@@ -1,10 +1,11 @@
 """CLUSTERS live clusters of 4 workers: server time of their list and of searches, and rounds of 20 rules.
 
 Clusters have what a collector stores of them: samples of the cluster and of its workers each 5 s, up to now.
-The rules are of 20 kinds. The answers are asked for in this process, without the network; a round evaluates
-all shards over STEP seconds that are new in all clusters. What each takes is the CPU time of this process and
-of PostgreSQL's sessions: on a quiet machine nothing else happens. Prints one JSON line. DATABASE_URL names
-the server; otherwise the embedded one is started.
+The rules are of 20 kinds. In each second round one cluster of SELDOM has gauges at three times their usual
+values, so that some of the rules fire and are resolved. The answers are asked for in this process, without
+the network; a round evaluates all shards over STEP seconds that are new in all clusters. What each takes is
+the CPU time of this process and of PostgreSQL's sessions: on a quiet machine nothing else happens. Prints one
+JSON line. DATABASE_URL names the server; otherwise the embedded one is started.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from observatory.wire.records import MetricType, Sample, Series  # noqa: E402
 
 DATABASE = "observatory_benchmark_live"
 CLUSTERS, ROUNDS = int(os.environ.get("CLUSTERS", "1000")), int(os.environ.get("ROUNDS", "3"))
-WORKERS, TOGETHER = 4, 50
+WORKERS, TOGETHER, SELDOM = 4, 50, 50
 STEP, INTERVAL = 30.0, 5.0
 """seconds: what a round has of each of a thousand clusters, and between two samples"""
 LIST_LIMIT, SEARCH_LIMIT, ROUND_LIMIT = 300, 500, 5.0
@@ -62,30 +63,37 @@ class Recording:
 
     def __init__(self, writer: JointWriter, started: float) -> None:
         project = Project.objects.create(name="Benchmark", slug="benchmark")
-        self.writer, self.until = writer, started
+        self.writer, self.began, self.until, self.rounds = writer, started, started, 0
         self.clusters = []
         for number in range(CLUSTERS):
             cluster, self.workers = make_stored_cluster(project, number, started, 0, WORKERS)
             self.clusters.append(cluster.pk)
-        self.series = [(Series(metric, labels), value) for metric, labels, value in OF_CLUSTERS]
+        self.gauges = [(Series(metric, labels), value) for metric, labels, value in OF_CLUSTERS]
+        self.counters = []
         for worker in self.workers:
-            gauges = [(Series(name, labels, worker.address), 0.5) for name, labels in OF_WORKERS.items()]
-            counter = Series(
-                "dask_worker_transfer_outgoing_bytes_total", (), worker.address, MetricType.COUNTER
-            )
-            self.series += [*gauges, (counter, 1e6)]
+            self.gauges += [
+                (Series(name, labels, worker.address), 0.5) for name, labels in OF_WORKERS.items()
+            ]
+            name = "dask_worker_transfer_outgoing_bytes_total"
+            self.counters.append(Series(name, (), worker.address, MetricType.COUNTER))
+
+    def samples(self, seconds: float, factor: float) -> list[Sample]:
+        """Those of the next seconds, with gauges at so many times their usual values."""
+        times = [self.until + INTERVAL * step for step in range(round(seconds / INTERVAL))]
+        gauges = (Sample(series, time, factor * value) for time in times for series, value in self.gauges)
+        counters = (
+            Sample(series, time, 1e6 * (time - self.began)) for time in times for series in self.counters
+        )
+        return [*gauges, *counters]
 
     def store(self, seconds: float, is_first: bool = False) -> None:
-        samples = [
-            Sample(series, self.until + INTERVAL * step, value * (step + 1))
-            for step in range(round(seconds / INTERVAL))
-            for series, value in self.series
-        ]
+        self.rounds += 1
+        usual, high = self.samples(seconds, 1.0), self.samples(seconds, 1.0 + 2 * (self.rounds % 2))
         self.until += seconds
         workers = self.workers if is_first else []
         for first in range(0, len(self.clusters), TOGETHER):
             batches = [
-                Batch.of(cluster, workers, samples=samples, committed=self.until)
+                Batch.of(cluster, workers, samples=usual if cluster % SELDOM else high, committed=self.until)
                 for cluster in self.clusters[first : first + TOGETHER]
             ]
             for stored in self.writer.write_together(batches):

@@ -1,5 +1,6 @@
-// A figure of the runs of one name over time, with lasting changes. It is drawn from the table below it.
+// A figure of the runs of one name over time, with lasting changes. The page has its points.
 
+import { SITE } from "../../site.js";
 import { formatDate } from "../../timeline/times.js";
 import { Surface } from "../drawing/surface.js";
 import { theme } from "../drawing/theme.js";
@@ -8,7 +9,7 @@ import { ticks, units } from "../series/value_axis.js";
 
 /**
  * `before` and `after`, at the first run after a change, are the medians on both sides of it.
- * @typedef {{time: number, value: number, outcome: string, url: string,
+ * @typedef {{time: number, value: number, outcome: string, run: number,
  *   change: {before: number, after: number, words: string}|null}} Point
  */
 
@@ -17,26 +18,6 @@ const NEAR = 14; // px: a point that the mouse is beside
 const UNITS = { seconds: units.seconds, share: units.percent, bytes: units.bytes, count: units.count };
 const APART = 14; // px between two labels of the time axis, at least
 const DAY = 86_400; // seconds
-
-/**
- * @param {HTMLTableElement} table
- * @returns {Point[]} in order of time
- */
-export function readHistory(table) {
-  const rows = [...table.querySelectorAll("tbody tr")].map((row) => /** @type {HTMLElement} */ (row));
-  const known = rows.filter((row) => row.dataset.value !== undefined);
-  return known.reverse().map((row) => {
-    const { time, value, outcome = "", before, after, words = "" } = row.dataset;
-    const change = words ? { before: Number(before), after: Number(after), words } : null;
-    return {
-      time: Number(time),
-      value: Number(value),
-      outcome,
-      url: row.querySelector("a")?.href ?? "",
-      change,
-    };
-  });
-}
 
 /**
  * As many labels of a time axis as there is room for beside each other. The first begins where the axis begins, the last
@@ -112,7 +93,7 @@ export class History {
     element.addEventListener("pointerleave", () => this.#tooltip.hide());
     element.addEventListener("click", (event) => {
       const near = this.#near(event);
-      if (near) location.assign(near.url);
+      if (near) location.assign(`${SITE}/runs/${near.run}/`);
     });
     new ResizeObserver(() => this.#draw()).observe(element);
     window.addEventListener("themechange", () => this.#draw());

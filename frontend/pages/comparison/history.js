@@ -1,7 +1,7 @@
-// The history of runs with one name: a chart of the table below it.
+// The history of runs with one name: a chart of all of them, above a table of some.
 
-import { History, readHistory } from "../../charts/comparison/history.js";
+import { History } from "../../charts/comparison/history.js";
 
 const place = /** @type {HTMLElement|null} */ (document.querySelector("[data-history]"));
-const table = /** @type {HTMLTableElement|null} */ (document.querySelector("table#history"));
-if (place && table) new History(place, readHistory(table));
+const points = document.getElementById("history-points")?.textContent;
+if (place && points) new History(place, JSON.parse(points));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,22 +13,23 @@ from observatory.clusters.live.status import target_status
 from observatory.clusters.live.unheard import unheard_seconds, unheard_text
 from observatory.clusters.models import Cluster
 from observatory.store.connection import read_connection
-from observatory.store.queries.agents import StoredAgent, agents_of
-from observatory.store.queries.fleet import NewestSample, newest_rates, newest_samples
+from observatory.store.queries.agents import agents_of
+from observatory.store.queries.fleet import Gauge, newest_rates, newest_values
 from observatory.wire.metrics import TASKS_COMPUTED
 
 LIFETIME = 2.0
 """seconds for which a process gives the same figures to all who ask"""
 NEWEST, INTERVALS = 60.0, 5
 """A figure is at most so many seconds, or sampling intervals, older than its cluster's newest record."""
-GAUGES = {
-    ("observatory_cluster_workers", "total"): "workers",
-    ("observatory_cluster_threads", ""): "threads",
-    ("observatory_cluster_busy_threads", ""): "busy",
-    ("observatory_cluster_memory_bytes", "process"): "memory",
-    ("observatory_cluster_memory_limit_bytes", ""): "memory_limit",
-    ("observatory_cluster_tasks", "processing"): "processing",
+GAUGES: Mapping[str, Gauge] = {
+    "workers": ("observatory_cluster_workers", {"state": "total"}),
+    "threads": ("observatory_cluster_threads", {}),
+    "busy": ("observatory_cluster_busy_threads", {}),
+    "memory": ("observatory_cluster_memory_bytes", {"type": "process"}),
+    "memory_limit": ("observatory_cluster_memory_limit_bytes", {}),
+    "processing": ("observatory_cluster_tasks", {"state": "processing"}),
 }
+"""by field of Figures"""
 SEVERITIES = {
     "receiving": "",
     "paused": "info",
@@ -133,20 +134,9 @@ def _read_figures() -> dict[int, Figures]:
         for cluster, interval in intervals.values_list("pk", "identity_interval")
     }
     with read_connection() as connection:
-        samples = newest_samples(connection, ages, sorted({metric for metric, _ in GAUGES}))
+        values = newest_values(connection, ages, GAUGES)
         rates = newest_rates(connection, ages, TASKS_COMPUTED)
         agents = agents_of(connection, list(ages))
-    return _of_records(samples, rates, agents)
-
-
-def _of_records(
-    samples: Iterable[NewestSample], rates: dict[int, float], agents: Iterable[StoredAgent]
-) -> dict[int, Figures]:
-    values: dict[int, dict[str, float]] = {}
-    for sample in samples:
-        name = GAUGES.get((sample.metric, sample.label))
-        if name is not None:
-            values.setdefault(sample.cluster, {})[name] = sample.value
     dropped = {agent.cluster: agent.dropped for agent in agents}
     known = values.keys() | rates.keys() | dropped.keys()
     return {

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib.auth.models import User
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from observatory.clusters.access import get_project
-from observatory.comparison.history import MEASURES, MOST_RUNS, history
+from observatory.comparison.history import MEASURES, MOST_RUNS, Measure, Point, history
 from observatory.comparison.run_selection import MOST_EARLIER, earlier_runs, runs_of_name, runs_to_compare
+from observatory.pages.comparison.tags import change_text
 from observatory.pages.site.query import query_text
 from observatory.runs.access import get_run, visible_runs
 
@@ -19,6 +21,8 @@ CHOICES = 30
 """runs to choose from"""
 USUAL_LAST = 5
 """earlier runs whose median is offered"""
+PAGE_SIZE = 50
+"""rows of the table below a history, whose chart has all points"""
 
 
 @require_safe
@@ -47,7 +51,8 @@ def history_page(request: HttpRequest) -> HttpResponse:
     name, project = request.GET.get("name", ""), get_project(user, query_text(request, "project"))
     chosen = request.GET.get("measure", "")
     chosen = chosen if chosen in MEASURES else "duration"
-    points = history(runs_of_name(user, name, project.slug)[:MOST_RUNS], MEASURES[chosen])
+    runs = runs_of_name(user, name, project.slug).defer("contents")
+    points = history(runs[:MOST_RUNS], MEASURES[chosen])
     if not points:
         raise Http404("This project has no run with this name, or you don't have access to it.")
     context = {
@@ -57,10 +62,28 @@ def history_page(request: HttpRequest) -> HttpResponse:
         "chosen": chosen,
         "measure": MEASURES[chosen],
         "points": points,
+        "chart": [_drawn(point, MEASURES[chosen]) for point in reversed(points) if point.value is not None],
+        "page": Paginator(points, PAGE_SIZE).get_page(request.GET.get("page")),
         "changes": [point for point in points if point.change],
         "most": MOST_RUNS,
     }
     return render(request, "pages/comparison/history.html", context)
+
+
+def _drawn(point: Point, measure: Measure) -> dict[str, Any]:
+    """A point of the chart: frontend/charts/comparison/history.js."""
+    change = point.change and {
+        "before": point.change.point.before,
+        "after": point.change.point.after,
+        "words": change_text(point.change, measure),
+    }
+    return {
+        "time": point.run.start.timestamp(),
+        "value": point.value,
+        "outcome": point.run.outcome,
+        "run": point.run.pk,
+        "change": change,
+    }
 
 
 def _choices(user: User, a: int | None) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from observatory.pages.comparison.views import PAGE_SIZE
 from observatory.runs.models import Run
 from observatory.store.maintenance.retention import delete_cluster
 from observatory.store.times import from_seconds
@@ -94,6 +97,20 @@ def test_the_history_names_the_change_and_the_tag_that_changed_with_it(world: Wo
     assert "git 9c81d0" in page
     assert "(before: 3f2a1c)" in page
     assert f"?a={runs[6].pk}&amp;b={runs[5].pk}" in page
+
+
+def test_the_chart_of_a_history_has_all_runs_and_its_table_a_page_of_them(world: World) -> None:
+    runs = make_history(world, [100.0 + number for number in range(PAGE_SIZE + 3)])
+    client = world.client("viewer")
+    first, second = (
+        client.get(f"/runs/history/?name=etl&project=alpha&page={number}").content.decode()
+        for number in (1, 2)
+    )
+    [points] = re.findall(r'<script id="history-points" type="application/json">(.*?)</script>', first)
+    assert [point["run"] for point in json.loads(points)] == [run.pk for run in runs]
+    assert points in second
+    assert [page.count('<td data-label="Outcome">') for page in (first, second)] == [PAGE_SIZE, 3]
+    assert f"{PAGE_SIZE + 1}–{PAGE_SIZE + 3} of {PAGE_SIZE + 3}" in second
 
 
 def test_a_history_without_runs_is_not_found(world: World) -> None:

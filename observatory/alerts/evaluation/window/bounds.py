@@ -15,6 +15,7 @@ import numpy as np
 from observatory.alerts.evaluation.window.data import WindowData
 from observatory.alerts.evaluation.window.metrics import attribute_of
 from observatory.alerts.evaluation.window.samples import MetricSamples
+from observatory.alerts.evaluation.window.steps import SECOND
 from observatory.alerts.rules.conditions import (
     Aggregate,
     Attribute,
@@ -27,6 +28,7 @@ from observatory.alerts.rules.conditions import (
     RuleSpec,
     Selector,
 )
+from observatory.wire.records import MetricType
 
 ROUNDING = 1e-9
 """by which sums and means may be outside of their bounds, as a share of these"""
@@ -93,10 +95,10 @@ def _bounds(data: WindowData, condition: MetricCondition) -> Bounds | None:
 
 def _of_selector(data: WindowData, selector: Selector, condition: MetricCondition) -> Bounds | None:
     """Those of the aggregated values of a metric."""
-    if selector.function is not Function.VALUE:
-        return None
     samples = data.samples(selector.metric).matching(selector)
-    bounds = _of_values(samples)
+    bounds = _of_values(samples) if selector.function is Function.VALUE else _of_changes(samples, selector)
+    if bounds is None:
+        return None
     if condition.aggregate is not Aggregate.SUM or bounds == NOTHING:
         return bounds
     many = _most_summed(samples, condition.by)
@@ -126,6 +128,28 @@ def _of_divisor(data: WindowData, selector: Selector, condition: MetricCondition
 def _of_values(samples: MetricSamples) -> Bounds:
     known = samples.values[~np.isnan(samples.values)]
     return Bounds(float(known.min()), float(known.max())) if len(known) else NOTHING
+
+
+def _of_changes(samples: MetricSamples, selector: Selector) -> Bounds | None:
+    """Those of rates and changes, from the steps between samples; None: some values are missing.
+
+    A rate is a mean of the slopes of its steps, a change is their sum.
+    """
+    if np.isnan(samples.values).any():
+        return None
+    is_step = samples.of[1:] == samples.of[:-1]
+    if not is_step.any():
+        return NOTHING
+    of, before, after = samples.of[1:][is_step], samples.values[:-1][is_step], samples.values[1:][is_step]
+    is_counter = np.array([series.stored.type == MetricType.COUNTER for series in samples.series])
+    steps = np.where(is_counter[of] & (after < before), after, after - before)
+    error = ROUNDING * float(np.abs(samples.values).max())
+    if selector.function is Function.RATE:
+        seconds = np.diff(samples.times)[is_step] / SECOND
+        steps, error = steps / seconds, error / float(seconds.min())
+        return Bounds(float(steps.min()) - error, float(steps.max()) + error)
+    rises, falls = (np.bincount(of, some) for some in (np.maximum(steps, 0), np.minimum(steps, 0)))
+    return Bounds(float(falls.min()) - error, float(rises.max()) + error)
 
 
 def _most_summed(samples: MetricSamples, by: By) -> int:

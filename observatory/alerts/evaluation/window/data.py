@@ -83,6 +83,7 @@ class WindowData:
             raise ValueError("a window is longer than 0 and at most 50 days")
         self.cache: dict[Hashable, Any] = {}
         """intermediate results that rules share"""
+        self.loaded: set[RuleSpec] = set()
         self.extent: Extent | None = None
         """of the cluster, if it is known"""
         self.events = EventData(cluster.pk, self.start, self.stop)
@@ -136,7 +137,8 @@ class WindowData:
 
     def load(self, specs: Iterable[RuleSpec]) -> None:
         """Reads the events and samples that `specs` need and that haven't been read yet."""
-        load_together(self.connection, [(self, specs)])
+        if unread := [spec for spec in specs if spec not in self.loaded]:
+            load_together(self.connection, [(self, unread)])
 
     def samples(self, metric: str) -> MetricSamples:
         """The loaded samples of a metric."""
@@ -261,6 +263,8 @@ def load_together(
         earlier = last_samples_within(connection, before)["series"]
         for data in of:
             data.keep_earlier(earlier)
+    for data, specs in of.items():
+        data.loaded.update(specs)
 
 
 def needs_firsts(spec: RuleSpec, condition: MetricCondition) -> bool:

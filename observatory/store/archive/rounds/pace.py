@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import monotonic, sleep
 
-LONGEST_REST = 5.0
+OF_OTHERS = 4
+"""times as long as was worked others have the processor"""
+LONGEST_REST = 10.0
 """seconds"""
 
 
@@ -23,6 +25,6 @@ class Pace:
         return monotonic() >= self.until
 
     def rest(self, worked: float) -> None:
-        """Leave others as much time as was worked (seconds)."""
+        """Leave others OF_OTHERS times as long as was worked (seconds)."""
         if self.shares:
-            sleep(min(worked, LONGEST_REST))
+            sleep(min(OF_OTHERS * worked, LONGEST_REST))
