@@ -79,7 +79,7 @@ def test_commands_without_an_archive_say_how_to_get_one(connection: psycopg.Conn
     ("number", "said"),
     [
         (errno.ENOSPC, "its disk is full: free disk space"),
-        (errno.EACCES, "may not write there"),
+        (errno.EACCES, "may not read and write there"),
         (errno.EROFS, "it is read-only"),
     ],
 )
@@ -154,3 +154,16 @@ def test_the_place_is_a_folder_or_an_object_store(settings: LazySettings, tmp_pa
         required_place()
     assert "secret" not in str(error.value)
     assert "OBSERVATORY_ARCHIVE, s3://bucket/folder, can't be used" in str(error.value)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+def test_what_root_archives_belongs_to_the_owner_of_the_folder(
+    connection: psycopg.Connection, cluster: Cluster, folder: Path
+) -> None:
+    os.chown(folder, 12345, 23456)
+    call_command("archive", "run")
+    made = [each for each in folder.rglob("*") if each.name != MARK]
+    assert any(each.is_dir() for each in made)
+    assert any(each.is_file() for each in made)
+    assert {(each.stat().st_uid, each.stat().st_gid) for each in folder.rglob("*")} == {(12345, 23456)}

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +31,8 @@ CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 5.0, 10.0, 3
 REMEDIES = {
     errno.ENOSPC: "its disk is full: free disk space, or shorten the projects' retention",
     errno.EDQUOT: "its quota is used up: raise it, or shorten the projects' retention",
-    errno.EACCES: "Observatory's user may not write there: give it the right",
-    errno.EPERM: "Observatory's user may not write there: give it the right",
+    errno.EACCES: "Observatory's user may not read and write there: give it the right",
+    errno.EPERM: "Observatory's user may not read and write there: give it the right",
     errno.EROFS: "it is read-only: mount it writable",
     errno.ENOTDIR: "it is not a folder: correct OBSERVATORY_ARCHIVE",
 }
@@ -121,8 +121,10 @@ class Place:
         temporary = self._full(path + UNFINISHED)
         with self._explained():
             if self._is_local:
-                os.makedirs(os.path.dirname(temporary), mode=0o700, exist_ok=True)
+                _make_folders(os.path.dirname(temporary))
             with self.filesystem.open_output_stream(temporary, compression=None) as stream:
+                if self._is_local:
+                    _hand_over(temporary)
                 yield _Hashing(stream)
             if self._is_local:
                 _synchronize(temporary)
@@ -182,6 +184,21 @@ class Place:
             yield
         except (OSError, pa.ArrowException) as error:
             raise ArchiveError(f"The archive at {self.name} can't be used: {_reason(error)}.") from error
+
+
+def _make_folders(folder: str) -> None:
+    if not os.path.isdir(folder):
+        _make_folders(os.path.dirname(folder))
+        with suppress(FileExistsError):
+            os.mkdir(folder, mode=0o700)
+            _hand_over(folder)
+
+
+def _hand_over(path: str) -> None:
+    """Under root, give what was made to the owner of its folder: the service has a user of its own."""
+    if os.geteuid() == 0:
+        owner = os.stat(os.path.dirname(path))
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def place() -> Place | None:

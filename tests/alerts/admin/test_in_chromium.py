@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -20,13 +21,30 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PATIENCE = 60_000  # ms
 ADD = "/admin/alerts/rule/add/"
+KEEP_ANSWERS = """
+    const ask = window.fetch;
+    window.answers = [];
+    window.fetch = async (url, options) => {
+        const answer = await ask(url, options);
+        if (options?.method === "POST") {
+            const [copy, sent] = [answer.clone(), Object.fromEntries(options.body)];
+            copy.text().then((text) => window.answers.push({ sent, status: copy.status, text }));
+        }
+        return answer;
+    };
+"""
 
 
 @pytest.fixture
-def patient(page: Page) -> Page:
+def patient(page: Page) -> Iterator[Page]:
+    """A page whose forms and answers are printed where a test fails."""
     page.set_default_timeout(PATIENCE)
     expect.set_options(timeout=PATIENCE)
-    return page
+    page.add_init_script(KEEP_ANSWERS)
+    yield page
+    for answer in page.evaluate("window.answers ?? []"):
+        print(answer["status"], answer["text"][:4_000])
+        print({name: value for name, value in answer["sent"].items() if value})
 
 
 def pick_metric(page: Page) -> None:
