@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
-
-from django.conf import settings
 
 from observatory.store.archive import needed, presence
 from observatory.store.archive.place import required_place
@@ -28,7 +25,6 @@ def leave_tables(cluster: int, is_read_elsewhere: bool = False) -> None:
     with connect() as connection:
         while not presence.is_any_listed(connection) or not _is_removed(connection, cluster):
             archive_round(float("inf"))
-            _open_folders()
             presence.list_kinds(connection, cluster)
             connection.execute("UPDATE archived_rows SET used = now() - interval '1 day'")
             needed.forget()
@@ -46,12 +42,6 @@ def wait_for_rows(cluster: int, kinds: set[str]) -> None:
         while kinds & set(presence.removed_kinds(connection, cluster)):
             assert time.monotonic() < until, "rows did not come back"
             time.sleep(0.2)
-
-
-def _open_folders() -> None:
-    """Let the server's processes use what this one wrote: under root they are another user's."""
-    for folder, _, _ in os.walk(settings.ARCHIVE):
-        os.chmod(folder, 0o777)
 
 
 def _is_removed(connection: Any, cluster: int) -> bool:

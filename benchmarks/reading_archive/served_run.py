@@ -38,7 +38,6 @@ def served_run(tasks: int) -> Iterator[ServedRun]:
     """Start a new Observatory and store a run; this process uses its database and archive as well."""
     folder = Path(tempfile.mkdtemp(prefix="observatory-benchmark-"))
     folder.chmod(0o711)  # under root its processes are another user's
-    umask = os.umask(0)  # who also writes to the archive
     archive = folder / "archive"
     archive.mkdir()
     server = Observatory(folder / "data")
@@ -50,6 +49,8 @@ def served_run(tasks: int) -> Iterator[ServedRun]:
     )
     try:
         server.start()
+        owner = server.data_dir.stat()
+        os.chown(archive, owner.st_uid, owner.st_gid)  # what this process writes there is that user's, too
         clusters, _ = scale.store(server, [tasks])
         # static files are compressed in a server's first minute
         server.stop()
@@ -64,7 +65,6 @@ def served_run(tasks: int) -> Iterator[ServedRun]:
                 browser.close()
     finally:
         server.stop()
-        os.umask(umask)
         shutil.rmtree(folder, ignore_errors=True)
 
 

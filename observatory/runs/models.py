@@ -96,6 +96,8 @@ class Run(models.Model):
             ),
             models.Index(fields=["start", "id"], include=["cluster"], name="runs_run_started"),
             models.Index(F("stop") - F("start"), "id", name="runs_run_duration"),
+            models.Index(fields=["tasks", "id"], include=["cluster"], name="runs_run_by_tasks"),
+            models.Index(fields=["errors", "id"], include=["cluster"], name="runs_run_by_errors"),
             GinIndex(fields=["tags"], name="runs_run_tags"),
         ]
         constraints = [

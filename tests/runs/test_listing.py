@@ -137,7 +137,7 @@ FILL = """
     INSERT INTO runs_run (cluster_id, name, origin, outcome, start, stop, "user", tags, code, pinned, created,
                           tasks, errors, figures)
     SELECT %s, 'run ' || number %% 100, 'found', 'finished', begun, begun + random() * interval '1 hour',
-           'ada', jsonb_build_object('git', md5(number::text)), '', false, begun, number, 0, '{}'
+           'of ' || number %% 1000 || '-', jsonb_build_object('git', md5(number::text)), '', false, begun, number, 0, '{}'
     FROM generate_series(1, %s) AS number,
          LATERAL (SELECT now() - number * interval '10 minutes' AS begun) AS at
 """
@@ -150,8 +150,9 @@ def test_of_a_hundred_thousand_runs_a_page_is_found_by_indexes(world: World) -> 
     tag = ("git", Run.objects.get(tasks=4321).tags["git"])
     assert names(world, tag=tag) == ["run 21"]
     for wanted in (
-        *(RunFilter(order=order) for order in ORDERS if order.endswith(("start", "duration"))),
+        *(RunFilter(order=order) for order in ORDERS if not order.endswith("name")),
         RunFilter(tag=tag),
+        RunFilter(user="of 77-"),
         RunFilter(cluster=world.ended.pk),
     ):
         plan = find_runs(world.people["viewer"], wanted)[:50].explain(analyze=True, buffers=True)

@@ -45,7 +45,8 @@ def read_dimensions(connection: psycopg.Connection, cluster: int, metrics: Seque
         worker["thresholds"] = thresholds_of(detail)
     series = _items(
         connection,
-        """SELECT metric, labels, array_agg(id) AS ids, array_agg(worker_id) AS workers
+        """SELECT metric, labels,
+               array_agg(id ORDER BY id) AS ids, array_agg(worker_id ORDER BY id) AS workers
            FROM series WHERE cluster_id = %s AND metric = ANY(%s) GROUP BY metric, labels ORDER BY min(id)""",
         [cluster, list(metrics)],
     )

@@ -195,7 +195,7 @@ def test_columns_have_the_encodings_that_suit_them(
         assert encoding in column.encodings, (kind, name, column.encodings)
 
 
-def test_archiving_rests_as_long_as_it_worked_while_a_cluster_is_live(
+def test_archiving_rests_four_times_as_long_as_it_worked_while_a_cluster_is_live(
     cluster: Cluster, world: World, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rests: list[float] = []
@@ -210,6 +210,8 @@ def test_archiving_rests_as_long_as_it_worked_while_a_cluster_is_live(
         assert waiting_clusters(connection) == []
     assert sum(rests) > 0
     assert max(rests) <= pace.LONGEST_REST
+    Pace(shares=True).rest(0.5)
+    assert rests[-1] == 2.0
 
 
 def test_days_are_files_and_many_rows_are_row_groups_in_order_of_time(
