@@ -137,7 +137,8 @@ FILL = """
     INSERT INTO runs_run (cluster_id, name, origin, outcome, start, stop, "user", tags, code, pinned, created,
                           tasks, errors, figures)
     SELECT %s, 'run ' || number %% 100, 'found', 'finished', begun, begun + random() * interval '1 hour',
-           'of ' || number %% 1000 || '-', jsonb_build_object('git', md5(number::text)), '', false, begun, number, 0, '{}'
+           'of ' || number %% 1000 || '-', jsonb_build_object('git', md5(number::text)), '', false, begun,
+           number, 0, '{}'
     FROM generate_series(1, %s) AS number,
          LATERAL (SELECT now() - number * interval '10 minutes' AS begun) AS at
 """
