@@ -106,7 +106,7 @@ PAUSED: LiteralString = f"""
 MEMORY: LiteralString = """
     SELECT worker_id, regr_slope(value, at)
     FROM series CROSS JOIN generate_series(0, %(samples)s - 1) AS step CROSS JOIN LATERAL (
-        SELECT value, extract(epoch FROM time)::float8 AS at FROM sample
+        SELECT value, extract(epoch FROM time - %(start)s)::float8 AS at FROM sample
         WHERE series_id = series.id AND cluster_id = %(cluster)s
             AND time >= %(start)s + step * (%(stop)s - %(start)s) / %(samples)s
             AND time < %(start)s + (step + 1) * (%(stop)s - %(start)s) / %(samples)s
