@@ -20,7 +20,9 @@ from observatory.why.clocks import corrected
 from observatory.why.earlier import read_earlier
 from observatory.why.intervals import Flags, Integers, Intervals
 from observatory.why.records import Graph, OfWorkers, Records, Spans, Transitions, Worker
+from observatory.why.rescheduled import rescheduled_computations
 from observatory.why.seceded import inferred, with_rest
+from observatory.why.thread_times.assignments import PROCESSING, RELEASED
 from observatory.why.unfinished import Unfinished, unfinished_computations
 from observatory.wire.records import Action, Status
 
@@ -40,10 +42,27 @@ def read_records(
     if others:
         of_others = Transitions.of(store.transitions_of_others(connection, cluster, start, stop, others))
         known = replace(found, transitions=found.transitions.and_these(of_others))
+    calls = _rescheduled(connection, cluster, known)
+    if len(calls):
+        spans = _in_order(found.spans.and_these(calls))
+        found, known = replace(found, spans=spans), replace(known, spans=spans)
     left, left_by_others = _unfinished(connection, cluster, known, of_others.task, others)
     found = _without(others, found, left_by_others) if others else found
     reported = not len(found.spans) and agents.has_agent(connection, cluster)
     return replace(found, unfinished=left.spans, withdrawn=left.withdrawn, agent_reported=reported)
+
+
+def _rescheduled(connection: psycopg.Connection, cluster: int, known: Records) -> Spans:
+    """Read which calls raised `Reschedule`: only where some task was released while a worker had it."""
+    rows = known.transitions
+    released = rows.time[(rows.start == PROCESSING) & (rows.finish == RELEASED)]
+    if not len(released):
+        return Spans.none()
+    first, last = int(released.min()), int(released.max())
+    found = store.rescheduled(connection, cluster, first, last + 1)
+    if not len(found["time"]):
+        return Spans.none()
+    return rescheduled_computations(known, found["task"], found["group"].astype(np.int64), found["time"])
 
 
 def read_accounted(
@@ -99,6 +118,7 @@ def _spans(columns: Mapping[str, Array]) -> Spans:
         lane=columns["lane"].astype(np.int64),
         action=columns["action"].astype(np.int64),
         is_error=columns["status"] == Status.ERROR,
+        is_rescheduled=np.zeros(len(columns["status"]), np.bool_),
         nbytes=columns["nbytes"],
         times=Intervals.of(columns["start"], columns["stop"]),
         recorded_start=columns["start"],

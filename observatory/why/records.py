@@ -54,6 +54,8 @@ class Spans:
     lane: Integers
     action: Integers
     is_error: Flags
+    is_rescheduled: Flags
+    """the call raised `Reschedule`, and its task was sent again; `is_error` as well"""
     nbytes: Integers
     """size of the task's result"""
     times: Intervals
@@ -76,7 +78,7 @@ class Spans:
     def none(cls) -> Spans:
         no = np.zeros(0, np.int64)
         flags = np.zeros(0, np.bool_)
-        return cls(no, no, no, no, no, no, flags, no, Intervals.none(), no, no)
+        return cls(no, no, no, no, no, no, flags, flags, no, Intervals.none(), no, no)
 
     def __len__(self) -> int:
         return len(self.worker)
@@ -95,6 +97,7 @@ class Spans:
             self.lane[condition],
             self.action[condition],
             self.is_error[condition],
+            self.is_rescheduled[condition],
             self.nbytes[condition],
             self.times.where(condition),
             self.recorded_start[condition],

@@ -174,6 +174,7 @@ def _spans(left: Stays, found: list[Begun]) -> Spans:
         lane=lane,
         action=np.full(len(rows), int(Action.COMPUTE), np.int64),
         is_error=np.ones(len(rows), np.bool_),
+        is_rescheduled=np.zeros(len(rows), np.bool_),
         nbytes=nothing,
         times=Intervals(begun, stop),
         recorded_start=begun,

@@ -52,6 +52,7 @@ def recorded(
             lane=whole(row[0] for row in spans),
             action=whole(row[2] for row in spans),
             is_error=np.array([row[5] for row in spans], np.bool_),
+            is_rescheduled=np.zeros(len(spans), np.bool_),
             nbytes=whole(SIZE for _ in spans),
             times=Intervals(micro(row[3] for row in spans), micro(row[4] for row in spans)),
             recorded_start=micro(row[3] for row in spans),

@@ -102,8 +102,8 @@ def _keys(
     connection: psycopg.Connection, cluster: int, path: CriticalPath, places: Sequence[int]
 ) -> dict[int, str]:
     """The key of the task of each computation, by place."""
-    recorded = [place for place in places if not path.is_unfinished(place)]
-    left = [place for place in places if path.is_unfinished(place)]
+    recorded = [place for place in places if path.has_span(place)]
+    left = [place for place in places if not path.has_span(place)]
     spans = path.computing.where(np.array(recorded, np.int64))
     found = keys_of_computations(connection, cluster, spans.lane.tolist(), spans.recorded_start.tolist())
     tasks = path.computing.task[np.array(left, np.int64)].tolist()

@@ -121,6 +121,10 @@ class CriticalPath:
         """Whether a computation has no span: it did not finish in the window."""
         return place >= self._recorded
 
+    def has_span(self, place: int) -> bool:
+        """Whether its span was recorded: there is none of calls that raised `Reschedule` either."""
+        return not self.is_unfinished(place) and not self.computing.is_rescheduled[place]
+
     def _kind(self, place: int) -> ThreadKind:
         if self.is_unfinished(place):
             return ThreadKind.UNFINISHED

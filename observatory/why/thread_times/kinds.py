@@ -47,7 +47,7 @@ TEXTS = {
         "computing again",
         "Tasks computed again whose result was lost, or not kept, after they had finished in this window",
     ),
-    ThreadKind.FAILED: Text("failed attempts", "Tasks that erred computed"),
+    ThreadKind.FAILED: Text("failed attempts", "Tasks computed that erred, or raised `Reschedule`"),
     ThreadKind.UNFINISHED: Text(
         "not finished",
         "Tasks ran that did not finish in this window: they hung, were cancelled, or go on",

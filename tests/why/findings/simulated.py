@@ -80,6 +80,7 @@ class Simulated:
 
     `overhead`: of the scheduler for each task, one after the other. `bandwidth`: bytes a second of results of
     other workers, for which a thread waits. `slowness`: factor of a worker. `tries`: how often a task fails.
+    `refusals`: seconds after which the first call of a task raises `Reschedule`.
     `late`: seconds between a task's arrival at a worker and its beginning. `joins`, `leaves`: when a worker
     comes, and when it leaves in order, with its tasks done; else all are there throughout. `stay`: the worker
     to which all tasks of a prefix are sent at once, and with which they stay. `required`: resources that the
@@ -96,6 +97,7 @@ class Simulated:
     pauses: Sequence[Pause] = ()
     late: Mapping[int, float] = field(default_factory=dict)
     tries: Mapping[str, int] = field(default_factory=dict)
+    refusals: Mapping[str, float] = field(default_factory=dict)
     joins: Mapping[int, float] = field(default_factory=dict)
     leaves: Mapping[int, float] = field(default_factory=dict)
     stay: Mapping[str, int] = field(default_factory=dict)
@@ -124,6 +126,7 @@ class Simulated:
         self._queue: deque[str] = deque()
         self._states = {task.key: "released" for task in self.tasks}
         self._failed: dict[str, int] = {}
+        self._refused: set[str] = set()
         self._changed: dict[str, float] = {}
         self._scheduler_free = self.submitted
         self._heap: list[tuple[float, int, Callable[[float], None]]] = []
@@ -162,9 +165,9 @@ class Simulated:
             WorkerSeen(worker.address, f"w{worker.number}", host, self.threads, 4 * GIB, START + now)
         )
 
-    def _go(self, now: float, key: str, state: str, worker: str = "") -> None:
+    def _go(self, now: float, key: str, state: str, worker: str = "", stimulus: str = "made-up") -> None:
         now = self._changed[key] = max(now, self._changed.get(key, now) + 2e-6)
-        self.transitions.append((START + now, key, self._states[key], state, worker, "made-up"))
+        self.transitions.append((START + now, key, self._states[key], state, worker, stimulus))
         self._states[key] = state
 
     def _offer(self, now: float) -> None:
@@ -212,10 +215,26 @@ class Simulated:
                     row = (START + begin, START + stop, worker.address, sender.address, 0)
                     self.transfers.append((*row, needed.nbytes, 0, sizes, 1))
                     begin = stop
+            if key in self.refusals and key not in self._refused:
+                self._later(begin + self.refusals[key], self._refusing(key, worker))
+                return
             seconds = task.seconds * self.slowness.get(worker.number, 1.0)
             self._later(begin + seconds, self._ending(key, worker, life, begin))
 
         return send
+
+    def _refusing(self, key: str, worker: Worker) -> Callable[[float], None]:
+        lane = heapq.heappop(worker.lanes)
+
+        def refuse(now: float) -> None:
+            heapq.heappush(worker.lanes, lane)
+            worker.free += 1
+            del self._running[key]
+            self._refused.add(key)
+            for state in ("released", "waiting"):
+                self._go(now, key, state, stimulus=f"reschedule-{now}")
+
+        return refuse
 
     def _ending(self, key: str, worker: Worker, life: int, begin: float) -> Callable[[float], None]:
         lane = heapq.heappop(worker.lanes)

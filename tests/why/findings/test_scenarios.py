@@ -119,6 +119,15 @@ def of_kind(found: Findings, kind: str) -> dict[str, Any]:
     return finding
 
 
+def test_calls_that_raised_reschedule_are_told_with_what_they_took(record: Record) -> None:
+    finding = of_kind(record(seeded.calls_that_lose_their_patience), "retries")
+    assert finding["sentence"].startswith("9 calls of refuse_first raised Reschedule, after 1.")
+    facts = {fact["label"]: fact["value"] for fact in finding["facts"]}
+    assert (facts["tasks that were sent again"], facts["most calls of one task"]) == ("9", "1")
+    # each tried for 1.5 s
+    assert float(facts["these calls took"].removesuffix(" s")) == pytest.approx(9 * 1.5, rel=0.3)
+
+
 def test_a_slow_service_is_what_tasks_wait_for(record: Record) -> None:
     finding = of_kind(record(waiting.requests_of_a_slow_service), "waiting-outside")
     assert "they waited for the network or a pipe" in finding["sentence"]

@@ -26,6 +26,8 @@ from tests.why.scenarios.tasks import (
     leak,
     loop,
     make,
+    poll,
+    refuse_first,
     request,
     sleep,
     sleep_for_each,
@@ -203,6 +205,25 @@ def one_service_that_is_down_at_first(client: Client, has_cause: bool) -> None:
             for number in range(6)
         ]
         wait([*others, *asked])
+
+
+@seeded("retries")
+def calls_that_lose_their_patience(client: Client, has_cause: bool) -> None:
+    """Nine of 60 tasks wait in vain before they ask to be sent elsewhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        times = [int(has_cause and place % 7 == 3) for place in range(60)]
+        parts = (range(60), [0.4] * 60, [1.5] * 60, [folder] * 60, times)
+        wait(client.map(refuse_first, *parts, pure=False))
+
+
+@seeded("retries", is_judged=True)
+def tasks_that_poll(client: Client, has_cause: bool) -> None:
+    """Two that need a file keep being sent again until it is there, beside tasks that could run."""
+    there = time.time() + (4.0 if has_cause else 0.0)
+    waiting = [
+        client.submit(poll, number, 0.4, there, key=f"poll-{number}", priority=1) for number in range(2)
+    ]
+    wait([*waiting, *client.map(sleep, [0.4] * 60, pure=False)])
 
 
 @seeded("transfers")

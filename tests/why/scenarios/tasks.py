@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from dask.sizeof import sizeof
-from distributed import get_worker, secede, worker_client
+from distributed import Reschedule, get_worker, secede, worker_client
 from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
@@ -150,6 +150,26 @@ def fail_first(seconds: float, times: int, folder: str, number: int) -> int:
     if len(list(Path(folder).glob(f"{number}-*"))) < times:
         tries.touch()
         raise ConnectionResetError(f"try again with {number}")
+    return number
+
+
+def refuse_first(number: int, seconds: float, patience: float, folder: str, times: int) -> int:
+    """Tries for as long as its patience lasts and asks to be sent elsewhere, as often as that; then works."""
+    tries = Path(folder) / f"{number}-{os.urandom(4).hex()}"
+    if len(list(Path(folder).glob(f"{number}-*"))) < times:
+        time.sleep(patience)
+        tries.touch()
+        raise Reschedule
+    time.sleep(seconds)
+    return number
+
+
+def poll(number: int, seconds: float, since: float) -> int:
+    """Looks whether what it needs is there, and asks to be sent again if it isn't."""
+    if time.time() < since:
+        time.sleep(0.1)
+        raise Reschedule
+    time.sleep(seconds)
     return number
 
 

@@ -62,6 +62,11 @@ STEALS: LiteralString = f"""
     FROM steal JOIN task_group ON task_group.id = group_id
     JOIN lifetime ON address = thief AND time >= started AND time < until
     WHERE steal.{WITHIN} AND outcome = 'confirm'"""
+RESCHEDULED_TYPES = {"task": "int64", "group": "int32", "time": "microseconds"}
+RESCHEDULED: LiteralString = f"""
+    SELECT {TASK.format("transition")}, group_id, time FROM transition
+    WHERE {WITHIN} AND start = {TASK_STATES.index("processing")}
+        AND finish = {TASK_STATES.index("released")} AND stimulus LIKE 'reschedule-%%'"""
 MOST_EARLIER = 200_000
 """transitions before a window that are looked at, the last ones"""
 EARLIER: LiteralString = f"""
@@ -192,6 +197,14 @@ def transitions_of_others(
     query = f"{TRANSITIONS} AND {others.includes('transition')}"
     parameters = others.parameters | window_parameters(cluster, start, stop)
     return fetch_packed_columns(connection, query, parameters, TRANSITION_TYPES)
+
+
+def rescheduled(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> dict[str, Array]:
+    """Return when tasks were released because their calls raised `Reschedule`: columns of RESCHEDULED_TYPES.
+
+    Source: the stimulus that distributed.worker.Worker.execute gives them.
+    """
+    return fetch_columns(connection, RESCHEDULED, window_parameters(cluster, start, stop), RESCHEDULED_TYPES)
 
 
 def earlier_transitions(

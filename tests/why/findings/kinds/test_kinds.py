@@ -195,6 +195,34 @@ def test_attempts_cost_what_they_took_where_all_tasks_were_repeated() -> None:
     assert_saves(first(seeded.findings(), "retries"), seeded, Simulated(tasks))
 
 
+def test_calls_that_raised_reschedule_cost_what_they_took() -> None:
+    tasks = futures(64, 0.5)
+    seeded = Simulated(tasks, refusals={f"work-{place}": 1.5 for place in range(16)})
+    finding = first(seeded.findings(), "retries")
+    assert_saves(finding, seeded, Simulated(tasks))
+    assert finding["sentence"] == (
+        "16 calls of work raised Reschedule, after 1.50 s (median), and their tasks were sent again."
+    )
+    assert sorted(task["key"] for task in finding["tasks"]) == sorted(f"work-{one}" for one in range(10))
+
+
+def test_attempts_that_failed_and_calls_that_raised_reschedule_are_told_apart() -> None:
+    tasks = futures(64, 0.5)
+    refusals = {f"work-{place}": 1.0 for place in range(16)}
+    found = Simulated(
+        tasks, tries={f"work-{place}": 2 for place in range(40, 56)}, refusals=refusals
+    ).findings()
+    assert [one["kind"] for one in found] == ["retries", "retries"]
+    sentences = sorted(one["sentence"] for one in found)
+    assert sentences[0].startswith("16 calls of work raised Reschedule, after 1.00 s (median)")
+    assert sentences[1] == "32 attempts of work failed with ValueError and were repeated."
+
+
+def test_a_few_calls_that_raised_reschedule_at_once_are_no_finding() -> None:
+    refusals = {f"work-{place}": 0.02 for place in range(16)}
+    assert Simulated(futures(64, 0.5), refusals=refusals).findings() == []
+
+
 def test_a_blocked_event_loop_delays_the_tasks_of_its_worker() -> None:
     tasks = futures(160, 0.5)
     seeded = Simulated(tasks, late={1: 2.0})

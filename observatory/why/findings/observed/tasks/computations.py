@@ -62,7 +62,15 @@ class Computations:
 
     def failed(self, prefix: int) -> Integers:
         """The failed attempts of a prefix."""
-        return np.flatnonzero(self.spans.is_error & (self.spans.prefix == prefix))
+        return np.flatnonzero(self._has_failed & (self.spans.prefix == prefix))
+
+    def rescheduled(self, prefix: int) -> Integers:
+        """The calls of a prefix that raised `Reschedule`."""
+        return np.flatnonzero(self.spans.is_rescheduled & (self.spans.prefix == prefix))
+
+    @property
+    def _has_failed(self) -> Flags:
+        return self.spans.is_error & ~self.spans.is_rescheduled
 
     def failed_before(self, prefix: int, was_repeated: bool) -> Integers:
         """Those that were, or were not, followed by another attempt at their task."""
@@ -70,7 +78,7 @@ class Computations:
         rows = np.flatnonzero(spans.prefix == prefix)
         order = rows[np.lexsort((spans.times.start[rows], spans.task[rows]))]
         is_followed = np.append(spans.task[order][1:] == spans.task[order][:-1], False)[: len(order)]
-        return np.sort(order[spans.is_error[order] & (is_followed == was_repeated)])
+        return np.sort(order[self._has_failed[order] & (is_followed == was_repeated)])
 
     @cached_property
     def worker_before(self) -> Integers:

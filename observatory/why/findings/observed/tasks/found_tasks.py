@@ -11,7 +11,11 @@ from observatory.why.records import Spans
 
 
 def computed_tasks(connection: psycopg.Connection, scope: Scope, spans: Spans) -> list[tuple[FoundTask, int]]:
-    """Return the tasks of some computations, with the size of their results in bytes."""
+    """Return the tasks of some computations, with the size of their results in bytes.
+
+    Without calls that raised `Reschedule`, of which there is no span.
+    """
+    spans = spans.where(~spans.is_rescheduled)
     lanes, starts = spans.lane.tolist(), spans.recorded_start.tolist()
     known = known_tasks(connection, scope.cluster.pk, lanes, starts)
     return [(_found(scope, spans, place, task.key), task.nbytes) for place, task in enumerate(known)]
