@@ -131,6 +131,7 @@ class Arguments:
             "starts": starts,
             "metric": metric,
             "metrics": [metric, "dask_scheduler_tasks_total"],
+            "gauges": {"workers": ("observatory_cluster_workers", {"state": "total"})},
             "kinds": ["worker-status", "graph-updated", "restarted"],
             "kind": "process",
             "others": NONE,
