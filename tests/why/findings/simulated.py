@@ -84,7 +84,7 @@ class Simulated:
     `late`: seconds between a task's arrival at a worker and its beginning. `joins`, `leaves`: when a worker
     comes, and when it leaves in order, with its tasks done; else all are there throughout. `stay`: the worker
     to which all tasks of a prefix are sent at once, and with which they stay. `required`: resources that the
-    tasks of a prefix are recorded to require.
+    tasks of a prefix are recorded to require. `executors`: that annotations name for tasks of a prefix.
     """
 
     tasks: Sequence[Task]
@@ -102,6 +102,7 @@ class Simulated:
     leaves: Mapping[int, float] = field(default_factory=dict)
     stay: Mapping[str, int] = field(default_factory=dict)
     required: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    executors: Mapping[str, str] = field(default_factory=dict)
     hosts: Callable[[int], str] = lambda number: "10.0.0.1"
     submitted: float = 0.0
     makespan: float = 0.0
@@ -348,9 +349,17 @@ class Simulated:
                 (START + first, START + last, *rest) for first, last, *rest in self.activities
             ],
             "task": [
-                (START, "", task.key, "", 0, {}, dict(self.required[task.prefix]))
+                (
+                    START,
+                    "",
+                    task.key,
+                    "",
+                    0,
+                    self._annotations(task),
+                    dict(self.required.get(task.prefix, {})),
+                )
                 for task in self.tasks
-                if task.prefix in self.required
+                if task.prefix in self.required or task.prefix in self.executors
             ],
             "dependency": [(START, "", task.key, need) for task in self.tasks for need in task.needs],
         }
@@ -369,6 +378,9 @@ class Simulated:
             )
         Cluster.objects.filter(pk=cluster.pk).update(ended=from_seconds(START + self.makespan + 1))
         return Cluster.objects.get(pk=cluster.pk)
+
+    def _annotations(self, task: Task) -> dict[str, str]:
+        return {"executor": self.executors[task.prefix]} if task.prefix in self.executors else {}
 
     def findings(self) -> list[dict[str, Any]]:
         with read_connection() as connection:

@@ -233,3 +233,25 @@ def test_failures_that_stock_endpoints_only_counted_are_a_finding() -> None:
     finding = first(simulated.findings(), "failure")
     assert finding["sentence"] == "3 tasks failed. Without the agent it isn't known which, and why."
     assert finding["moments"] == [{"label": "first failure", "time": START + 2}]
+
+
+def scans(executor: str) -> Simulated:
+    """On each of two workers one at a time, although it has four threads."""
+    tasks = [Task(f"scan{worker}-{place}", 0.5) for worker in range(2) for place in range(24)]
+    names = {"scan0": executor, "scan1": executor}
+    simulated = Simulated(tasks, 2, 1, stay={"scan0": 0, "scan1": 1}, executors=names)
+    simulated.seen = [replace(one, nthreads=4) for one in simulated.seen]
+    return simulated
+
+
+def test_an_executor_of_one_thread_is_what_tasks_wait_for() -> None:
+    finding = first(scans("scanner").findings(), "serialized")
+    assert finding["sentence"].startswith(
+        "Tasks of scan0 and scan1 waited for the executor “scanner”: a worker ran at most 1 of them at once, "
+        "and had 4 threads."
+    )
+    assert finding["wall_seconds"] == pytest.approx(12 - 3, rel=0.3)
+
+
+def test_the_executor_with_all_threads_is_none() -> None:
+    assert "executor" not in str([one["sentence"] for one in scans("default").findings()])

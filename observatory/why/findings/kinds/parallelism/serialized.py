@@ -1,4 +1,4 @@
-"""Tasks that wait for one another: for a lock or semaphore, or for a resource of their worker."""
+"""Tasks that wait for one another: for a lock or semaphore, a resource or an executor of their worker."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from observatory.clusters.formatting import format_duration
+from observatory.store.queries.windows.tasks.executors import named_executors
 from observatory.store.workers.tags import amount_text
 from observatory.why.findings.evidence import CONSTRAINED, Evidence
 from observatory.why.findings.finding import Finding, FindingKind
 from observatory.why.findings.observed.lease_waits import lease_waits
 from observatory.why.findings.observed.samples import LabelledSamples
+from observatory.why.findings.observed.tasks.executor_waits import executor_waits
 from observatory.why.findings.observed.tasks.nested_tasks import waits_in
 from observatory.why.findings.observed.tasks.turns import Turns, turns
 from observatory.why.findings.observed.tasks.waiting_tasks import LISTED
@@ -55,11 +57,20 @@ RESOURCE_ADVICE = (
 )
 
 
+EXECUTOR_ADVICE = (
+    "Give this executor of the workers as many threads as may run at once, or annotate only the step that "
+    "needs it: tasks without `executor=` run on all threads."
+)
+MOST_EXECUTORS = 10_000
+"""pairs of an executor and a group that are read"""
+
+
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each lock or semaphore of Dask, else one for locks of processes and of files each, else
     one for each prefix whose tasks take turns in something that isn't known."""
     yield from list(_leases(evidence)) or list(_locks(evidence)) or _turns(evidence)
     yield from _resources(evidence)
+    yield from _executors(evidence)
 
 
 def _leases(evidence: Evidence) -> Iterator[Finding]:
@@ -233,6 +244,34 @@ def _resources(evidence: Evidence) -> Iterator[Finding]:
     )
 
 
+def _executors(evidence: Evidence) -> Iterator[Finding]:
+    found, records = evidence.computations, evidence.records
+    groups = np.unique(found.spans.group).tolist()
+    named = named_executors(
+        evidence.connection, evidence.scope.cluster.pk, groups, evidence.stop, MOST_EXECUTORS
+    )
+    for one in executor_waits(found, named, records.workers, evidence.time.prefixes):
+        if not _is_much(evidence, one.seconds):
+            continue
+        threads = max(worker.threads for worker in records.workers if worker.id in one.workers)
+        yield Finding(
+            f"Tasks of {listed([evidence.prefix(id) for id in one.prefixes])} waited for the executor "
+            f"“{evidence.text(one.name)}”: a worker ran at most {one.at_once} of them at once, and had "
+            f"{counted(threads, 'thread')}. Threads were idle for {format_duration(one.seconds)} meanwhile.",
+            evidence.cost(one.seconds),
+            facts(
+                ("tasks", f"{len(one.rows):,}"),
+                ("most at once on a worker", f"{one.at_once}"),
+                ("workers", f"{len(one.workers):,}"),
+            ),
+            (evidence.moment("they begin", _start(evidence, one.rows)),),
+            evidence.tasks(one.rows[:LISTED]),
+            one.workers,
+            one.prefixes,
+            EXECUTOR_ADVICE,
+        )
+
+
 def _is_much(evidence: Evidence, seconds: float) -> bool:
     return seconds >= LEAST_SHARE * evidence.waits.active and evidence.is_worth(evidence.cost(seconds))
 
@@ -282,7 +321,7 @@ def _resource_text(evidence: Evidence, worker: int) -> str | None:
 
 
 KIND = FindingKind(
-    title="locks, semaphores and resources that tasks wait for",
+    title="locks, semaphores, resources and executors that tasks wait for",
     advice="Hold it for as short as possible: compute before it is acquired, and only write while it is "
     "held. Allow more leases where what it protects can take them, or send this work to one task of its own.",
     documentation="https://docs.dask.org/en/stable/futures.html#coordination-primitives",
