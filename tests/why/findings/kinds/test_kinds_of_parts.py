@@ -138,6 +138,7 @@ def test_a_client_that_waits_for_methods_of_actors_is_not_said_to_run_its_own_co
     simulated.activities = [
         (0.0, ended + 4, "", "code"),
         (0.0, ended, "", "waiting"),
+        (ended - 0.5, ended - 0.3, "", "actor"),
         (ended + 0.1, ended + 3.9, "", "actor"),
     ]
     simulated.sample("observatory_worker_cpu_percent", cpu, 0, ended + 4, worker=1)
@@ -145,6 +146,7 @@ def test_a_client_that_waits_for_methods_of_actors_is_not_said_to_run_its_own_co
     assert finding["sentence"].startswith("For 3.80 s of 5.0")
     assert finding["sentence"].endswith("the client waited for methods of actors, which are no tasks.")
     assert {"label": "the worker that computed most", "value": f"{cpu:.0f} % of a core"} in finding["facts"]
+    assert {"label": "waited for them in all, also while tasks ran", "value": "4.00 s"} in finding["facts"]
     assert finding["thread_seconds"] == 0
 
 

@@ -35,7 +35,7 @@ ADVICE: dict[str, str] = {
     ThreadKind.SENDING: "Send smaller graphs: `client.scatter` large objects, read data in tasks, and make "
     "larger partitions.",
     WAITING: "See what it waited for: workers, a lock, an event, a queue or a variable that another client "
-    "sets, or functions that `client.run` runs outside of tasks.",
+    "sets, functions that `client.run` runs outside of tasks, or what else a coroutine did in `client.sync`.",
     ThreadKind.OPTIMIZING: "Make larger partitions, persist what is used again, and compute several results "
     "by one `dask.compute`.",
 }
@@ -94,12 +94,14 @@ def _in_actors(evidence: Evidence) -> Iterator[Finding]:
     if seconds < max(LEAST_SECONDS, LEAST_SHARE * window):
         return
     longest = int(np.argmax(gaps.stop - gaps.start))
+    waited = evidence.clients.actors.clipped(evidence.start, evidence.stop).seconds
     yield Finding(
         f"For {format_duration(seconds)} of {format_duration(window)} the cluster had no task, and the "
         f"client waited for methods of actors, which are no tasks.",
         Cost(),
         facts(
             ("share of the run", format_percent(seconds / window)),
+            ("waited for them in all, also while tasks ran", format_duration(waited)),
             ("the worker that computed most", f"{_busiest(evidence, gaps):.0f} % of a core"),
         ),
         (evidence.moment("the longest begins", float(gaps.start[longest]) / 1e6),),
