@@ -59,10 +59,19 @@ class SlowTransitions(SchedulerPlugin):
 
 
 class AsIfTheyComputed(WorkerPlugin):
-    """Reports the CPU that the tasks of a worker would use if they computed instead of sleeping."""
+    """Reports the CPU that the tasks of a worker would use if they computed instead of sleeping.
+
+    Also as used by their process: else they would have been ready to run, without a core.
+    """
 
     def setup(self, worker: Any) -> None:
-        worker.metrics[TASK_THREADS] = lambda worker: {"cpu": 100.0 * worker.state.executing_count}
+        used = worker.monitor.recent
+
+        def cpu() -> float:
+            return 100.0 * float(worker.state.executing_count)
+
+        worker.metrics[TASK_THREADS] = lambda worker: {"cpu": cpu()}
+        worker.monitor.recent = lambda: {**used(), "cpu": used().get("cpu", 0.0) + cpu()}
 
 
 def ask(number: int, url: str) -> int:
