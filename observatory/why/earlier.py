@@ -62,11 +62,14 @@ def read_earlier(
 def _without_transitions(
     connection: psycopg.Connection, cluster: int, start: int, known: Transitions
 ) -> list[int]:
-    """The prefixes of which more tasks were with workers at `start` than later transitions tell."""
+    """The prefixes of which more tasks were with workers at `start` than later transitions tell.
+
+    One that the client releases has no worker in its transition.
+    """
     order = known.by_task
     is_first = np.diff(known.task[order], prepend=known.task[order][:1] - 1) != 0
     first = order[is_first]
-    leave = known.prefix[first[known.start[first] == PROCESSING]]
+    leave = known.prefix[first[(known.start[first] == PROCESSING) & (known.worker[first] > 0)]]
     ids, counts = np.unique(leave, return_counts=True)
     expected = dict(zip(ids.tolist(), counts.tolist(), strict=True))
     counted = prefixes_counted(connection, cluster, start)

@@ -95,7 +95,7 @@ def assignments(records: Records, known: Stays) -> Assignments:
     start, stop = sent.times.start, sent.times.stop
     begun, begun_on = _first_computation(records, sent.task, start, stop)
     death = _deaths(records, sent.worker)
-    is_lost = (begun_on == 0) & _are_lost(records, sent, death)
+    is_lost = (begun_on == 0) & _are_lost(records, known, sent, death)
     # it has begun elsewhere, or its computation is not recorded: then it isn't known for how long it waited
     end = np.where(begun_on == sent.worker, begun, np.where(is_lost, np.minimum(stop, death), start))
     found = Assignments(sent.worker, sent.prefix, Intervals.of(start, np.maximum(start, end)), is_lost)
@@ -116,7 +116,7 @@ def left_behind(records: Records, known: Stays) -> Stays:
     same = replace(records, spans=records.spans.where(np.isin(records.spans.task, left.task)))
     begun, begun_on = _first_computation(same, left.task, left.times.start, left.times.stop)
     return left.where(
-        (begun == 0) & (begun_on == 0) & ~_are_lost(records, left, _deaths(records, left.worker))
+        (begun == 0) & (begun_on == 0) & ~_are_lost(records, known, left, _deaths(records, left.worker))
     )
 
 
@@ -130,11 +130,21 @@ def unfinished(records: Records, known: Stays) -> Intervals:
 
 def _are_sent_again(known: Stays, left: Stays) -> Flags:
     """Whether the scheduler released them only to send them once more, as it does for shuffles."""
-    again = known.where((known.state == RELEASED) & (known.next == WAITING))
-    soon = again.where((again.times.lengths <= AT_ONCE) & np.isin(again.task, left.task))
-    pairs = set(zip(soon.task.tolist(), soon.times.start.tolist(), strict=True))
-    withdrawn = zip(left.task.tolist(), left.times.stop.tolist(), strict=True)
-    return np.array([one in pairs for one in withdrawn], np.bool_)
+    again = (known.state == RELEASED) & (known.next == WAITING) & (known.times.lengths <= AT_ONCE)
+    return _begin_as_others_end(known.where(again), left)
+
+
+def _are_withdrawn(known: Stays, left: Stays) -> Flags:
+    """Whether they were released for good, as clients release what they do not want any more."""
+    return _begin_as_others_end(known.where((known.state == RELEASED) & (known.next == NO_STATE)), left)
+
+
+def _begin_as_others_end(known: Stays, left: Stays) -> Flags:
+    """Whether a task has one of the stays `known` once it has `left`."""
+    then = known.where(np.isin(known.task, left.task))
+    pairs = set(zip(then.task.tolist(), then.times.start.tolist(), strict=True))
+    ends = zip(left.task.tolist(), left.times.stop.tolist(), strict=True)
+    return np.array([one in pairs for one in ends], np.bool_)
 
 
 def _deaths(records: Records, workers: Integers) -> Integers:
@@ -143,11 +153,16 @@ def _deaths(records: Records, workers: Integers) -> Integers:
     return values_of(workers, died, -DEATH * 10)
 
 
-def _are_lost(records: Records, sent: Stays, death: Integers) -> Flags:
-    """Whether tasks left a worker at its `death`. What one had that closed with the cluster isn't lost."""
+def _are_lost(records: Records, known: Stays, sent: Stays, death: Integers) -> Flags:
+    """Whether tasks left a worker at its `death`.
+
+    What one had that closed with the cluster isn't lost, nor what a client had released just before.
+    """
     has_died = np.isin(sent.worker, [one.id for one in records.workers if one.has_died])
     at_its_end = np.abs(sent.times.stop - death) <= DEATH
-    return np.asarray(at_its_end & (has_died | (sent.next != NO_STATE)))
+    has_closed = at_its_end & ~has_died & (sent.next != NO_STATE)
+    has_closed[has_closed] = ~_are_withdrawn(known, sent.where(has_closed))
+    return np.asarray((at_its_end & has_died) | has_closed)
 
 
 def at_scheduler(records: Records, known: Stays, cluster: Intervals) -> Intervals:

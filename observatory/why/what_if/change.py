@@ -127,7 +127,7 @@ class Predictor:
         Faster tasks save no more than the time in which any of them computed allows.
         """
         as_it_was = self._simulate(Change(), self._has_locks)
-        found = self._simulate(change, self._has_locks) * self.last / as_it_was + self.observed - self.last
+        found = self._scaled(self._simulate(change, self._has_locks), as_it_was) + self.observed - self.last
         if change.times_as_fast > 1 and change == Change(None, None, change.prefix, change.times_as_fast):
             is_faster = self.plan.computing.prefix == change.prefix
             most = self._seconds_of_any(is_faster) * (1 - 1 / change.times_as_fast)
@@ -154,12 +154,16 @@ class Predictor:
             unwaited=self._unwaited if without.rounds else {},
         )
         end = Simulation(plan, without.workers(self.recorded_workers), rates, conditions).run()
-        found = min(self.observed, end * self.last / self.simulated + self._rest(without))
+        found = min(self.observed, self._scaled(end, self.simulated) + self._rest(without))
         if without.is_shorter_tasks:
             saved = without.saved(self.plan)
             most = min(float(np.maximum(saved, 0.0).sum()), self._seconds_of_any(saved > 0))
             found = max(found, self.observed - most)
         return Predicted.of(found, self.observed, self.misfit, self.locked)
+
+    def _scaled(self, seconds: float, as_it_was: float) -> float:
+        """Of a simulation, as far as one without a change is off; as recorded, if that takes no time."""
+        return seconds * self.last / as_it_was if as_it_was else self.last
 
     def _stalls(self, never_full: Collection[int]) -> list[Stall]:
         """Those that are there if some workers never spill."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from observatory.why.records import Records
 from observatory.why.thread_times.kinds import KINDS, ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
+from observatory.why.unfinished import unfinished_computations
 from observatory.wire.records import Action
 from tests.why.made_records import (
     LENGTH,
@@ -16,6 +17,7 @@ from tests.why.made_records import (
     PROCESSING,
     QUEUED,
     RELEASED,
+    SECOND,
     WAITING,
     Activity,
     Span,
@@ -110,9 +112,21 @@ def test_a_failed_attempt_and_a_second_computation_are_told_apart() -> None:
 
 
 def test_a_task_on_a_worker_that_died_is_lost_until_its_death() -> None:
-    transitions = [(1, 10.0, WAITING, PROCESSING, 1), (1, 60.1, PROCESSING, RELEASED, 1)]
+    transitions = [
+        (1, 10.0, WAITING, PROCESSING, 1),
+        (1, 60.1, PROCESSING, RELEASED, 1),
+        (1, 60.11, RELEASED, WAITING, 0),
+    ]
     found = recorded([worker(stop=60, ended=True)], transitions=transitions)
     assert seconds(found) == {"scheduler": 10, "lost": 50}  # no worker had a task before
+    assert not len(unfinished_computations(found).withdrawn)
+
+
+def test_a_task_that_a_client_released_just_before_its_worker_closed_had_run_until_then() -> None:
+    transitions = [(1, 10.0, WAITING, PROCESSING, 1), (1, 60.0, PROCESSING, RELEASED, 0)]
+    found = recorded([worker(stop=60.2, ended=True)], transitions=transitions)
+    assert unfinished_computations(found).withdrawn.tolist() == [60 * SECOND]
+    assert "lost" not in seconds(found)
 
 
 def test_a_stolen_task_waits_on_the_worker_that_stole_it() -> None:

@@ -192,6 +192,14 @@ def test_a_prediction_without_a_change_is_what_was_observed() -> None:
     assert predictor.predict(slower).seconds == pytest.approx((15 + 130) * 90 / 80 + 10)
 
 
+def test_where_a_simulation_takes_no_time_what_was_observed_is_predicted() -> None:
+    records = records_of(computed(1, 0, 50))
+    predictor = Predictor(records, plan_of(records, graph()), AT_ONCE)
+    predictor.plan.seconds[:] = 0.0  # as those of tasks that wait for leases all the time
+    for change in (Change(), Change(workers=4), Change(times_as_fast=2.0)):
+        assert predictor.predict(change).seconds == predictor.observed
+
+
 def test_tasks_that_are_twice_as_fast_save_at_most_half_of_the_time_in_which_any_of_them_computed() -> None:
     predictor = _sent_late()
     # the simulation is shorter than the window was: what it leaves out doesn't get faster

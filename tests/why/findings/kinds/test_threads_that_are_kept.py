@@ -42,12 +42,14 @@ def work_beside_cancelled_tasks(client: Client) -> None:
 
 
 def work_beside_hung_tasks(client: Client) -> None:
+    """The client releases them, and then the cluster closes."""
     held = client.map(time.sleep, [60, 61], key="held")
     time.sleep(2)
     start = time.time()
     wait(client.map(time.sleep, [0.5 + place / 1000 for place in range(12)], key="later"))
     time.sleep(2)
-    LATER["hung"] = start, time.time() + 60  # until the cluster's end
+    LATER["hung"] = start, time.time()
+    LATER["given up"] = start, time.time() + 60  # until the cluster's end
     del held
 
 
@@ -56,6 +58,7 @@ def work_beside_hung_tasks(client: Client) -> None:
     [
         ("cancelled", work_beside_cancelled_tasks, "kept their threads"),
         ("hung", work_beside_hung_tasks, "did not finish"),
+        ("given up", work_beside_hung_tasks, "were cancelled"),
     ],
 )
 def test_a_later_window_names_the_tasks_that_have_its_threads(
@@ -70,10 +73,12 @@ def test_a_later_window_names_the_tasks_that_have_its_threads(
         found = findings(connection, scope, start, stop)["findings"]
         times = thread_times(connection, scope, start, stop)
         assert contradictions(connection, scope, start, stop) == []
+    until = LATER["hung"][1] if name == "given up" else 0.0
     [sentence] = [one["sentence"] for one in found if one["kind"] == "unfinished"]
     assert says in sentence
     assert "held" in sentence
     taken = {one["kind"]: one["seconds"] for one in times["kinds"]}
+    seconds = (min(stop / 1e6, until) - start / 1e6) if until else (stop - start) / 1e6
     # two of four threads are theirs all the time, which is known to a heartbeat or two
-    assert taken["unfinished"] == pytest.approx(2 * (stop - start) / 1e6, abs=3)
+    assert taken["unfinished"] == pytest.approx(2 * seconds, abs=3)
     assert taken["ready"] < 2
