@@ -124,6 +124,11 @@ class Evidence:
         computing = self._accountant.computing
         return Computations(replace(computing, times=computing.in_pool))
 
+    @property
+    def whole_times(self) -> Intervals:
+        """Of the computations, with the time after they seceded."""
+        return self._accountant.computing.times
+
     @cached_property
     def first_uses(self) -> list[FirstUse]:
         return first_uses(self.computations)

@@ -136,7 +136,7 @@ class Predictor:
 
     def without(self, without: Without) -> Predicted:
         """What the window would have taken without a cause. It never takes longer."""
-        plan = self.plan if without.seceded is None else self.plan.with_seceded(without.seceded)
+        plan = without.planned(self.plan)
         seconds = without.seconds(plan)
         never_full = self._spilling.rates if without.disk else self._rates
         rates = AT_ONCE if without.overhead else never_full

@@ -14,7 +14,7 @@ from observatory.why.what_if.simulation.workers import AbsenceKind, WorkerSpec
 
 @dataclass(frozen=True, slots=True)
 class Shorter:
-    """Computations that would have taken less time of their threads."""
+    """Computations that would have taken less time: of their thread, then of what they do without one."""
 
     rows: Integers
     """among the computations of the records"""
@@ -92,7 +92,13 @@ class Without:
         by_row = np.zeros(len(plan))
         for shorter in self.shorter:
             np.add.at(by_row, shorter.rows, shorter.seconds)
-        return np.minimum(by_row[plan.rows], plan.seconds)
+        return np.minimum(by_row[plan.rows], plan.seconds + plan.seconds_outside)
+
+    def planned(self, plan: Plan) -> Plan:
+        """The plan, with what computations do once they have left their thread."""
+        plan = plan if self.seceded is None else plan.with_seceded(self.seceded)
+        outside = plan.seconds_outside - np.maximum(self.saved(plan) - plan.seconds, 0.0)
+        return replace(plan, seconds_outside=outside)
 
     def workers(self, specs: Sequence[WorkerSpec]) -> list[WorkerSpec]:
         there = [

@@ -178,3 +178,10 @@ def test_all_together_leaves_out_what_each_does() -> None:
         absences=frozenset({(DIED, 2)}),
         threads=4,
     )
+
+
+def test_a_task_that_seceded_is_shorter_by_what_it_does_without_its_thread_too() -> None:
+    records = recorded([worker()], [computed(1, 0, 50)])
+    records.spans.seceded[0] = SECOND
+    predicted = predictor_of(records).without(Without((Shorter(np.array([0]), np.array([40.0])),)))
+    assert predicted.seconds == pytest.approx(60)

@@ -58,7 +58,7 @@ def _divided(evidence: Evidence) -> Without:
     waits = evidence.waits
     idle, used = waits.taken[ThreadKind.OTHERS], np.maximum(waits.in_use.values, 1e-9)
     share = Steps(idle.edges, idle.values / (idle.values + used))
-    times = evidence.computations.spans.times
+    times = evidence.whole_times
     return Without((Shorter(np.arange(len(times)), share.integrals(times) / 1e6),))
 
 
