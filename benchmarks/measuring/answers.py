@@ -40,10 +40,9 @@ def _seconds(client: Client, path: str) -> float:
 
 def processor_seconds() -> float:
     """Of this process and of PostgreSQL's sessions in its database, without autovacuum."""
-    sessions = 0.0
+    sessions, database = 0.0, f" {connection.settings_dict['NAME']} "
     for process in psutil.process_iter(["cmdline", "cpu_times"]):
         line = " ".join(process.info["cmdline"] or ())
-        database = f" {connection.settings_dict['NAME']} "
         if line.startswith("postgres:") and database in line and "autovacuum" not in line:
             sessions += process.info["cpu_times"].user + process.info["cpu_times"].system
     return time.process_time() + sessions

@@ -64,7 +64,7 @@ def _without_transitions(
 ) -> list[int]:
     """The prefixes of which more tasks were with workers at `start` than later transitions tell.
 
-    One that the client releases has no worker in its transition.
+    A transition in which a client releases a task does not tell which worker had it.
     """
     order = known.by_task
     is_first = np.diff(known.task[order], prepend=known.task[order][:1] - 1) != 0

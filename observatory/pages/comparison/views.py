@@ -23,11 +23,8 @@ USUAL_LAST = 5
 """earlier runs whose median is offered"""
 PAGE_SIZE = 50
 """rows of the table below a history, whose chart has all points"""
-SHOWN = (
-    *("start", "stop", "outcome", "tags", "figures", "tasks", "errors", "counted"),
-    "cluster__name",
-)
-"""fields of the runs of a history"""
+HISTORY_FIELDS = "start", "stop", "outcome", "tags", "figures", "tasks", "errors", "counted", "cluster__name"
+"""of runs, that a history shows"""
 
 
 @require_safe
@@ -57,7 +54,7 @@ def history_page(request: HttpRequest) -> HttpResponse:
     chosen = request.GET.get("measure", "")
     chosen = chosen if chosen in MEASURES else "duration"
     runs = runs_of_name(user, name, project.slug).select_related(None).select_related("cluster")
-    points = history(runs.only(*SHOWN)[:MOST_RUNS], MEASURES[chosen])
+    points = history(runs.only(*HISTORY_FIELDS)[:MOST_RUNS], MEASURES[chosen])
     if not points:
         raise Http404("This project has no run with this name, or you don't have access to it.")
     context = {

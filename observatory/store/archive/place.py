@@ -187,6 +187,7 @@ class Place:
 
 
 def _make_folders(folder: str) -> None:
+    """As os.makedirs, with folders for their owner alone, who is that of the folder around them."""
     if not os.path.isdir(folder):
         _make_folders(os.path.dirname(folder))
         with suppress(FileExistsError):

@@ -131,20 +131,20 @@ def unfinished(records: Records, known: Stays) -> Intervals:
 def _are_sent_again(known: Stays, left: Stays) -> Flags:
     """Whether the scheduler released them only to send them once more, as it does for shuffles."""
     again = (known.state == RELEASED) & (known.next == WAITING) & (known.times.lengths <= AT_ONCE)
-    return _begin_as_others_end(known.where(again), left)
+    return _are_followed_by(left, known.where(again))
 
 
 def _are_withdrawn(known: Stays, left: Stays) -> Flags:
     """Whether they were released for good, as clients release what they do not want any more."""
-    return _begin_as_others_end(known.where((known.state == RELEASED) & (known.next == NO_STATE)), left)
+    return _are_followed_by(left, known.where((known.state == RELEASED) & (known.next == NO_STATE)))
 
 
-def _begin_as_others_end(known: Stays, left: Stays) -> Flags:
-    """Whether a task has one of the stays `known` once it has `left`."""
-    then = known.where(np.isin(known.task, left.task))
-    pairs = set(zip(then.task.tolist(), then.times.start.tolist(), strict=True))
-    ends = zip(left.task.tolist(), left.times.stop.tolist(), strict=True)
-    return np.array([one in pairs for one in ends], np.bool_)
+def _are_followed_by(first: Stays, next: Stays) -> Flags:
+    """Whether one of the stays `next` of the same task begins as each of the `first` ends."""
+    next = next.where(np.isin(next.task, first.task))
+    begins = set(zip(next.task.tolist(), next.times.start.tolist(), strict=True))
+    ends = zip(first.task.tolist(), first.times.stop.tolist(), strict=True)
+    return np.array([end in begins for end in ends], np.bool_)
 
 
 def _deaths(records: Records, workers: Integers) -> Integers:

@@ -26,7 +26,7 @@ KEEP_ANSWERS = """
     window.answers = [];
     window.fetch = async (url, options) => {
         const answer = await ask(url, options);
-        if (options?.method === "POST") {
+        if (options?.body instanceof FormData) {
             const [copy, sent] = [answer.clone(), Object.fromEntries(options.body)];
             copy.text().then((text) => window.answers.push({ sent, status: copy.status, text }));
         }

@@ -1,4 +1,5 @@
-"""Proves cheaply that a rule holds nowhere in a window, from the least and the largest of the samples.
+"""Proves cheaply that a rule holds nowhere in a window, from the least and the largest of the samples
+or, for rates and changes, of the steps between them.
 
 Most rules hold nowhere most of the time. Of a thousand clusters this costs a fraction of computing what each
 subject has at each instant.

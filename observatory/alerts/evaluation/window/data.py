@@ -84,6 +84,7 @@ class WindowData:
         self.cache: dict[Hashable, Any] = {}
         """intermediate results that rules share"""
         self.loaded: set[RuleSpec] = set()
+        """rules whose events and samples have all been read"""
         self.extent: Extent | None = None
         """of the cluster, if it is known"""
         self.events = EventData(cluster.pk, self.start, self.stop)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import monotonic, sleep
 
-OF_OTHERS = 4
-"""times as long as was worked others have the processor"""
+REST_PER_WORK = 4
+"""seconds of rest after each second of work"""
 LONGEST_REST = 10.0
 """seconds"""
 
@@ -25,6 +25,6 @@ class Pace:
         return monotonic() >= self.until
 
     def rest(self, worked: float) -> None:
-        """Leave others OF_OTHERS times as long as was worked (seconds)."""
+        """Rest for REST_PER_WORK times as long as was worked (seconds), so that others have the processor."""
         if self.shares:
-            sleep(min(OF_OTHERS * worked, LONGEST_REST))
+            sleep(min(REST_PER_WORK * worked, LONGEST_REST))

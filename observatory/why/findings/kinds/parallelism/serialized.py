@@ -245,6 +245,8 @@ def _resources(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _executors(evidence: Evidence) -> Iterator[Finding]:
+    if not _is_much(evidence, evidence.time.seconds[ThreadKind.READY]):
+        return  # nor is any part of it: annotations of very many tasks need not be read
     found, records = evidence.computations, evidence.records
     groups = np.unique(found.spans.group).tolist()
     named = named_executors(
