@@ -25,6 +25,7 @@ from benchmarks.explaining.recording import read_answers, record  # noqa: E402
 from benchmarks.explaining.verdicts import Verdict, results_of, verdict  # noqa: E402
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.measuring.server import new_observatory  # noqa: E402
+from benchmarks.unprepared.bug_reports import bug_reports_half  # noqa: E402
 from benchmarks.unprepared.halves import half  # noqa: E402
 from benchmarks.unprepared.issues import ISSUES  # noqa: E402
 from benchmarks.unprepared.judging import judge  # noqa: E402
@@ -49,7 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--unprepared",
-        choices=("1", "2", "later", "issues", *(f"mixed-{number}" for number in range(1, 12))),
+        choices=("1", "2", "later", "issues", *(f"mixed-{number}" for number in range(1, 14))),
         help="judge this half of benchmarks/unprepared, or those that were written after it",
     )
     parser.add_argument(
@@ -82,6 +83,9 @@ def _unprepared(which: str) -> tuple[list[Workload], str]:
     if which in ("mixed-10", "mixed-11"):
         number = int(which[-2:]) - 9
         return elsewhere_half(number), f"half {number} of work that waits elsewhere"
+    if which in ("mixed-12", "mixed-13"):
+        number = int(which[-2:]) - 11
+        return bug_reports_half(number), f"half {number} of work in the shapes of bug reports"
     if which.startswith("mixed-"):
         number = int(which[-1])
         return mixed_half(number), f"half {number} of work of mixed shapes"
