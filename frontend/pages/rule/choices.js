@@ -8,6 +8,7 @@ import { element } from "../../element.js";
  */
 
 const PAUSE = 120; // ms after a key
+const FARTHEST = 8; // px by which the pointer may move between press and release
 
 export class Choices {
   #input;
@@ -45,17 +46,32 @@ export class Choices {
     });
     input.addEventListener("keydown", (event) => this.#key(event));
     list.addEventListener("pointerdown", (event) => this.#press(event));
-    list.addEventListener("click", (event) => {
-      const option = /** @type {HTMLElement} */ (event.target).closest("[data-index]");
-      if (option instanceof HTMLElement) this.#take(Number(option.dataset.index));
-    });
+    // of a program that reads the page out: it has no pointer
+    list.addEventListener("click", (event) => this.#takePressed(event));
   }
 
-  /** Keeps the focus in the field, and the list as it is until the pointer is released. @param {Event} event */
+  /**
+   * Keeps the focus in the field, and the list as it is until the pointer is released. What is pressed then
+   * counts: an answer may have moved the page away under the pointer, and no click would follow.
+   * @param {PointerEvent} event
+   */
   #press(event) {
     event.preventDefault();
     clearTimeout(this.#timer);
     this.#query++;
+    if (event.button !== 0) return;
+    const target = /** @type {HTMLElement} */ (event.target);
+    target.setPointerCapture(event.pointerId);
+    const release = (/** @type {PointerEvent} */ { clientX, clientY }) => {
+      if (Math.hypot(clientX - event.clientX, clientY - event.clientY) <= FARTHEST) this.#takePressed(event);
+    };
+    target.addEventListener("pointerup", release, { once: true });
+  }
+
+  /** @param {Event} event */
+  #takePressed(event) {
+    const option = /** @type {HTMLElement} */ (event.target).closest("[data-index]");
+    if (option instanceof HTMLElement && !this.#list.hidden) this.#take(Number(option.dataset.index));
   }
 
   close() {

@@ -218,6 +218,24 @@ def test_changing_what_is_measured_leaves_the_quantity(patient: Page) -> None:
     expect(labels).to_be_visible()
 
 
+def test_a_press_on_a_suggestion_counts_although_a_warning_moves_the_page_before_the_release(
+    patient: Page, memory: Recorded, world: World
+) -> None:
+    page = patient
+    page.goto(ADD)
+    page.get_by_label("metric", exact=True).first.fill("observatory_worker_memory_bytes")
+    page.get_by_label("Clusters and runs to test on").fill("evening")
+    option = page.locator("#back-test-places").get_by_role("option").filter(has_text="evening")
+    option.hover()
+    page.mouse.down()
+    page.get_by_label("threshold", exact=True).first.evaluate(
+        "field => { field.value = '3 GiB'; field.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
+    expect(page.locator("#rule-warnings .rule-warning")).to_be_visible()
+    page.mouse.up()
+    expect(page.locator(".back-test-chosen .chip")).to_have_text(re.compile("evening"))
+
+
 def test_a_warning_offers_fixes_that_fill_in_the_field(
     patient: Page, memory: Recorded, world: World, complaints: list[str]
 ) -> None:
