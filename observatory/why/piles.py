@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from observatory.why.intervals import Flags, Integers, Intervals, Steps, added, distinct_times, joined
-from observatory.why.records import Records, Worker
+from observatory.why.records import Records, RowsByWorker, Worker
 from observatory.why.thread_times.assignments import Assignments
-from observatory.why.thread_times.thread_time import RowsByWorker
 from observatory.wire.records import Action
 
 SHORTEST = 2_500_000

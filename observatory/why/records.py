@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ import numpy as np
 from observatory.store.queries.fetch import Array
 from observatory.why.clients import Clients
 from observatory.why.intervals import Flags, Integers, Intervals
+from observatory.wire.records import Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Worker:
         return Intervals.of(np.array([self.begun]), np.array([self.start]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Spans:
     """Actions of tasks, clipped to nothing. A task is a number."""
 
@@ -64,6 +65,11 @@ class Spans:
     seceded: Integers
     """when the task left its worker's pool of threads; its end, where it didn't before"""
 
+    @cached_property
+    def computing(self) -> Spans:
+        """Those that computed."""
+        return self.where(self.action == Action.COMPUTE)
+
     @property
     def in_pool(self) -> Intervals:
         """When they took a thread of the pool."""
@@ -83,9 +89,9 @@ class Spans:
     def __len__(self) -> int:
         return len(self.worker)
 
-    def and_these(self, more: Spans) -> Spans:
-        """All of both, `more` last."""
-        return _joined_columns(self, more)
+    def and_these(self, *more: Spans) -> Spans:
+        """All of them, `more` last."""
+        return _joined_columns([self, *more])
 
     def where(self, condition: Flags | Integers) -> Spans:
         """`condition`: flags, or places."""
@@ -136,7 +142,7 @@ class Transitions:
 
     def and_these(self, more: Transitions) -> Transitions:
         """All of both, `more` last."""
-        return _joined_columns(self, more)
+        return _joined_columns([self, more])
 
     def __len__(self) -> int:
         return len(self.task)
@@ -196,6 +202,18 @@ def values_of(ids: Integers, values: Mapping[int, int], otherwise: int) -> Integ
     return np.where(np.append(known, 0)[place] == ids, found[place], otherwise)
 
 
+class RowsByWorker:
+    """Finds the places of a worker's rows without a comparison of all of them."""
+
+    def __init__(self, workers: Integers) -> None:
+        self._order = np.argsort(workers, kind="stable")
+        self._sorted = workers[self._order]
+
+    def __call__(self, worker: int) -> Integers:
+        first, last = np.searchsorted(self._sorted, [worker, worker + 1])
+        return np.sort(self._order[first:last])
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
     """What the tasks of a window need. Each edge is at one place of all its arrays."""
@@ -214,11 +232,11 @@ class Graph:
 Columns = TypeVar("Columns", Spans, Transitions, Intervals)
 
 
-def _joined_columns(one: Columns, more: Columns) -> Columns:
-    """The rows of both, where each field is an array, or has arrays as fields."""
+def _joined_columns(parts: Sequence[Columns]) -> Columns:
+    """The rows of all, where each field is an array, or has arrays as fields."""
     joined: list[Any] = []
-    for column in fields(one):
-        first, last = getattr(one, column.name), getattr(more, column.name)
-        is_nested = isinstance(first, Intervals)
-        joined.append(_joined_columns(first, last) if is_nested else np.concatenate([first, last]))
-    return type(one)(*joined)
+    for column in fields(parts[0]):
+        values = [getattr(part, column.name) for part in parts]
+        is_nested = isinstance(values[0], Intervals)
+        joined.append(_joined_columns(values) if is_nested else np.concatenate(values))
+    return type(parts[0])(*joined)

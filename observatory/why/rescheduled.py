@@ -7,13 +7,13 @@ was sent, as soon as a thread of its worker had nothing else to do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from observatory.why.clocks import UNKNOWN
 from observatory.why.intervals import Integers, Intervals
-from observatory.why.records import Records, Spans
+from observatory.why.records import Records, RowsByWorker, Spans
 from observatory.why.thread_times.assignments import PROCESSING, Stays, stays
 from observatory.wire.records import Action
 
@@ -28,28 +28,27 @@ def rescheduled_computations(records: Records, task: Integers, group: Integers, 
     that were sent before the window are left out.
     """
     sent, groups = _sent(records, task, group, time)
-    computing = records.spans.where(records.spans.action == Action.COMPUTE)
-    parts = [Spans.none()]
+    computing = records.spans.computing
+    rows_sent, rows_computing = RowsByWorker(sent.worker), RowsByWorker(computing.worker)
+    parts = []
     for worker in records.workers:
-        rows = np.flatnonzero(sent.worker == worker.id)
+        rows = rows_sent(worker.id)
         if len(rows):
             rows = rows[np.argsort(sent.times.stop[rows], kind="stable")]
-            own = computing.where(computing.worker == worker.id)
+            own = computing.where(rows_computing(worker.id))
             error = HEARD_WITHIN + records.clock_errors.get(worker.id, 0)
             rooms = _Rooms.of(own, worker.threads, sent.times.stop[rows], error)
             calls = np.array([*_calls(rooms, sent.times.where(rows))], np.int64).reshape(-1, 4)
             parts.append(_spans(sent, groups, rows, calls))
-    found = parts[0]
-    for part in parts[1:]:
-        found = found.and_these(part)
-    return found
+    return Spans.none().and_these(*parts)
 
 
 def _sent(records: Records, task: Integers, group: Integers, time: Integers) -> tuple[Stays, Integers]:
     """The stays on workers that the calls ended, and the groups of their tasks."""
     groups = dict(zip(zip(task.tolist(), time.tolist(), strict=True), group.tolist(), strict=True))
-    known = stays(records)
-    known = known.where((known.state == PROCESSING) & (known.worker > 0) & np.isin(known.task, task))
+    of_them = records.transitions.where(np.isin(records.transitions.task, task))
+    known = stays(replace(records, transitions=of_them))
+    known = known.where((known.state == PROCESSING) & (known.worker > 0))
     ends = zip(known.task.tolist(), known.times.stop.tolist(), strict=True)
     found = np.array([groups.get(end, 0) for end in ends], np.int64)
     return known.where(found > 0), found[found > 0]

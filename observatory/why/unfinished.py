@@ -11,10 +11,9 @@ import numpy as np
 from observatory.why.cancelled import Cancelled
 from observatory.why.earlier import Earlier
 from observatory.why.intervals import Flags, Integers, Intervals, distinct_times, joined
-from observatory.why.records import Records, Spans, Transitions
+from observatory.why.records import Records, RowsByWorker, Spans, Transitions
 from observatory.why.seceded import SHORTEST
 from observatory.why.thread_times.assignments import Stays, left_behind, stays
-from observatory.why.thread_times.thread_time import RowsByWorker
 from observatory.wire.records import Action
 
 MOST_OF_WORKER = 200
@@ -98,7 +97,7 @@ def _begun_before(records: Records, left: Stays) -> list[Begun]:
 
 def _begun_in_window(records: Records, left: Stays) -> list[Begun]:
     """Those of some tasks that got a thread."""
-    computing = records.spans.where(records.spans.action == Action.COMPUTE)
+    computing = records.spans.computing
     computing_of, left_of = RowsByWorker(computing.worker), RowsByWorker(left.worker)
     threads = {worker.id: worker.threads for worker in records.workers}
     unused = count(-1, -1)

@@ -31,7 +31,6 @@ from observatory.why.thread_times.assignments import (
 )
 from observatory.why.thread_times.cluster_kinds import ClusterKinds
 from observatory.why.thread_times.kinds import ThreadKind
-from observatory.wire.records import Action
 
 SHORT_GAP = 20_000
 """microseconds. Where no transitions are recorded, a task that begins so soon after another one on its thread
@@ -55,7 +54,7 @@ class CriticalPath:
         self.start, self.stop = records.start, records.stop
         known = stays(records)
         self._cluster = ClusterKinds.of(records, known, unfinished(records, known))
-        computing = records.spans.where(records.spans.action == Action.COMPUTE)
+        computing = records.spans.computing
         self._recorded = len(computing)
         self.computing = computing.and_these(records.unfinished)
         self._room = Room(records, self.computing)

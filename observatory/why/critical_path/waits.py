@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 
 from observatory.why.intervals import Integers, Intervals
-from observatory.why.records import OfWorkers, Records, Transitions
+from observatory.why.records import OfWorkers, Records, RowsByWorker, Transitions
 from observatory.why.thread_times.assignments import PROCESSING
 from observatory.why.thread_times.kinds import ThreadKind
-from observatory.why.thread_times.thread_time import ACTIONS, RowsByWorker
+from observatory.why.thread_times.thread_time import ACTIONS
 from observatory.wire.records import Action
 
 KINDS = {

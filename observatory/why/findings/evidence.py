@@ -8,18 +8,17 @@ from functools import cached_property, partial
 import numpy as np
 import psycopg
 
-from observatory.replay.scope import Scope, Section
+from observatory.replay.scope import Scope
 from observatory.replay.windows.sums import recorded_part
 from observatory.runs.models import Run
 from observatory.runs.other_work import other_work_in
 from observatory.runs.stops import Stop, stop_of_cluster, stop_of_run
 from observatory.store.queries.windows import findings as store
 from observatory.store.queries.windows.other_work import OtherWork
-from observatory.store.queries.windows.prefixes import prefix_names
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why.clients import Clients
 from observatory.why.critical_path.predecessors import Predecessors, needed_computations
-from observatory.why.findings.finding import Cost, FoundTask, Moment
+from observatory.why.findings.finding import Cost, FoundTask
 from observatory.why.findings.observed.code import SeenCode
 from observatory.why.findings.observed.samples import LabelledSamples, Samples, read_labelled, read_samples
 from observatory.why.findings.observed.tasks.computations import Computations
@@ -38,6 +37,7 @@ from observatory.why.findings.observed.workers.idle_gpus import IdleGpu, read_id
 from observatory.why.findings.observed.workers.restarts import restarts
 from observatory.why.findings.observed.workers.silences import Silence, silences, standing_still
 from observatory.why.findings.observed.workers.slow_workers import SlowWorker, slow_workers
+from observatory.why.findings.shown import Shown
 from observatory.why.findings.texts import shown_text
 from observatory.why.intervals import Flags, Integers, Intervals, joined
 from observatory.why.piles import Piles, piles
@@ -70,12 +70,11 @@ DIED = (LOST, DISAPPEARED)
 """end_reason of workers that died, or may have: what they computed is lost in any case"""
 
 
-class Evidence:
-    """The window [start, stop) (microseconds) of a scope. Its texts are as the scope shows them."""
+class Evidence(Shown):
+    """The window [start, stop) (microseconds) of a scope."""
 
     def __init__(self, connection: psycopg.Connection, scope: Scope, start: int, stop: int) -> None:
-        self.connection, self.scope, self.start, self.stop = connection, scope, start, stop
-        self._cluster = scope.cluster.pk
+        super().__init__(connection, scope, start, stop)
         self._samples: dict[tuple[str, str, str, str], Samples] = {}
         self._events: dict[tuple[str, ...], list[store.Happening]] = {}
 
@@ -221,12 +220,6 @@ class Evidence:
         return self.stays.where(np.isin(self.stays.state, (NO_WORKER, QUEUED)))
 
     @cached_property
-    def ends(self) -> dict[int, store.WorkerEnd]:
-        """The workers that lived in the window, by id."""
-        found = store.worker_ends(self.connection, self._cluster, self.start, self.stop)
-        return {worker.id: worker for worker in found}
-
-    @cached_property
     def arrived_after(self) -> list[store.Arrival]:
         """Workers that were on their way when the window ended."""
         return store.arrived_after(self.connection, self._cluster, self.start, self.stop)
@@ -246,11 +239,6 @@ class Evidence:
             for one in self.ends.values()
             if one.reason in DIED and one.ended is not None and first <= one.ended < last
         ]
-
-    @cached_property
-    def hosts(self) -> dict[int, str]:
-        """The host of each worker, as it is stored: not to be shown."""
-        return {id: worker.host for id, worker in self.ends.items()}
 
     @cached_property
     def failures(self) -> list[store.Failure]:
@@ -344,42 +332,6 @@ class Evidence:
     def is_worth(self, cost: Cost) -> bool:
         """Whether it is worth a finding."""
         return cost.thread_seconds >= max(LEAST_SECONDS, LEAST_SHARE * self.waits.active)
-
-    def shows(self, section: Section) -> bool:
-        return section in self.scope.sections
-
-    def exception(self, failure: store.Failure) -> str:
-        """The type of a failure's exception; "" where it is not known or not shared."""
-        return self.text(failure.exception_type) if self.shows(Section.TRACEBACKS) else ""
-
-    @cached_property
-    def _names(self) -> dict[int, str]:
-        return prefix_names(self.connection, self._cluster)
-
-    def prefix(self, id: int) -> str:
-        return self.text(self._names.get(id, "an unknown prefix"))
-
-    def worker(self, id: int | None) -> str:
-        """The name of a worker, or its address."""
-        known = self.ends.get(id or 0)
-        if known is None:
-            return "an unknown worker"
-        name, pseudonyms = known.name or known.address, self.scope.pseudonyms
-        if pseudonyms is not None:
-            return pseudonyms.worker(name)
-        return name if name == known.address else f"{name} ({known.address})"
-
-    def host(self, name: str) -> str:
-        pseudonyms = self.scope.pseudonyms
-        return name if pseudonyms is None else pseudonyms.hosts.get(name, "a host")
-
-    def text(self, text: str) -> str:
-        return shown_text(self.scope, text)
-
-    def moment(self, label: str, time: float) -> Moment:
-        """`time`: seconds."""
-        first, last = self.scope.clip_seconds(time, time)
-        return Moment(label, float(min(first, last) if time > last else first))
 
     def peak(self, kind: ThreadKind) -> float:
         """When most threads were of a kind, in seconds."""

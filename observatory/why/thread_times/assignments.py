@@ -9,7 +9,7 @@ import numpy as np
 from observatory.why.clocks import UNKNOWN, reported_times
 from observatory.why.intervals import Flags, Integers, Intervals, joined
 from observatory.why.records import Records, Spans, values_of
-from observatory.wire.records import TASK_STATES, UNFINISHED_STATES, Action
+from observatory.wire.records import TASK_STATES, UNFINISHED_STATES
 
 WAITING, NO_WORKER, QUEUED, PROCESSING, MEMORY = map(
     TASK_STATES.index, ("waiting", "no-worker", "queued", "processing", "memory")
@@ -122,7 +122,7 @@ def left_behind(records: Records, known: Stays) -> Stays:
 
 def unfinished(records: Records, known: Stays) -> Intervals:
     """When the cluster had a task that was not finished."""
-    computing = records.spans.where(records.spans.action == Action.COMPUTE).times
+    computing = records.spans.computing.times
     waiting = known.where(np.isin(known.state, UNFINISHED)).times
     left = Intervals(records.unfinished.times.start, records.withdrawn)
     return joined([waiting, computing, left.where(left.stop > left.start)]).union()
@@ -173,7 +173,7 @@ def at_scheduler(records: Records, known: Stays, cluster: Intervals) -> Interval
     """
     times = [known.where(np.isin(known.state, (NO_WORKER, QUEUED))).times]
     if records.has_agent:
-        computing = records.spans.where(records.spans.action == Action.COMPUTE)
+        computing = records.spans.computing
         reported = reported_times(computing, records.transitions)
         ended = computing.times.stop
         times.append(Intervals(ended, np.where(reported < UNKNOWN, np.maximum(ended, reported), ended)))
@@ -188,7 +188,7 @@ def _first_computation(
     records: Records, task: Integers, start: Integers, stop: Integers
 ) -> tuple[Integers, Integers]:
     """Start and worker of the first computation of each task in [start, stop]; 0: there is none."""
-    spans = records.spans.where(records.spans.action == Action.COMPUTE)
+    spans = records.spans.computing
     if not len(spans) or not len(task):
         return np.zeros(len(task), np.int64), np.zeros(len(task), np.int64)
     _, code = np.unique(np.concatenate([spans.task, task]), return_inverse=True)

@@ -18,7 +18,7 @@ from observatory.why.intervals import (
     added,
     distinct_times,
 )
-from observatory.why.records import Records, Spans, Worker
+from observatory.why.records import Records, RowsByWorker, Spans, Worker
 from observatory.why.thread_times.accounting import Demand, WorkerTime, account_for
 from observatory.why.thread_times.assignments import (
     Assignments,
@@ -87,7 +87,7 @@ class Accountant:
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        self._computing = records.spans.where(records.spans.action == Action.COMPUTE)
+        self._computing = records.spans.computing
         self._is_repeated = is_repeated(self._computing)
         self.stays = stays(records)
         self.unfinished = unfinished(records, self.stays)
@@ -184,18 +184,6 @@ def _waiting(
     except_during: Intervals | None = None,
 ) -> tuple[Demand, Integers]:
     return Demand(kind, sent.waits, during=during, except_during=except_during), sent.prefix
-
-
-class RowsByWorker:
-    """Finds the places of a worker's rows without a comparison of all of them."""
-
-    def __init__(self, workers: Integers) -> None:
-        self._order = np.argsort(workers, kind="stable")
-        self._sorted = workers[self._order]
-
-    def __call__(self, worker: int) -> Integers:
-        first, last = np.searchsorted(self._sorted, [worker, worker + 1])
-        return np.sort(self._order[first:last])
 
 
 def sums_by_prefix(prefixes: Integers, amounts: Numbers) -> Iterator[tuple[int, float]]:

@@ -137,7 +137,9 @@ class Predictor:
     def without(self, without: Without) -> Predicted:
         """What the window would have taken without a cause. It never takes longer."""
         plan = without.planned(self.plan)
-        seconds = without.seconds(plan)
+        saved = without.saved(plan)
+        plan = plan.shortened(saved)
+        seconds = plan.seconds + without.disk_seconds(plan)
         never_full = self._spilling.rates if without.disk else self._rates
         rates = AT_ONCE if without.overhead else never_full
         stalls = [one for one in self._stalls(without.disk) if one.worker not in without.stalls]
@@ -156,7 +158,6 @@ class Predictor:
         end = Simulation(plan, without.workers(self.recorded_workers), rates, conditions).run()
         found = min(self.observed, self._scaled(end, self.simulated) + self._rest(without))
         if without.is_shorter_tasks:
-            saved = without.saved(self.plan)
             most = min(float(np.maximum(saved, 0.0).sum()), self._seconds_of_any(saved > 0))
             found = max(found, self.observed - most)
         return Predicted.of(found, self.observed, self.misfit, self.locked)

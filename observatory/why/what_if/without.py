@@ -81,11 +81,9 @@ class Without:
         """Whether nothing else is different."""
         return self.seceded is None and self == Without(self.shorter)
 
-    def seconds(self, plan: Plan) -> Numbers:
-        """Of each computation of the plan, with its disk."""
-        saved = self.saved(plan)
-        disk = np.where(np.isin(plan.computing.worker, list(self.disk)), 0.0, plan.disk_seconds)
-        return np.asarray(np.maximum(plan.seconds - saved, 0.0) + disk)
+    def planned(self, plan: Plan) -> Plan:
+        """The plan, with when computations leave their threads."""
+        return plan if self.seceded is None else plan.with_seceded(self.seceded)
 
     def saved(self, plan: Plan) -> Numbers:
         """Seconds of each computation of the plan: at most what it took."""
@@ -94,11 +92,9 @@ class Without:
             np.add.at(by_row, shorter.rows, shorter.seconds)
         return np.minimum(by_row[plan.rows], plan.seconds + plan.seconds_outside)
 
-    def planned(self, plan: Plan) -> Plan:
-        """The plan, with what computations do once they have left their thread."""
-        plan = plan if self.seceded is None else plan.with_seceded(self.seceded)
-        outside = plan.seconds_outside - np.maximum(self.saved(plan) - plan.seconds, 0.0)
-        return replace(plan, seconds_outside=outside)
+    def disk_seconds(self, plan: Plan) -> Numbers:
+        """Of each computation of the plan."""
+        return np.where(np.isin(plan.computing.worker, list(self.disk)), 0.0, plan.disk_seconds)
 
     def workers(self, specs: Sequence[WorkerSpec]) -> list[WorkerSpec]:
         there = [

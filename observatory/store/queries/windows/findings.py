@@ -132,10 +132,12 @@ TASK_STACKS: LiteralString = f"""
 
 
 KEYS_OF_TASKS: LiteralString = f"""
-    SELECT DISTINCT {TASK.format("transition")} AS task, key_rest, task_group.name
-    FROM transition JOIN task_group ON task_group.id = group_id
-    WHERE transition.{WITHIN} AND prefix_id = ANY(%(prefixes)s::int[])
-        AND {TASK.format("transition")} = ANY(%(tasks)s::bigint[])"""
+    SELECT DISTINCT task, key_rest, name FROM (
+        SELECT {TASK.format("transition")} AS task, key_rest, task_group.name
+        FROM transition JOIN task_group ON task_group.id = group_id
+        WHERE transition.{WITHIN} AND prefix_id = ANY(%(prefixes)s::int[])
+        OFFSET 0) AS of_prefixes  -- no hash is computed of other tasks
+    WHERE task = ANY(%(tasks)s::bigint[])"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from observatory.why.findings.observed.lease_waits import lease_waits
 from observatory.why.findings.observed.samples import LabelledSamples, read_labelled
 from observatory.why.intervals import Integers, Numbers, Steps
 from observatory.why.records import Records, Spans
-from observatory.wire.records import Action
 
 PENDING, MAXIMUM_LEASES = "dask_semaphore_pending_leases", "dask_semaphore_max_leases"
 LABEL = "name"
@@ -74,7 +73,7 @@ def read_leases(connection: psycopg.Connection, cluster: int, records: Records) 
     }
     if not pending:
         return []
-    computing = records.spans.where(records.spans.action == Action.COMPUTE)
+    computing = records.spans.computing
     rows = acquiring_computations(
         computing,
         computing.times.lengths / 1e6,

@@ -24,7 +24,6 @@ from observatory.why.what_if.recorded.plan import plan_of
 from observatory.why.what_if.recorded.rates import Spilling, Transfers, rates_of, without_spilling
 from observatory.why.what_if.recorded.stalls import stalls
 from observatory.why.window import TooManyTasks
-from observatory.wire.records import Action
 from observatory.wire.tasks.waits import FILE_LOCK, LOCK
 
 MOST_COMPUTATIONS = 20_000
@@ -72,7 +71,7 @@ class Window:
     def predictor(self) -> Predictor | None:
         """None: no agent recorded the window, nothing computed in it, or no worker's threads are known."""
         records = self._records
-        count = int(np.count_nonzero(records.spans.action == Action.COMPUTE))
+        count = len(records.spans.computing)
         if not (count and self.has_agent and any(worker.threads for worker in records.workers)):
             return None
         if count > MOST_COMPUTATIONS:
@@ -203,7 +202,7 @@ def _spilled(connection: psycopg.Connection, cluster: int, start: int, stop: int
 
 def _required(connection: psycopg.Connection, cluster: int, records: Records) -> Sequence[RequiredResource]:
     """What tasks require of their workers; nothing, where there are too many to simulate."""
-    groups = records.spans.group[records.spans.action == Action.COMPUTE]
+    groups = records.spans.computing.group
     if len(groups) > MOST_COMPUTATIONS:
         return ()
     found = np.unique(groups).tolist()

@@ -26,8 +26,10 @@ MOST_PREFIXES = 3
 
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all narrow stages."""
-    stages = _stages(evidence)
     waits = evidence.waits
+    if waits.seconds[ThreadKind.OTHERS] < LEAST_IDLE * waits.active:
+        return
+    stages = _stages(evidence)
     idle = waits.during(ThreadKind.OTHERS, stages)
     cost = evidence.cost(idle)
     if idle < LEAST_IDLE * waits.active or not evidence.is_worth(cost):
