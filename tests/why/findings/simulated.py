@@ -15,6 +15,7 @@ from observatory.replay.scope import Scope
 from observatory.store.connection import read_connection
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.writer import Writer
+from observatory.store.keys import split_key
 from observatory.store.times import MAXIMUM_TIME, from_seconds
 from observatory.why.findings.answer import findings
 from observatory.why.window import readable_part
@@ -35,7 +36,11 @@ class Task:
 
     @property
     def prefix(self) -> str:
-        return self.key.split("-")[0]
+        return split_key(self.key)[0]
+
+    @property
+    def group(self) -> str:
+        return split_key(self.key)[1]
 
 
 @dataclass(frozen=True)
@@ -250,7 +255,7 @@ class Simulated:
             times = (START + begin, START + now)
             nbytes = 0 if failed else task.nbytes
             self.spans.append(
-                Span(worker.address, lane, key, task.prefix, task.prefix, Action.COMPUTE,
+                Span(worker.address, lane, key, task.prefix, task.group, Action.COMPUTE,
                      *times, nbytes, "int", status)
             )  # fmt: skip
             worker.free += 1

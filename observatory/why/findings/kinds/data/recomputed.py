@@ -1,4 +1,4 @@
-"""Tasks whose results were computed again, although no worker died."""
+"""Results that were computed again, although no worker died: of the same tasks, or in further graphs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,56 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.observed.tasks.growing_graphs import GrowingGraphs, growing_graphs
 from observatory.why.findings.texts import counted, facts
 from observatory.why.intervals import Flags
 from observatory.why.records import values_of
 from observatory.why.thread_times.kinds import ThreadKind
 from observatory.why.what_if.without import Shorter, Without
 
+MOST_GRAPHS = 10
+"""whose times are facts"""
+ADVICE_FOR_GRAPHS = (
+    "Keep what the next graph begins from (`x = x.persist()`), or compute all of them by one "
+    "`dask.compute(a, b)`. A graph that has more data than the one before takes longer for that reason."
+)
+
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for all of them."""
+    """One finding for all tasks that were computed again, and one for graphs that did the same, by prefix."""
+    yield from _same_tasks(evidence)
+    for graphs in growing_graphs(evidence.computations, evidence.needed_by):
+        yield from _graphs(evidence, graphs)
+
+
+def _graphs(evidence: Evidence, graphs: GrowingGraphs) -> Iterator[Finding]:
+    found, rows, repeated = evidence.computations, graphs.rows, graphs.repeated
+    waited = evidence.waits.waited_for(found.spans.times.where(rows))
+    waited *= repeated / np.maximum(found.durations[rows], 1e-6)
+    cost = evidence.cost(float((repeated + waited).sum()))
+    if not evidence.is_worth(cost):
+        return
+    name, count = evidence.prefix(graphs.prefix), len(graphs.means)
+    first, last = format_duration(graphs.means[0]), format_duration(graphs.means[-1])
+    yield Finding(
+        f"Each of {count:,} graphs computed again what the one before it had: their "
+        f"{counted(graphs.tasks, 'task')} of {name} needed no result of it, and took {first} in the first "
+        f"graph and {last} in the last, nearly as much longer each time.",
+        cost,
+        facts(
+            ("computed again", format_duration(float(repeated.sum()))),
+            ("a task took, in each graph", ", ".join(map(format_duration, graphs.means[:MOST_GRAPHS]))),
+        ),
+        (evidence.moment("the second graph begins", float(found.spans.times.start[rows].min()) / 1e6),),
+        evidence.tasks(rows[np.argsort(-repeated, kind="stable")][:10]),
+        prefixes=(graphs.prefix,),
+        advice=ADVICE_FOR_GRAPHS,
+        without=Without((Shorter(rows, repeated),)),
+        parts=(((ThreadKind.COMPUTING, ThreadKind.OTHERS), cost.thread_seconds),),
+    )
+
+
+def _same_tasks(evidence: Evidence) -> Iterator[Finding]:
     found = evidence.computations
     rows = np.flatnonzero(found.repeated & ~_are_lost(evidence))
     waited = evidence.waits.waited_for(found.spans.times.where(rows))
