@@ -45,6 +45,7 @@ from observatory.why.reading import read_clients, read_graph, read_records
 from observatory.why.records import Records, Spans
 from observatory.why.thread_times.assignments import NO_WORKER, QUEUED, Assignments, Stays
 from observatory.why.thread_times.cores import WithoutCore, without_core
+from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.thread_times.thread_time import Accountant, ThreadTime
 from observatory.why.what_if.change import Predictor
@@ -195,8 +196,8 @@ class Evidence(Shown):
     @cached_property
     def waiting_tasks(self) -> WaitingTasks:
         waits = {wait: self.samples(TASK_WAITING, wait, label="in") for wait in TASK_WAITS}
-        used = self.samples(TASK_CPU)
-        return WaitingTasks(self.computations, used, waits, self.in_line, self.nested)
+        used, contention = self.samples(TASK_CPU), self.samples(CONTENTION)
+        return WaitingTasks(self.computations, used, contention, waits, self.in_line, self.nested)
 
     @cached_property
     def nested(self) -> Intervals:

@@ -114,9 +114,9 @@ TEXTS = {
 KINDS = tuple(ThreadKind)
 OF_CLIENTS = (ThreadKind.GATHERING, ThreadKind.SENDING, ThreadKind.OPTIMIZING, ThreadKind.CLIENT_CODE)
 """what there was nothing to do for, where a client's run was open"""
-OWN = frozenset({ThreadKind.COMPUTING, ThreadKind.RECOMPUTING, ThreadKind.FAILED, ThreadKind.UNFINISHED})
-"""the thread ran a task of the run"""
 FINISHED = (ThreadKind.COMPUTING, ThreadKind.RECOMPUTING)
 """the thread ran a task that finished"""
-BUSY = OWN | {ThreadKind.OTHER_RUNS}
+OWN = (*FINISHED, ThreadKind.FAILED, ThreadKind.UNFINISHED)
+"""the thread ran a task of the run"""
+BUSY = (*OWN, ThreadKind.OTHER_RUNS)
 """the thread ran a task"""

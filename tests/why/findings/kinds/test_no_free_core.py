@@ -10,10 +10,12 @@ from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why.findings.answer import findings
 from observatory.why.findings.evidence import Evidence
+from observatory.why.findings.kinds.contention import no_free_core
 from observatory.why.intervals import Intervals
 from observatory.why.thread_times.answer import thread_times
 from observatory.why.thread_times.cores import USED, WANTED, WORKER, WORKER_OWN, waited_without_core
 from observatory.why.thread_times.gil import CONTENTION
+from observatory.why.thread_times.kinds import OWN, ThreadKind
 from observatory.why.what_if.recorded import reading
 from observatory.why.window import readable_part
 from tests.why.findings.kinds.test_kinds import first
@@ -91,6 +93,17 @@ def test_a_thread_that_has_no_core_holds_the_gil_for_the_machine(used: float, ho
             seeded.sample(metric, value, 0, seeded.makespan, worker=worker)
         seeded.sample(WORKER_OWN, 0.02, 0, seeded.makespan, worker=worker)
     assert ("gil" in [one["kind"] for one in seeded.findings()]) is holds_the_gil
+
+
+def test_the_time_without_a_core_is_first_that_of_tasks_that_compute_once() -> None:
+    """The kinds have an order, which isn't another one in each process: costs of others depend on it."""
+    counts = no_free_core.KIND.counts
+    assert [kind for kind in counts if kind in OWN] == [
+        ThreadKind.COMPUTING,
+        ThreadKind.RECOMPUTING,
+        ThreadKind.FAILED,
+        ThreadKind.UNFINISHED,
+    ]
 
 
 @pytest.mark.parametrize(("used", "has_core"), [(10.0, False), (190.0, True)])

@@ -12,6 +12,7 @@ from observatory.store.connection import read_connection
 from observatory.store.times import MAXIMUM_TIME
 from observatory.why.findings.observed.lease_waits import lease_waits
 from observatory.why.intervals import Steps
+from observatory.why.thread_times.gil import CONTENTION
 from observatory.why.what_if.answer import what_if
 from tests.support.recorded_cluster import START
 from tests.why.findings.kinds.test_kinds import assert_saves, first
@@ -65,6 +66,27 @@ def test_tasks_that_compute_and_wait_in_turns_wait_in_samples_of_both_as_well() 
     finding = first(seeded.findings(), "waiting-outside")
     # of 80 s of tasks: half of 0.99 and of 0.71 of it
     assert finding["thread_seconds"] == pytest.approx(80 * 0.85, rel=0.1)
+
+
+def contending(simulated: Simulated, share: float) -> Simulated:
+    """The threads of each worker contend for Python's lock for a share of the time."""
+    for worker in range(simulated.workers):
+        simulated.sample(CONTENTION, share, 0, simulated.makespan, worker=worker)
+    return simulated
+
+
+def test_tasks_that_wait_for_half_of_their_time_need_more_threads() -> None:
+    """They ask for something and compute with the answer: both threads of a worker use 0.9 of a core."""
+    tasks = futures(160, 0.5)
+    seeded = contending(using(Simulated(tasks), 90.0, connection=1), 0.02)
+    finding = first(seeded.findings(), "waiting-outside")
+    # of 80 s of tasks the part without CPU
+    assert finding["thread_seconds"] == pytest.approx(80 * 0.55, rel=0.1)
+
+
+def test_tasks_that_contend_for_the_lock_of_python_wait_for_nothing_outside() -> None:
+    found = contending(using(Simulated(futures(160, 0.5)), 90.0), 0.5).findings()
+    assert "waiting-outside" not in [one["kind"] for one in found]
 
 
 @pytest.mark.parametrize("cpu", [200.0, 100.0, 65.0])

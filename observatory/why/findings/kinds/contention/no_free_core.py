@@ -33,7 +33,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             ("tasks were ready to run", format_duration(lost.computing)),
             ("threads waited for event loops that were ready to run", format_duration(lost.waiting)),
         ),
-        parts=((OF_LOOPS, lost.waiting), (tuple(OWN), lost.computing)),
+        parts=((OF_LOOPS, lost.waiting), (OWN, lost.computing)),
     )
 
 

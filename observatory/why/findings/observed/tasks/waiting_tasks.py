@@ -10,7 +10,16 @@ import numpy as np
 
 from observatory.why.findings.observed.samples import Samples
 from observatory.why.findings.observed.tasks.computations import Computations
-from observatory.why.intervals import Integers, Intervals, Numbers, Steps, added, distinct_times, joined
+from observatory.why.intervals import (
+    Flags,
+    Integers,
+    Intervals,
+    Numbers,
+    Steps,
+    added,
+    distinct_times,
+    joined,
+)
 from observatory.wire.tasks.waits import FILE_LOCK, LOCK, TASK_WAITS
 
 MOST_OF_THREAD, MOST_OF_WORKER = 0.25, 0.6
@@ -21,6 +30,9 @@ Threads that want Python's lock don't wait for something outside: then one of th
 LEAST_ALL_WAITING, MOST_OF_TURNS = 0.25, 0.75
 """Where threads used so little for this share of the time, they wait in turns: samples in which they used up
 to so much of a core tell how long they waited as well."""
+MOST_IN_PART, MOST_CONTENTION = 0.6, 0.3
+"""Where threads used up to so much of a core in most samples, and contended for Python's lock for this
+share of the time at most, their tasks wait for a part of their time, whatever all threads used."""
 LEAST_BUSY = 0.25
 """threads with a task, on average over a sample and over the one before, from which it tells what tasks use.
 
@@ -53,15 +65,17 @@ class _OfWorker:
 class WaitingTasks:
     """In a window, all workers together. `line`: tasks that could run and had no thread.
 
-    `cpu`: that the threads of tasks of each worker used or wanted, in percent of a core. `waits`: the number
-    of threads that were seen to wait, by what they waited in, with bins of `cpu`. `nested`: when each
-    computation waited for tasks that it had submitted, until its end, which is told of apart.
+    `cpu`: that the threads of tasks of each worker used or wanted, in percent of a core. `contention`: share
+    of the time in which they contended for Python's lock, where that is known. `waits`: the number of threads
+    that were seen to wait, by what they waited in, with bins of `cpu`. `nested`: when each computation waited
+    for tasks that it had submitted, until its end, which is told of apart.
     """
 
     def __init__(
         self,
         computations: Computations,
         cpu: Samples,
+        contention: Samples,
         waits: Mapping[str, Samples],
         line: Intervals,
         nested: Intervals,
@@ -73,7 +87,10 @@ class WaitingTasks:
         for worker in np.unique(cpu.worker[cpu.worker > 0]).tolist():
             rows = np.flatnonzero(computations.spans.worker == worker)
             if len(rows):
-                self._workers[worker] = _of_worker(computations, worker, rows, cpu, waits, nested.where(rows))
+                contended = contention.value[contention.worker == worker]
+                self._workers[worker] = _of_worker(
+                    computations, worker, rows, cpu, contended, waits, nested.where(rows)
+                )
 
     def are_sampled(self, rows: Integers) -> bool:
         """Whether samples tell what each of some computations used: none is of much more time than usual."""
@@ -167,6 +184,7 @@ def _of_worker(
     worker: int,
     rows: Integers,
     cpu: Samples,
+    contended: Numbers,
     waits: Mapping[str, Samples],
     nested: Intervals,
 ) -> _OfWorker:
@@ -179,11 +197,8 @@ def _of_worker(
     place = np.minimum(np.searchsorted(stops, edges[:-1], side="right"), len(stops) - 1)
     cores, had_tasks = cpu.value[own] / 100, _least_busy(Steps(edges, busy), cpu.times.where(own))
     of_thread = cores / np.maximum(had_tasks, LEAST_BUSY)
-    tells = (had_tasks >= LEAST_BUSY) & (cores <= MOST_OF_WORKER)
-    tells_waiting = tells & (of_thread <= MOST_OF_THREAD)
     lengths = cpu.times.where(own).lengths
-    if lengths[tells_waiting].sum() >= LEAST_ALL_WAITING * lengths[had_tasks >= LEAST_BUSY].sum():
-        tells_waiting = tells & (of_thread <= MOST_OF_TURNS)
+    tells_waiting = _tell_waiting(had_tasks >= LEAST_BUSY, cores, of_thread, lengths, contended)
     is_low = (busy > 0) & tells_waiting[place]
     # what failed, or repeats what had finished, costs its time whatever it waits for
     is_wanted = (computations.finished & ~computations.repeated)[rows]
@@ -198,6 +213,21 @@ def _of_worker(
     used = float((of_thread[place] * busy * lengths).sum()) / weight if weight else 0.0
     cores_of_thread = Steps(edges, np.minimum(of_thread[place], 1.0))
     return _OfWorker(rows, busy, waiting, seen, cores_of_thread, used)
+
+
+def _tell_waiting(
+    has_tasks: Flags, cores: Numbers, of_thread: Numbers, lengths: Integers, contended: Numbers
+) -> Flags:
+    """Whether each sample of a worker is of tasks that waited. `lengths`: of the samples."""
+    length = lengths[has_tasks].sum()
+    is_in_part = has_tasks & (of_thread <= MOST_IN_PART)
+    if len(contended) and np.median(contended) <= MOST_CONTENTION and lengths[is_in_part].sum() > length / 2:
+        return has_tasks & (of_thread <= MOST_OF_TURNS)
+    tells = has_tasks & (cores <= MOST_OF_WORKER)
+    is_waiting = tells & (of_thread <= MOST_OF_THREAD)
+    if lengths[is_waiting].sum() >= LEAST_ALL_WAITING * length:
+        return tells & (of_thread <= MOST_OF_TURNS)
+    return is_waiting
 
 
 def _least_busy(busy: Steps, times: Intervals) -> Numbers:
