@@ -13,9 +13,9 @@ from observatory.store.queries.extents import Extent
 
 USUAL_INTERVAL = 1.0
 """seconds between two polls of a scheduler, for which LATENESS is chosen"""
-GRACE = 15.0
+GRACE = 20.0
 """seconds without data from a cluster after which evaluation follows the clock. The end of a scheduler is
-reported after 12 s, and another collector takes over within 10 s"""
+reported after 12 s, another collector takes over within 10 s, and at rest batches are 12 s apart"""
 
 
 def settled(cluster: Cluster, extent: Extent) -> float:

@@ -6,7 +6,10 @@ import time
 from pathlib import Path
 
 from observatory.agent.delivery.buffer import Buffer
-from observatory.agent.delivery.pace import AT_REST, SLOWEST, Pace
+from observatory.agent.delivery.pace import AT_LONG_REST, AT_REST, LONG_REST, SLOWEST, Pace
+from observatory.agent.delivery.sender import MARGIN
+from observatory.alerts.evaluation.watermark import GRACE
+from observatory.store.late_records import LATENESS
 from tests.agent.batches import sample, transition
 from tests.agent.delivery.senders import _hurried, keys, sender_to, server
 from tests.agent.eventually import eventually
@@ -19,6 +22,30 @@ def test_samples_alone_wait_for_some_intervals_and_all_else_for_one() -> None:
     pace = Pace(0.5)
     assert pace.between(has_news=True) == 0.5
     assert pace.between(has_news=False) == 0.5 * AT_REST
+
+
+def test_samples_wait_longer_when_nothing_has_happened_for_long_until_something_does() -> None:
+    pace = Pace(0.5)
+    pace.moved_at -= LONG_REST
+    assert pace.between(has_news=False) == 0.5 * AT_LONG_REST
+    assert pace.between(has_news=True) == 0.5
+    assert pace.between(has_news=False) == 0.5 * AT_REST
+
+
+def test_a_page_that_is_open_ends_a_long_rest() -> None:
+    pace = Pace(0.5)
+    pace.moved_at -= LONG_REST
+    pace.is_watched = True
+    assert pace.between(has_news=False) == 0.5
+    pace.is_watched = False
+    assert pace.between(has_news=False) == 0.5 * AT_REST
+
+
+def test_batches_of_a_long_rest_come_before_rules_follow_the_clock() -> None:
+    pace = Pace(1.0)
+    pace.moved_at -= LONG_REST
+    pace.took = 60.0
+    assert pace.between(has_news=False) + MARGIN + LATENESS + 2 < GRACE
 
 
 def test_nothing_waits_longer_than_an_interval_while_a_page_is_open() -> None:

@@ -149,7 +149,7 @@ def test_evaluation_follows_the_schedulers_clock(observed: Observed) -> None:
     make_rule("silent", no_data="fire")
     observed.load(*CALM, since=0)
     observed.evaluate(40 + 600)
-    assert after(Progress.objects.get().until) == 25
+    assert after(Progress.objects.get().until) == 20
     observed.evaluate(60 + 600)
     assert alerts() == [("silent", "firing", 34, 34, None)]
 

@@ -10,9 +10,10 @@ from observatory.collect.collector.clusters import rest as cluster_rest
 from observatory.collect.collector.clusters.rest import Rest
 from observatory.collect.collector.leases.lease import Leases
 from observatory.collect.collector.load.pace import LONGEST_BETWEEN_LOOKS, Pace
-from observatory.collect.collector.watcher import Watcher
+from observatory.collect.collector.watcher import COMMITTED_MARGIN, Watcher
 from observatory.collect.scheduler.identity import Counts
 from observatory.replay import progress
+from observatory.store.late_records import LATENESS
 from observatory.store.series import counters
 from tests.collect.collector.test_open_pages import page
 from tests.collect.dask_processes import scheduler
@@ -144,4 +145,4 @@ def test_a_cluster_whose_work_would_not_be_announced_does_not_rest(monkeypatch: 
 def test_a_rest_is_no_gap_for_those_who_read() -> None:
     longest = 1.1 * cluster_rest.LONGER  # with the spread of the requests
     assert longest < min(counters.MAXIMUM_GAP, data.MISSED_INTERVALS, progress.MAXIMUM_AGE)
-    assert cluster_rest.BETWEEN_BATCHES + 2 < watermark.GRACE
+    assert cluster_rest.BETWEEN_BATCHES + COMMITTED_MARGIN + LATENESS + 2 < watermark.GRACE

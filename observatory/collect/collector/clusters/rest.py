@@ -18,8 +18,8 @@ BEGINS = 30.0
 LONGER = 2.5
 """By which intervals are longer at rest. Less than three: charts, rates and rules take a sample for missing
 after three intervals, and a rest must not look like a gap."""
-BETWEEN_BATCHES = 8.0
-"""Seconds between two batches at rest. Rules follow the clock when nothing was stored for 15 s."""
+BETWEEN_BATCHES = 12.0
+"""Seconds between two batches at rest. Rules follow the clock when nothing was stored for 20 s."""
 WORKING = ("processing", "waiting", "unrunnable")
 """Counts of tasks that are to be done."""
 
