@@ -120,7 +120,7 @@ class Flusher:
     def waited(self) -> float:
         """Seconds that the oldest record has waited to be written."""
         oldest = self.unwritten or next(iter(self.outbox.batches), None)
-        return time.monotonic() - oldest.since if oldest is not None and len(oldest) else 0.0
+        return time.monotonic() - oldest.since if oldest is not None and oldest.has_records else 0.0
 
     def explain(self) -> DropReason:
         """Why records wait now."""
