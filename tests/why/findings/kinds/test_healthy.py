@@ -23,6 +23,7 @@ SHAPES: dict[str, list[Task]] = {
         for step in range(6)
         for place in range(8)
     ],
+    "longest first": [Task(f"month-{place}", 6 - 0.2 * place) for place in range(28)],
     "varied": [Task(f"read-{place}", 0.4 + 0.05 * (place * 37 % 17)) for place in range(160)],
 }
 

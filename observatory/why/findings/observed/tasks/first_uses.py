@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from observatory.why.findings.observed.tasks.computations import Computations
-from observatory.why.intervals import Integers
+from observatory.why.intervals import Flags, Integers, Numbers
 
 RATIO, LEAST_EXCESS = 2.0, 0.5
 """times, and seconds above, what later tasks of the prefix usually take"""
@@ -15,6 +15,9 @@ FEWEST_LATER = 4
 """tasks that tell what is usual"""
 FEWEST_PLACES, LEAST_SHARE = 2, 0.75
 """number and share of the workers, or threads, on which the first tasks took longer"""
+MOST_OF_SECOND = 1 / 3
+"""of what the first tasks took longer than is usual, that the second ones may: a first use is over then, but
+tasks of which the longest come first become shorter by and by"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +60,16 @@ def _of_places(computations: Computations, prefix: int, rows: Integers, places: 
     is_long = is_first & (durations[rows] >= max(RATIO * usual, usual + LEAST_EXCESS))
     if len(np.unique(places[is_long])) < max(FEWEST_PLACES, LEAST_SHARE * len(found)):
         return None
+    second = _seconds_of_second(durations[rows], spans.times.start[rows], place, is_first)
+    if second - usual > MOST_OF_SECOND * (float(np.median(durations[rows[is_long]])) - usual):
+        return None
     workers = np.unique(spans.worker[rows[is_long]])
     return FirstUse(prefix, rows[is_long], tuple(workers.tolist()), usual)
+
+
+def _seconds_of_second(durations: Numbers, starts: Integers, place: Integers, is_first: Flags) -> float:
+    """The seconds that the task takes which follows the first ones, in the median of the places."""
+    later = np.flatnonzero(~is_first)
+    later = later[np.argsort(starts[later], kind="stable")]
+    _, earliest = np.unique(place[later], return_index=True)
+    return float(np.median(durations[later[earliest]]))
