@@ -35,7 +35,7 @@ DUE = timedelta(minutes=1)
 
 @pytest.fixture
 def cluster() -> Cluster:
-    return Simulated([*futures(60, 0.5), Task("work-x", 9)]).record()
+    return Simulated([*futures(60, 0.5), Task("work-60", 9)]).record()
 
 
 @pytest.fixture

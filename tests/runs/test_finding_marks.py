@@ -222,7 +222,7 @@ def test_the_card_and_the_list_say_that_all_findings_are_marked(world: World, ru
 
 @pytest.mark.django_db(transaction=True)
 def test_marked_findings_are_last_and_public_links_do_not_say_who_marked_them(world: World) -> None:
-    cluster = Simulated([*futures(60, 0.5), Task("work-slow", 9)]).record()
+    cluster = Simulated([*futures(60, 0.5), Task("work-60", 9)]).record()
     cluster.project = world.alpha
     cluster.save()
     start, stop = (datetime.fromtimestamp(START + after, UTC) for after in (0, 14))

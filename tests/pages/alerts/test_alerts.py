@@ -205,7 +205,7 @@ def test_the_page_draws_the_history_of_the_condition(recorded: Recorded, world: 
 
 
 def test_the_page_loads_what_was_found_around_the_alert(world: World) -> None:
-    cluster = Simulated([*futures(60, 0.5), Task("work-x", 9)]).record()
+    cluster = Simulated([*futures(60, 0.5), Task("work-60", 9)]).record()
     Membership.objects.create(project=cluster.project, user=world.people["viewer"])
     alert = make_alert(cluster, "slow task", 5, 6, 20, at(0))
     viewer = world.client("viewer")
