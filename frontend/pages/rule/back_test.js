@@ -118,9 +118,12 @@ export class BackTest {
     this.#say(others.join(" ") || "The rule is incomplete: see above.", others.length > 0);
   }
 
-  /** Offers a threshold to clear at. @param {import("./result_text.js").ClearOffer|null} offer */
+  /** Offers a threshold to clear at. The same offer stays as it is. @param {import("./result_text.js").ClearOffer|null} offer */
   #offerClear(offer) {
     const place = this.#part(".back-test-offer");
+    const shown = JSON.stringify(offer);
+    if (place.dataset.shown === shown) return;
+    place.dataset.shown = shown;
     place.hidden = offer === null;
     if (offer === null) return;
     const button = element("button", "back-test-clear", `Clear at ${offer.text}`);

@@ -8,12 +8,16 @@ import { element } from "../../element.js";
  */
 
 /**
- * Shows warnings with a button for each fix, which writes it into the field.
+ * Shows warnings with a button for each fix, which writes it into the field. Those that are shown already stay as they
+ * are: a button may be pressed, or have the focus.
  * @param {HTMLElement} place
  * @param {Warning[]} warnings
  * @param {(warning: Warning, fix: string) => void} mend
  */
 export function showWarnings(place, warnings, mend) {
+  const shown = JSON.stringify(warnings);
+  if (place.dataset.shown === shown) return;
+  place.dataset.shown = shown;
   place.hidden = warnings.length === 0;
   place.replaceChildren(
     ...warnings.map((warning) => {

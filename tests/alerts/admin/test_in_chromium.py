@@ -255,6 +255,22 @@ def test_a_warning_offers_fixes_that_fill_in_the_field(
     assert [said for said in complaints if "status of 422" not in said] == []
 
 
+def test_a_fix_keeps_the_focus_when_the_same_warning_comes_again(
+    patient: Page, memory: Recorded, world: World
+) -> None:
+    page = patient
+    page.goto(ADD)
+    page.get_by_label("metric", exact=True).first.fill("observatory_worker_memory_bytes")
+    page.get_by_label("threshold", exact=True).first.fill("3 GiB")
+    fix = page.locator("#rule-warnings").get_by_role("button", name='type="process"')
+    fix.focus()
+    state = page.locator(".back-test-state")
+    with page.expect_response("**/back-test/**"):
+        page.get_by_role("button", name="Run", exact=True).dispatch_event("click")
+    expect(state).not_to_contain_text("Evaluating")
+    expect(fix).to_be_focused()
+
+
 def test_an_offered_threshold_to_clear_at_is_filled_in(
     patient: Page, flapping: Recorded, world: World, complaints: list[str]
 ) -> None:
