@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -42,6 +43,15 @@ from tests.why.scenarios.healthy import HEALTHY  # noqa: E402
 from tests.why.scenarios.scenario import SEEDED, Scenario  # noqa: E402
 from tests.why.scenarios.tasks import AsIfTheyComputed  # noqa: E402
 
+MIXED: dict[int, tuple[Callable[[int], list[Workload]], str]] = {
+    1: (mixed_half, "work of mixed shapes"),
+    4: (reported_half, "work that people report"),
+    6: (waiting_half, "work that waits"),
+    8: (strange_half, "strange work"),
+    10: (elsewhere_half, "work that waits elsewhere"),
+    12: (bug_reports_half, "work in the shapes of bug reports"),
+}
+"""sets of two halves, by the number of the first one"""
 MOST_OFF = 1e-5
 """of what adds up: times are rounded to microseconds"""
 
@@ -71,24 +81,12 @@ def _unprepared(which: str) -> tuple[list[Workload], str]:
         return ISSUES, "work that people ask about"
     if which == "mixed-3":
         return SHAPES, "work of further shapes"
-    if which in ("mixed-4", "mixed-5"):
-        number = int(which[-1]) - 3
-        return reported_half(number), f"half {number} of work that people report"
-    if which in ("mixed-6", "mixed-7"):
-        number = int(which[-1]) - 5
-        return waiting_half(number), f"half {number} of work that waits"
-    if which in ("mixed-8", "mixed-9"):
-        number = int(which[-1]) - 7
-        return strange_half(number), f"half {number} of strange work"
-    if which in ("mixed-10", "mixed-11"):
-        number = int(which[-2:]) - 9
-        return elsewhere_half(number), f"half {number} of work that waits elsewhere"
-    if which in ("mixed-12", "mixed-13"):
-        number = int(which[-2:]) - 11
-        return bug_reports_half(number), f"half {number} of work in the shapes of bug reports"
     if which.startswith("mixed-"):
-        number = int(which[-1])
-        return mixed_half(number), f"half {number} of work of mixed shapes"
+        number = int(which.removeprefix("mixed-"))
+        first = max(one for one in MIXED if one <= number)
+        half_of_set, what = MIXED[first]
+        number += 1 - first
+        return half_of_set(number), f"half {number} of {what}"
     return half(int(which)), f"half {which} of unprepared work"
 
 

@@ -14,6 +14,18 @@ export function element(tag, name, ...children) {
 }
 
 /**
+ * Notes what an element shows. Returns whether it showed that already: it then stays as it is, because a button in it
+ * may be pressed, or have the focus.
+ * @param {HTMLElement} place
+ * @param {unknown} what
+ */
+export function showsAlready(place, what) {
+  const [before, now] = [place.dataset.shown, JSON.stringify(what)];
+  place.dataset.shown = now;
+  return before === now;
+}
+
+/**
  * An SVG element with attributes.
  * @template {keyof SVGElementTagNameMap} Tag
  * @param {Tag} tag

@@ -3,7 +3,7 @@
 
 import { formatAmount } from "../../amounts.js";
 import { BackTestChart } from "../../charts/alerts/back_test_chart.js";
-import { element } from "../../element.js";
+import { element, showsAlready } from "../../element.js";
 import { formatDuration } from "../../formatting.js";
 import { formatDate } from "../../timeline/times.js";
 import { PlaceChoice } from "./places.js";
@@ -118,12 +118,10 @@ export class BackTest {
     this.#say(others.join(" ") || "The rule is incomplete: see above.", others.length > 0);
   }
 
-  /** Offers a threshold to clear at. The same offer stays as it is. @param {import("./result_text.js").ClearOffer|null} offer */
+  /** Offers a threshold to clear at. @param {import("./result_text.js").ClearOffer|null} offer */
   #offerClear(offer) {
     const place = this.#part(".back-test-offer");
-    const shown = JSON.stringify(offer);
-    if (place.dataset.shown === shown) return;
-    place.dataset.shown = shown;
+    if (showsAlready(place, offer)) return;
     place.hidden = offer === null;
     if (offer === null) return;
     const button = element("button", "back-test-clear", `Clear at ${offer.text}`);

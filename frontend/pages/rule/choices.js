@@ -8,7 +8,7 @@ import { element } from "../../element.js";
  */
 
 const PAUSE = 120; // ms after a key
-const FARTHEST = 8; // px by which the pointer may move between press and release
+const MOST_MOVED = 8; // px of the pointer between press and release; if it moves farther, nothing is chosen
 
 export class Choices {
   #input;
@@ -51,8 +51,8 @@ export class Choices {
   }
 
   /**
-   * Keeps the focus in the field, and the list as it is until the pointer is released. What is pressed then
-   * counts: an answer may have moved the page away under the pointer, and no click would follow.
+   * Keeps the focus in the field, and the list as it is until the pointer is released. Then what was pressed is
+   * chosen: an answer may have moved the page under the pointer meanwhile, and no click would follow.
    * @param {PointerEvent} event
    */
   #press(event) {
@@ -60,12 +60,11 @@ export class Choices {
     clearTimeout(this.#timer);
     this.#query++;
     if (event.button !== 0) return;
-    const target = /** @type {HTMLElement} */ (event.target);
-    target.setPointerCapture(event.pointerId);
     const release = (/** @type {PointerEvent} */ { clientX, clientY }) => {
-      if (Math.hypot(clientX - event.clientX, clientY - event.clientY) <= FARTHEST) this.#takePressed(event);
+      if (Math.hypot(clientX - event.clientX, clientY - event.clientY) <= MOST_MOVED)
+        this.#takePressed(event);
     };
-    target.addEventListener("pointerup", release, { once: true });
+    window.addEventListener("pointerup", release, { once: true });
   }
 
   /** @param {Event} event */

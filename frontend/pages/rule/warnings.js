@@ -1,6 +1,6 @@
 // Warnings about the rule on the page, above its form. They come with each back-test.
 
-import { element } from "../../element.js";
+import { element, showsAlready } from "../../element.js";
 
 /**
  * RuleWarning in observatory/alerts/rules/rule_warnings.py, with the prefix of its condition's fields.
@@ -8,16 +8,13 @@ import { element } from "../../element.js";
  */
 
 /**
- * Shows warnings with a button for each fix, which writes it into the field. Those that are shown already stay as they
- * are: a button may be pressed, or have the focus.
+ * Shows warnings with a button for each fix, which writes it into the field.
  * @param {HTMLElement} place
  * @param {Warning[]} warnings
  * @param {(warning: Warning, fix: string) => void} mend
  */
 export function showWarnings(place, warnings, mend) {
-  const shown = JSON.stringify(warnings);
-  if (place.dataset.shown === shown) return;
-  place.dataset.shown = shown;
+  if (showsAlready(place, warnings)) return;
   place.hidden = warnings.length === 0;
   place.replaceChildren(
     ...warnings.map((warning) => {

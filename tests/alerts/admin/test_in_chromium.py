@@ -236,6 +236,22 @@ def test_a_press_on_a_suggestion_counts_although_a_warning_moves_the_page_before
     expect(page.locator(".back-test-chosen .chip")).to_have_text(re.compile("evening"))
 
 
+def test_a_press_on_a_suggestion_is_given_up_by_moving_the_pointer_away(
+    patient: Page, memory: Recorded, world: World
+) -> None:
+    page = patient
+    page.goto(ADD)
+    page.get_by_label("Clusters and runs to test on").fill("evening")
+    option = page.locator("#back-test-places").get_by_role("option").filter(has_text="evening")
+    option.hover()
+    page.mouse.down()
+    page.mouse.move(5, 5, steps=4)
+    page.mouse.up()
+    expect(page.locator(".back-test-chosen .chip")).to_have_count(0)
+    option.click()
+    expect(page.locator(".back-test-chosen .chip")).to_have_count(1)
+
+
 def test_a_warning_offers_fixes_that_fill_in_the_field(
     patient: Page, memory: Recorded, world: World, complaints: list[str]
 ) -> None:

@@ -135,7 +135,7 @@ def test_a_silent_cluster_is_evaluated_by_the_clock(observed: Observed) -> None:
     firing = [(name, "firing", 0, 0, None) for name in ("keeps", "load", "silent")]
     assert alerts() == firing
     observed.evaluate(34)
-    assert alerts() == firing  # without data it is 15 s after the last sample, but only 19 s are evaluated
+    assert alerts() == firing  # without data it is 15 s after the last sample, but only 14 s are evaluated
     observed.evaluate(60)
     # the last sample is of 19 and holds for 15 s
     assert alerts() == [firing[0], ("load", "resolved", 0, 0, 34), firing[2]]

@@ -27,12 +27,13 @@ MOST_PREFIXES = 3
 def find(evidence: Evidence) -> Iterator[Finding]:
     """One finding for all narrow stages."""
     waits = evidence.waits
-    if waits.seconds[ThreadKind.OTHERS] < LEAST_IDLE * waits.active:
+    least = LEAST_IDLE * waits.active
+    if waits.seconds[ThreadKind.OTHERS] < least:  # in the stages, it is no more
         return
     stages = _stages(evidence)
     idle = waits.during(ThreadKind.OTHERS, stages)
     cost = evidence.cost(idle)
-    if idle < LEAST_IDLE * waits.active or not evidence.is_worth(cost):
+    if idle < least or not evidence.is_worth(cost):
         return
     found = evidence.computations
     overlap = _overlaps(found.spans.times, stages)

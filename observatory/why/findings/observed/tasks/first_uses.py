@@ -15,9 +15,9 @@ FEWEST_LATER = 4
 """tasks that tell what is usual"""
 FEWEST_PLACES, LEAST_SHARE = 2, 0.75
 """number and share of the workers, or threads, on which the first tasks took longer"""
-MOST_OF_SECOND = 1 / 3
-"""of what the first tasks took longer than is usual, that the second ones may: a first use is over then, but
-tasks of which the longest come first become shorter by and by"""
+MOST_EXCESS_OF_SECOND = 1 / 3
+"""of the excess of the first tasks, that the second ones may have: a first use is over then, but where the
+longest tasks come first, they become shorter by and by"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,16 @@ def _of_places(computations: Computations, prefix: int, rows: Integers, places: 
     is_long = is_first & (durations[rows] >= max(RATIO * usual, usual + LEAST_EXCESS))
     if len(np.unique(places[is_long])) < max(FEWEST_PLACES, LEAST_SHARE * len(found)):
         return None
-    second = _seconds_of_second(durations[rows], spans.times.start[rows], place, is_first)
-    if second - usual > MOST_OF_SECOND * (float(np.median(durations[rows[is_long]])) - usual):
+    excess = float(np.median(durations[rows[is_long]])) - usual
+    second = _duration_of_second(durations[rows], spans.times.start[rows], place, is_first)
+    if second - usual > MOST_EXCESS_OF_SECOND * excess:
         return None
     workers = np.unique(spans.worker[rows[is_long]])
     return FirstUse(prefix, rows[is_long], tuple(workers.tolist()), usual)
 
 
-def _seconds_of_second(durations: Numbers, starts: Integers, place: Integers, is_first: Flags) -> float:
-    """The seconds that the task takes which follows the first ones, in the median of the places."""
+def _duration_of_second(durations: Numbers, starts: Integers, place: Integers, is_first: Flags) -> float:
+    """The median of the places' second tasks: of each place the one that begins next after its first ones."""
     later = np.flatnonzero(~is_first)
     later = later[np.argsort(starts[later], kind="stable")]
     _, earliest = np.unique(place[later], return_index=True)

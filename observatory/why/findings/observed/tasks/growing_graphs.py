@@ -45,9 +45,8 @@ def growing_graphs(found: Computations, needed_by: Callable[[int], Predecessors]
         prefix, means = int(groups.prefix[places[0]]), groups.mean[places].tolist()
         if _needs_none_since(found, needed_by(prefix), np.concatenate(rows), int(groups.start[places[0]])):
             later = rows[1:]
-            repeated = [
-                np.minimum(before, found.durations[own]) for before, own in zip(means, later, strict=False)
-            ]
+            before = zip(means[:-1], later, strict=True)
+            repeated = [np.minimum(seconds, found.durations[own]) for seconds, own in before]
             yield GrowingGraphs(prefix, means, len(rows[0]), np.concatenate(later), np.concatenate(repeated))
 
 
@@ -68,12 +67,12 @@ class _Groups:
         spans = found.spans.where(found.finished)
         group, first, place = np.unique(spans.group, return_index=True, return_inverse=True)
         count = np.bincount(place, minlength=len(group))
-        mean = np.bincount(place, found.durations[found.finished], len(group)) / np.maximum(count, 1)
+        mean = np.bincount(place, found.durations[found.finished], len(group)) / count
         start, stop = np.full(len(group), np.iinfo(np.int64).max), np.zeros(len(group), np.int64)
         np.minimum.at(start, place, spans.times.start)
         np.maximum.at(stop, place, spans.times.stop)
-        order = np.lexsort((start, spans.prefix[first]))
         prefix = spans.prefix[first]
+        order = np.lexsort((start, prefix))
         return cls(group[order], prefix[order], count[order], mean[order], start[order], stop[order])
 
     def growing(self) -> Iterator[Integers]:
