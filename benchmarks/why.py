@@ -27,6 +27,7 @@ from benchmarks.explaining.verdicts import Verdict, results_of, verdict  # noqa:
 from benchmarks.measuring.results import Result, print_results  # noqa: E402
 from benchmarks.measuring.server import new_observatory  # noqa: E402
 from benchmarks.unprepared.bug_reports import bug_reports_half  # noqa: E402
+from benchmarks.unprepared.forum_questions import forum_questions_half  # noqa: E402
 from benchmarks.unprepared.halves import half  # noqa: E402
 from benchmarks.unprepared.issues import ISSUES  # noqa: E402
 from benchmarks.unprepared.judging import judge  # noqa: E402
@@ -50,6 +51,7 @@ MIXED: dict[int, tuple[Callable[[int], list[Workload]], str]] = {
     8: (strange_half, "strange work"),
     10: (elsewhere_half, "work that waits elsewhere"),
     12: (bug_reports_half, "work in the shapes of bug reports"),
+    14: (forum_questions_half, "work in the shapes of forum questions"),
 }
 """sets of two halves, by the number of the first one"""
 MOST_OFF = 1e-5
@@ -60,7 +62,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--unprepared",
-        choices=("1", "2", "later", "issues", *(f"mixed-{number}" for number in range(1, 14))),
+        choices=("1", "2", "later", "issues", *(f"mixed-{number}" for number in range(1, 16))),
         help="judge this half of benchmarks/unprepared, or those that were written after it",
     )
     parser.add_argument(
