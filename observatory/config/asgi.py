@@ -23,6 +23,7 @@ from observatory.config.http.assistants import Assistants  # noqa: E402
 from observatory.config.http.body_limit import BodyLimit  # noqa: E402
 from observatory.config.http.handler import OneThreadHandler  # noqa: E402
 from observatory.config.http.sign_in_headers import SignInHeaders  # noqa: E402
+from observatory.config.http.small_batches import SmallBatches  # noqa: E402
 from observatory.config.http.static_files import StaticFiles  # noqa: E402
 from observatory.config.http.sub_path import with_sub_path, without_sub_path  # noqa: E402
 from observatory.config.http.uploads import imports  # noqa: E402
@@ -30,7 +31,8 @@ from observatory.replay.live.routing import websocket_urlpatterns  # noqa: E402
 from observatory.runtime.health.own_alert import lifespan  # noqa: E402
 from observatory.store.connection import limit_statements  # noqa: E402
 
-handler = BodyLimit(with_sub_path(OneThreadHandler(), settings.SUB_PATH), COMPRESSED, imports())
+django_pages = with_sub_path(OneThreadHandler(), settings.SUB_PATH)
+handler = BodyLimit(SmallBatches(django_pages), COMPRESSED, imports())
 pages = StaticFiles(Assistants(handler))
 sockets = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
 pages, sockets = with_worker_pages(pages, sockets)

@@ -20,8 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from observatory.collect.agents.batch import batch_of
-from observatory.collect.agents.body import PART_BYTES, UNPACKED, WINDOW, BodyError, unpack
-from observatory.collect.agents.ingest import FREE_MEMORY, MEMORY_PER_BYTE, Body, decode_body
+from observatory.collect.agents.body import PART_BYTES, UNPACKED, WINDOW, Body, BodyError, unpack
+from observatory.collect.agents.decoding import FREE_MEMORY, MEMORY_PER_BYTE, decode_body
 from observatory.wire.batches import BatchError, encode_head, encode_rows
 from observatory.wire.blocks import MAGIC, PREFIX, Column, encode
 from observatory.wire.head import Head

@@ -17,7 +17,7 @@ from django.test import Client
 from observatory.agent.delivery import sender
 from observatory.clusters.models import Cluster, Target
 from observatory.clusters.tokens.models import IngestToken
-from observatory.collect.agents import ingest
+from observatory.collect.agents import storing
 from observatory.collect.quarantine import patience
 from observatory.collect.quarantine.folder import files
 from observatory.store.connection import connect
@@ -33,9 +33,9 @@ __all__ = ["agent", "project"]
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(free_space, "LIFETIME", 0.0)
-    ingest._failing.clear()
+    storing._failing.clear()
     yield
-    ingest._failing.clear()
+    storing._failing.clear()
 
 
 def cluster_id() -> int:
@@ -90,7 +90,7 @@ def test_an_agent_is_asked_to_come_back_while_the_database_is_read_only(
 
 
 def test_an_agent_comes_back_within_ten_seconds_of_recovery() -> None:
-    retry_after = float(ingest.RETRY_AFTER)
+    retry_after = float(storing.RETRY_AFTER)
     assert 1.25 * max(sender.LONGEST_RETRY, retry_after) < 10
 
 

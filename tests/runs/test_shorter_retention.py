@@ -171,7 +171,7 @@ def test_saving_something_else_does_not_shorten_nor_cancel(world: World) -> None
 
 
 def test_agents_may_send_what_the_longer_retention_keeps(world: World) -> None:
-    from observatory.collect.agents.ingest import _source_limit
+    from observatory.collect.agents.storing import _source_limit
     from observatory.wire.head import Head
 
     world.alpha.retention_days = 2

@@ -44,9 +44,7 @@ def length_of(request: HttpRequest) -> int:
 
 def read_body(request: HttpRequest) -> Body:
     """Reads and unpacks the body. Raises BodyError."""
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding not in ("identity", *WINDOW):
-        raise BodyError(415, f"Content-Encoding {encoding[:50]!r} isn't known: gzip, deflate or none")
+    encoding = encoding_of(request.headers.get("Content-Encoding", ""))
     length = request.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > COMPRESSED:
         raise _too_large(COMPRESSED, "sent")
@@ -57,6 +55,20 @@ def read_body(request: HttpRequest) -> Body:
         sent += len(part)
         if sent > COMPRESSED:
             raise _too_large(COMPRESSED, "sent")
+    return unpacked_body(parts, encoding)
+
+
+def encoding_of(header: str) -> str:
+    """The encoding that a Content-Encoding says. Raises BodyError."""
+    encoding = header.strip().lower() or "identity"
+    if encoding not in ("identity", *WINDOW):
+        raise BodyError(415, f"Content-Encoding {encoding[:50]!r} isn't known: gzip, deflate or none")
+    return encoding
+
+
+def unpacked_body(parts: deque[bytes], encoding: str) -> Body:
+    """Unpacks the parts of a body, and frees each of them. Raises BodyError."""
+    sent = sum(map(len, parts))
     if encoding == "identity":
         return Body(_joined(parts), sent)
     try:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from observatory.clusters.models import Cluster, Project
 from observatory.collect.agents.batch import batch_of
 from observatory.collect.agents.body import WINDOW, Body, unpack
-from observatory.collect.agents.ingest import decode_body
+from observatory.collect.agents.decoding import decode_body
 from observatory.collect.collector.clusters import registry
 from observatory.store.ingest.writer import Writer
 

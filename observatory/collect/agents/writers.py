@@ -6,7 +6,7 @@ import queue
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from observatory.store.ingest.writer import Writer
+from observatory.store.ingest.joint_writer import JointWriter
 from observatory.store.places.shares import LOAD, Shares
 
 WRITERS = 4
@@ -16,13 +16,13 @@ LONGEST_WAIT = 10.0
 """seconds that a request waits for its project's share"""
 SHARES = Shares(WRITERS, MAXIMUM_WAITING, LONGEST_WAIT, LOAD)
 
-_writers: queue.LifoQueue[Writer] = queue.LifoQueue()
+_writers: queue.LifoQueue[JointWriter] = queue.LifoQueue()
 for _ in range(WRITERS):
-    _writers.put(Writer())
+    _writers.put(JointWriter())
 
 
 @contextmanager
-def writer() -> Iterator[Writer]:
+def writer() -> Iterator[JointWriter]:
     """The writer that was used last: it remembers most."""
     one = _writers.get()
     try:

@@ -24,7 +24,9 @@ from observatory.clusters.tokens import ingest_refusals
 from observatory.clusters.tokens.models import IngestRefusal, IngestToken
 from observatory.collect.agents import metrics
 from observatory.collect.agents.body import BodyError, length_of
-from observatory.collect.agents.ingest import DAY, Refusal, TokenAuth
+from observatory.collect.agents.ingest import Refusal
+from observatory.collect.agents.storing import DAY
+from observatory.collect.agents.tokens import TokenAuth
 from observatory.collect.agents.writers import SHARES, writer
 from observatory.collect.collector.clusters import registry
 from observatory.collect.collector.clusters.series_limit import SeriesLimit

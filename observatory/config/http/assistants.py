@@ -14,11 +14,11 @@ from functools import cache
 from typing import Any
 
 from django.conf import settings
-from django.http.request import split_domain_port, validate_host
 
 from observatory.assistants.rest_api import ApiError
 from observatory.clusters.accounts.proxy_sign_in import SCOPE
 from observatory.config.http.body_limit import Application, BodyLimit, Message, Receive, Send
+from observatory.config.http.own_host import is_own_host
 
 PATH = "/mcp"
 LARGEST_REQUEST = 1 << 20
@@ -43,7 +43,7 @@ class Assistants:
 
     async def _answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         headers = _headers(scope)
-        if not (_is_own(headers.get("host", "")) and _is_own_origin(headers.get("origin"))):
+        if not (is_own_host(headers.get("host", "")) and _is_own_origin(headers.get("origin"))):
             await _refuse(send, 403, "This site does not answer requests from there.")
         elif scope["method"] != "POST":
             await _refuse(send, 405, "Assistants send POST requests; there are no streams.", allow="POST")
@@ -131,17 +131,11 @@ def _headers(scope: Mapping[str, Any]) -> dict[str, str]:
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
 
 
-def _is_own(host: str) -> bool:
-    """Whether it is this site, so that no other one's name can lead a browser here (DNS rebinding)."""
-    domain, _ = split_domain_port(host)
-    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
-
-
 def _is_own_origin(origin: str | None) -> bool:
     """Programs send no origin; pages of other sites send theirs."""
     if origin is None or origin in settings.CSRF_TRUSTED_ORIGINS:
         return True
-    return _is_own(urllib.parse.urlsplit(origin).netloc)
+    return is_own_host(urllib.parse.urlsplit(origin).netloc)
 
 
 def _site_url(scope: Mapping[str, Any]) -> str:

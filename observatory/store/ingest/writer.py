@@ -16,7 +16,7 @@ from observatory.store.client_runs import store_client_runs
 from observatory.store.connection import connect, database_error
 from observatory.store.dask_names import OTHER
 from observatory.store.engines import Engine, choose
-from observatory.store.ingest.agents import delete_scraped, registered, registration
+from observatory.store.ingest.agents import delete_scraped, register
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.batches.record_columns import Records
 from observatory.store.ingest.batches.validated import ValidatedBatch, validate
@@ -26,7 +26,6 @@ from observatory.store.ingest.extent_update import (
     add_workers,
     delete_changed_tiles,
     lock,
-    newest,
     update_extent,
 )
 from observatory.store.ingest.interning.lifetimes import MOST_LANES, MOST_LIFETIMES
@@ -252,13 +251,9 @@ class Writer:
         else:
             if batch.head is not None:
                 is_reported = True
-                statement = registration(batch.cluster, batch.head, newest(batch), batch.dropped)
-                result = registered(connection.execute(*statement), batch.cluster, batch.head)
+                result = register(connection, [batch])[batch.cluster]
                 if result.already:
-                    found = read_extent(connection, batch.cluster)
-                    assert found is not None, "an agent's batch was stored"
-                    committed = Committed(found, already=True, agent_rules=True)
-                    return Stored(committed, transaction_id(connection), remembered)
+                    return stored_before(connection, batch.cluster, remembered)
                 if result.is_joint:
                     if result.is_first:
                         delete_scraped(connection, self._ready(), batch.cluster, batch.head.since)
@@ -279,6 +274,13 @@ def within_limit(connection: psycopg.Connection, engine: Engine, batch: Validate
     missing = {day for table, days in batch.days() for day in engine.missing(connection, table, days)}
     refused = missing - SOURCE_LIMITS.permit_days(batch.limit, missing) if missing else missing
     return batch.without_days(refused) if refused else batch
+
+
+def stored_before(connection: psycopg.Connection, cluster: int, remembered: KnownCluster | None) -> Stored:
+    """The result for an agent's batch that was stored by an earlier transaction."""
+    found = read_extent(connection, cluster)
+    assert found is not None, "an agent's batch was stored"
+    return Stored(Committed(found, already=True, agent_rules=True), transaction_id(connection), remembered)
 
 
 def store_records(

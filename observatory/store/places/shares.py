@@ -239,6 +239,8 @@ class Shares:
 
         with self._lock:
             self.places.ask(key, grant)
+        is_load_shared = self.places.load is not None and not granted.is_set()
+        looks = asyncio.create_task(self._look()) if is_load_shared else None
         try:
             async with asyncio.timeout(self.timeout):
                 await noticed.wait()
@@ -253,6 +255,16 @@ class Shares:
             if isinstance(error, TimeoutError):
                 raise Busy from None
             raise
+        finally:
+            if looks is not None:
+                looks.cancel()
+
+    async def _look(self) -> None:
+        """Gives places to those that have rested, until it is cancelled."""
+        while True:
+            await asyncio.sleep(LOOK)
+            with self._lock:
+                self.places.give()
 
     def leave(self, key: Hashable) -> None:
         with self._lock:

@@ -257,6 +257,13 @@ def test_who_rested_is_served_though_nobody_leaves(monkeypatch: pytest.MonkeyPat
         with batches.place("much"):
             pass
 
+    async def small_batches() -> None:
+        for _ in range(3):
+            await batches.take_later("much")
+            batches.leave("much")
+
+    asyncio.run(small_batches())
+
 
 def test_one_alone_has_all_places_but_one_and_half_as_soon_as_there_is_another() -> None:
     async def take(shares: RequestShares, key: int) -> bool:

@@ -7,12 +7,14 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import psycopg
 import pytest
 
+from observatory.store.ingest.agents import AgentRefused
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.joint_writer import JointWriter
 from observatory.store.ingest.publishing.committed import Committed
@@ -172,6 +174,87 @@ def test_what_an_agent_reports_is_left_out_from_its_first_batch_on(
     assert [result.agent_rules for result in results] == [each == clusters[3] for each in clusters]
     assert [spans for _, _, spans in rows(COUNTED, clusters)] == [6, 6, 6, 4, 6, 6, 6, 6]
     assert rows(TRANSACTIONS, clusters) == [(1,)]
+
+
+def heads(clusters: list[int], since: float) -> dict[int, Head]:
+    """Of an agent of each cluster, before its first batch."""
+    return {
+        each: Head(uuid4().hex, 0, f"Scheduler-{each}", "", "tcp://10.0.0.9:8786", since, since, since)
+        for each in clusters
+    }
+
+
+def next_batch(cluster: int, agents: dict[int, Head], now: float, make: Any) -> Batch:
+    """The next one of the cluster's agent."""
+    agents[cluster] = replace(agents[cluster], sequence=agents[cluster].sequence + 1)
+    return replace(batch(cluster, now, make), head=agents[cluster])
+
+
+def test_batches_of_agents_share_a_transaction_and_each_number_is_stored_once(
+    writer: JointWriter, rows: Rows, clusters: list[int], now: float, make: Any
+) -> None:
+    agents = heads(clusters, now)
+    all_stored(writer.write_together([next_batch(each, agents, now, make) for each in clusters]))
+    sent_again = [replace(batch(each, now, make), head=agents[each]) for each in clusters[:3]]
+    new = [next_batch(each, agents, now + 10, make) for each in clusters[3:]]
+    results = all_stored(writer.write_together([*sent_again, *new]))
+    assert [result.already for result in results] == [True] * 3 + [False] * 5
+    assert all(result.agent_rules for result in results)
+    assert rows(TRANSACTIONS, clusters[:3]) == rows(TRANSACTIONS, clusters[3:]) == [(1,)]
+    assert rows(COUNTED, clusters) == [
+        (each, *([3, 3] if each in clusters[:3] else [6, 6])) for each in clusters
+    ]
+
+
+def test_known_agents_take_as_many_statements_however_many_they_are(
+    writer: JointWriter, clusters: list[int], now: float, make: Any, statements: list[str]
+) -> None:
+    agents = heads(clusters, now)
+    all_stored(writer.write_together([next_batch(each, agents, now, make) for each in clusters]))
+    counts = []
+    for some in (clusters[:2], clusters[2:]):
+        statements.clear()
+        all_stored(writer.write_together([next_batch(each, agents, now + 10, make) for each in some]))
+        counts.append(len(statements))
+    assert counts[0] == counts[1], statements
+
+
+def test_the_first_batch_of_an_agent_replaces_what_was_scraped_also_among_others(
+    writer: JointWriter, rows: Rows, clusters: list[int], now: float, make: Any
+) -> None:
+    scraped, *others = clusters
+    all_stored(writer.write_together([batch(scraped, now, make)]))
+    agents = heads(clusters, now)
+    all_stored(writer.write_together([next_batch(each, agents, now, make) for each in clusters]))
+    assert rows(COUNTED, [scraped, *others]) == [(each, 3, 3) for each in clusters]
+    all_stored(writer.write_together([next_batch(each, agents, now + 10, make) for each in clusters]))
+    assert rows(COUNTED, clusters) == [(each, 6, 6) for each in clusters]
+    assert rows(TRANSACTIONS, clusters) == [(1,)]
+
+
+def test_two_batches_of_a_cluster_are_stored_one_after_the_other(
+    writer: JointWriter, rows: Rows, clusters: list[int], now: float, make: Any
+) -> None:
+    agents = heads(clusters, now)
+    first, *others = clusters
+    batches = [next_batch(each, agents, now, make) for each in clusters]
+    all_stored(writer.write_together([*batches, next_batch(first, agents, now + 10, make)]))
+    assert rows(COUNTED, clusters) == [(first, 6, 6), *((each, 3, 3) for each in others)]
+
+
+def test_an_agent_that_reports_of_another_cluster_is_refused_and_the_others_are_stored(
+    writer: JointWriter, rows: Rows, clusters: list[int], now: float, make: Any
+) -> None:
+    agents = heads(clusters, now)
+    first, second, *others = clusters
+    all_stored(writer.write_together([next_batch(first, agents, now, make)]))
+    agents[second] = agents[first]
+    *stored, refused = writer.write_together(
+        [next_batch(each, agents, now + 10, make) for each in (*others, second)]
+    )
+    all_stored(stored)
+    assert isinstance(refused, AgentRefused)
+    assert rows(COUNTED, others) == [(each, 3, 3) for each in others]
 
 
 def test_open_pages_get_of_each_cluster_what_they_get_of_a_batch_that_is_written_alone(

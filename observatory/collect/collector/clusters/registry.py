@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from observatory.clusters.end_reasons import CLOSED, TARGET_DELETED, TARGET_PAUS
 from observatory.clusters.models import Cluster, MetricHelp, Project, Target
 from observatory.collect.scheduler.identity import Identity
 from observatory.store.compiled_lookup import CompiledLookup
+from observatory.store.heard_clusters import note_heard
 from observatory.store.ingest.batches.batch import Batch
 from observatory.store.ingest.joint_writer import JointWriter
 from observatory.store.ingest.source_limits import SOURCE_LIMITS, Rows, SourceLimit
@@ -133,6 +134,17 @@ def update_from_agent(cluster: Cluster, newest: float, is_last: bool, is_over: b
     Cluster.objects.filter(pk=cluster.pk).update(**fields)
     for name, value in fields.items():
         setattr(cluster, name, value)
+
+
+def update_from_agents(reports: Sequence[tuple[Cluster, float, Head]]) -> None:
+    """Updates clusters after batches of their agents; of each the time of its newest record, and its head."""
+    live: dict[int, float] = {}
+    for cluster, newest, head in reports:
+        if head.is_last or head.status.is_over or cluster.ended is not None:
+            update_from_agent(cluster, newest, head.is_last, head.status.is_over)
+        else:
+            live[cluster.pk] = max(newest, live.get(cluster.pk, newest))
+    note_heard(live)
 
 
 def silent_clusters(seconds: float) -> list[Cluster]:

@@ -6,6 +6,7 @@ gets each batch one way or the other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import redis
@@ -17,11 +18,18 @@ from observatory.store.blocks.live_frames import channel_of
 
 def has_open_pages(cluster: int) -> bool:
     """Whether any process has an open page of the cluster; True while Redis doesn't answer."""
+    return bool(with_open_pages([cluster]))
+
+
+def with_open_pages(clusters: Sequence[int]) -> set[int]:
+    """Those of the clusters of which any process has an open page; all while Redis doesn't answer."""
+    if not clusters:
+        return set()
     try:
-        [(_, pages)] = _client(settings.REDIS).pubsub_numsub(channel_of(cluster))
+        found = _client(settings.REDIS).pubsub_numsub(*map(channel_of, clusters))
     except (redis.RedisError, OSError):
-        return True
-    return bool(pages)
+        return set(clusters)
+    return {cluster for cluster, (_, pages) in zip(clusters, found, strict=True) if pages}
 
 
 @cache
