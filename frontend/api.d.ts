@@ -590,8 +590,8 @@ export interface components {
             /** Same Project */
             same_project: boolean;
         };
-        /** Answer */
-        Answer: {
+        /** StoredBatch */
+        StoredBatch: {
             /** Sequence */
             sequence: number;
             /** Refused */

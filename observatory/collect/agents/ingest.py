@@ -20,7 +20,7 @@ from observatory.store.places.shares import Busy
 router = Router(tags=["agents"])
 
 
-class Stored(Schema):
+class StoredBatch(Schema):
     sequence: int
     refused: int
     """records that cannot be stored"""
@@ -58,7 +58,7 @@ def same_project(
     "/ingest",
     auth=TokenAuth(),
     response={
-        200: Stored,
+        200: StoredBatch,
         400: Refusal,
         413: Refusal,
         415: Refusal,
