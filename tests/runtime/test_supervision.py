@@ -161,6 +161,24 @@ def test_a_log_that_has_grown_large_is_put_aside(
     assert (tmp_path / "web.log").read_bytes() == b"new"
 
 
+def test_logs_that_cannot_be_read_for_a_while_end_nothing_and_are_followed_afterwards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, moved = tmp_path / "logs", tmp_path / "moved"
+    folder.mkdir()
+    logs = Logs(folder, verbose=True)
+    with logs.open("web") as file:
+        folder.rename(moved)
+        folder.write_text("a file stands in the place of the folder")
+        logs.follow()
+        folder.unlink()
+        moved.rename(folder)
+        file.write(b"a later line\n")
+        file.flush()
+        logs.follow()
+    assert "a later line" in capsys.readouterr().out
+
+
 def test_whole_new_lines_of_every_program_are_shown_to_who_asks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import IO
@@ -35,14 +36,21 @@ class Logs:
         return os.fdopen(os.open(self.path(name), flags, 0o600), "ab")
 
     def follow(self) -> None:
-        """Print new lines if `verbose`; rotate files that are too large."""
+        """Print new lines if `verbose`; rotate files that are too large.
+
+        A file that can't be read now, because somebody changed its folder, is left as it is.
+        """
         for name in self._shown:
-            if self.verbose:
-                self._show(name)
-            path = self.path(name)
-            if _size(path) > MAXIMUM_BYTES:
-                _rotate(path)
-                self._shown[name] = 0
+            with suppress(OSError):
+                self._follow(name)
+
+    def _follow(self, name: str) -> None:
+        if self.verbose:
+            self._show(name)
+        path = self.path(name)
+        if _size(path) > MAXIMUM_BYTES:
+            _rotate(path)
+            self._shown[name] = 0
 
     def last_line(self, name: str) -> str:
         """The last line in the log of `name`, and the path of the log; empty if there is none."""
