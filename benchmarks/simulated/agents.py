@@ -23,6 +23,7 @@ from benchmarks.runs.recording import receiving
 from observatory.agent.configuration import read_configuration
 from observatory.agent.delivery.buffer import Buffer
 from observatory.agent.delivery.sender import ClusterInfo, Sender
+from observatory.agent.scheduler.samples import AT_REST
 from observatory.store.ingest.batches.reading_blocks import records_of_block
 from observatory.wire.batches import decode_batch
 from observatory.wire.kind import Type
@@ -98,7 +99,12 @@ class Reporter:
         self.sender.start()
 
     def report(self, second: int) -> None:
-        """Adds what was recorded of a second; of all but the first round no worker joins or leaves."""
+        """Adds what was recorded of a second, at rest of each second one, as the sampler does.
+
+        Of all but the first round no worker joins or leaves.
+        """
+        if second % AT_REST and self.sender.pace.is_at_long_rest:
+            return
         turn = 1 + (second - 1) % (len(self.seconds) - 1) if second else 0
         reported = self.seconds[turn]
         later = time.time() - reported.newest

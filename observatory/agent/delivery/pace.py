@@ -35,9 +35,14 @@ class Pace:
         if has_news or self.is_watched:
             self.moved_at = time.monotonic()
             return self._longer(self.took, SLOWEST)
-        if time.monotonic() - self.moved_at < LONG_REST:
+        if not self.is_at_long_rest:
             return self._longer(max(self.took, AT_REST * self.interval), SLOWEST)
         return self._longer(max(self.took, AT_LONG_REST * self.interval), SLOWEST_AT_LONG_REST)
+
+    @property
+    def is_at_long_rest(self) -> bool:
+        """Whether there were neither other rows nor open pages for LONG_REST seconds."""
+        return time.monotonic() - self.moved_at >= LONG_REST
 
     def _longer(self, wanted: float, most: float) -> float:
         return max(self.interval, min(most, wanted))

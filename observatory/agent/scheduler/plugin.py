@@ -91,7 +91,9 @@ class SchedulerAgent(SchedulerPlugin):
         self.lifetimes = WorkerLifetimes(scheduler, buffer)
         self.events = Events(scheduler, buffer, self.errors, self.lifetimes)
         self.graphs = Graphs(scheduler, buffer, configuration.key_edges_limit)
-        self.sampler = Sampler(scheduler, buffer, configuration.sample_interval, self._report)
+        self.sampler = Sampler(
+            scheduler, buffer, configuration.sample_interval, self._report, self._is_at_rest
+        )
         self.worker_messages = WorkerMessages(scheduler, buffer)
         self.client_runs: ClientRuns = ClientRuns(scheduler, buffer, self._write_now, configuration.url)
         cluster = ClusterInfo(
@@ -118,6 +120,9 @@ class SchedulerAgent(SchedulerPlugin):
         """Reports at each sampling what the hooks have counted."""
         self.spans.report(now)
         self.sender.cluster = replace(self.sender.cluster, name=self._cluster_name())
+
+    def _is_at_rest(self) -> bool:
+        return self.sender.pace.is_at_long_rest and not self.buffer.has_news
 
     def _cluster_name(self) -> str:
         """The configured name, else that of the cluster's manager, else of the program; "" without any."""

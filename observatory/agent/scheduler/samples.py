@@ -43,6 +43,10 @@ SLOW = 5
 """Ticks between two samples of values that change slowly."""
 RARE = 10
 """Ticks between two samples of how often tasks entered each state, by prefix."""
+AT_REST = 2
+"""Ticks between two samples while the cluster is at rest."""
+LONGEST_INTERVAL = 1.0
+"""Seconds between ticks up to which they may be skipped: charts and rules take three seconds for a gap."""
 MAXIMUM_CHANGED = 50
 """Prefixes whose memory changed, of which a tick samples it; a slow tick samples all."""
 PREFIX_MEMORY = "observatory_prefix_memory_bytes"
@@ -55,11 +59,20 @@ class Sampler:
     """Rows of kind `sample`, and the scheduler's own of kind `profile`, each `interval` seconds."""
 
     def __init__(
-        self, scheduler: Scheduler, buffer: Buffer, interval: float, report: Callable[[float], None]
+        self,
+        scheduler: Scheduler,
+        buffer: Buffer,
+        interval: float,
+        report: Callable[[float], None],
+        is_at_rest: Callable[[], bool],
     ) -> None:
-        """`report` is called with the time (seconds) at each sampling."""
+        """`report` is called with the time (seconds) at each sampling.
+
+        `is_at_rest` says whether nothing but samples was reported for a while.
+        """
         self.scheduler = scheduler
         self._report = report
+        self._is_at_rest = is_at_rest
         self._sample = buffer.appender("sample")
         self._profile = buffer.appender("profile")
         self._profiles = Profiles(scheduler, "")
@@ -138,9 +151,11 @@ class Sampler:
         self._series = {key: series for key, series in self._series.items() if key[1] != worker}
 
     def _tick(self) -> None:
+        self._ticks += 1
+        if self._ticks % AT_REST and self._rests():
+            return
         try:
             now = time()
-            self._ticks += 1
             self._report(now)
             self._sample_cluster(now)
             self._sample_scheduler(now)
@@ -160,6 +175,9 @@ class Sampler:
                 self._sample_prefixes(now)
         except Exception:  # never disturb the scheduler
             self.failures += 1
+
+    def _rests(self) -> bool:
+        return self._interval <= LONGEST_INTERVAL and not self.states["processing"] and self._is_at_rest()
 
     def _add(
         self,

@@ -12,9 +12,10 @@ from uuid import uuid4
 import dask
 import dask.datasets
 import pytest
-from distributed import Client, LocalCluster, span, wait
+from distributed import Client, Event, LocalCluster, span, wait
 
 import observatory.agent
+from observatory.agent.delivery.pace import LONG_REST
 from observatory.agent.scheduler.bandwidth import MAXIMUM_TYPES, METRIC, OTHER, Bandwidth
 from observatory.wire.records import Action
 from observatory.wire.tasks import prefixes
@@ -28,6 +29,10 @@ def increment(number: int) -> int:
 
 def make(size: int) -> bytes:
     return b"x" * size
+
+
+def wait_for(event: str) -> None:
+    Event(event).wait()
 
 
 def sleep_a_little(number: int) -> None:
@@ -70,6 +75,30 @@ def test_the_bandwidth_of_transfers_is_sampled_by_the_type_of_their_data(
     spans = [row for row in received.rows["span"] if row["action"] == Action.TRANSFER]
     measured = [5_000_000 / max(row["stop"] - row["start"], 1e-3) for row in spans]
     assert 0.9 * min(measured) <= sampled[0] <= 1.1 * max(measured)
+
+
+def samplings(moved: float, dask_scheduler: Any) -> int:
+    """How many of ten ticks sample when something other than samples was reported `moved` seconds ago."""
+    agent, times = dask_scheduler.plugins["observatory"], list[float]()
+    report, agent.sampler._report = agent.sampler._report, times.append
+    agent.sender.pace.moved_at = time.monotonic() - moved
+    for _ in range(10):
+        agent.sampler._tick()
+    agent.sampler._report = report
+    agent.sender.pace.moved_at = time.monotonic()
+    return len(times)
+
+
+def test_a_cluster_at_rest_is_sampled_at_each_second_tick_and_one_that_works_at_each(
+    client: Client, received: FakeServer
+) -> None:
+    assert client.run_on_scheduler(samplings, 0) == 10
+    eventually(lambda: client.run_on_scheduler(samplings, LONG_REST) == 5)
+    end = Event("the task may end", client=client)
+    future = client.submit(wait_for, end.name, pure=False)
+    eventually(lambda: client.run_on_scheduler(samplings, LONG_REST) == 10)
+    end.set()
+    future.result(timeout=180)
 
 
 def test_a_stall_of_the_scheduler_is_sampled_whenever_it_begins(client: Client, received: FakeServer) -> None:
