@@ -147,6 +147,7 @@ class Predictor:
             seconds.tolist(),
             not without.transfers,
             not without.client,
+            not without.actors,
             not without.own_code,
             without.overhead,
             stalls,
@@ -173,13 +174,14 @@ class Predictor:
 
     def _rest(self, without: Without) -> float:
         """Seconds after the last task."""
-        if without.client:
-            return 0.0
-        rest = self.observed - self.last
-        if not without.own_code:
-            return rest
-        last = self._records.start + round(self.last * 1e6)
-        return rest - self._records.clients.own_code.clipped(last, self._records.stop).seconds
+        last, clients = self._records.start + round(self.last * 1e6), self._records.clients
+        actors = clients.actors.clipped(last, self._records.stop).seconds
+        rest = actors if without.client else self.observed - self.last
+        if without.actors:
+            rest -= actors
+        if without.own_code and not without.client:
+            rest -= clients.own_code.clipped(last, self._records.stop).seconds
+        return rest
 
     def _seconds_of_any(self, condition: Flags) -> float:
         """In which at least one of some computations ran."""

@@ -31,7 +31,9 @@ class Without:
     overhead: bool = False
     """what the scheduler, the event loops and small transfers take for each task"""
     client: bool = False
-    """the time from the end of all tasks until the client submits more"""
+    """the time from the end of all tasks until the client submits more, but for actors"""
+    actors: bool = False
+    """the client's waiting for methods of actors before it submits more"""
     own_code: bool = False
     """the time of the client's own code before it submits more"""
     rounds: bool = False
@@ -63,6 +65,7 @@ class Without:
             any(one.transfers for one in some),
             any(one.overhead for one in some),
             any(one.client for one in some),
+            any(one.actors for one in some),
             any(one.own_code for one in some),
             any(one.rounds for one in some),
             any(one.late for one in some),

@@ -25,9 +25,13 @@ def with_long(tasks: list[Task], seconds: float, *keys: str) -> list[Task]:
 
 
 def test_a_long_task_at_the_beginning_costs_what_the_others_could_not_do_beside_it() -> None:
-    """Its sum is 9.5 s of one thread of eight; other threads compute beside it for most of that."""
+    """Its sum is 9.5 s of one thread of eight; other threads compute beside it for most of that.
+
+    Tasks are sent, and end, 10 ms after each other: no worker reports some together.
+    """
     tasks = futures(80, 0.5)
-    seeded, without = Simulated(with_long(tasks, 10.0, "work-0")), Simulated(tasks)
+    seeded = Simulated(with_long(tasks, 10.0, "work-0"), overhead=0.01)
+    without = Simulated(tasks, overhead=0.01)
     finding = first(seeded.findings(), "stragglers")
     assert_saves(finding, seeded, without)
     saved = seeded.makespan - without.makespan

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from observatory.why.findings.observed.samples import LabelledSamples
 from observatory.why.records import Records
+from observatory.why.thread_times.assignments import QUEUED, WAITING
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.recorded.leases import leases_of
 from observatory.why.what_if.recorded.plan import Plan, plan_of
@@ -76,9 +77,21 @@ def test_what_the_scheduler_decides_and_sends_takes_its_time() -> None:
     rates = Rates(sending=0.2, turning=0.1, deciding=0.05, fetching=0, bandwidth=1e12)
     # the last task begins when the scheduler has heard of both, one after the other, and has sent it
     assert simulated(plan([1.0, 1.0, 1.0], (2, 0), (2, 1)), TWO, rates) == pytest.approx(
-        0.1 + 1 + 0.1 + 2 * 0.05 + 0.1 + 1
+        1 + 0.2 + 2 * 0.05 + 1
     )
-    assert simulated(plan([1.0, 1.0]), ONE, rates) == pytest.approx(0.1 + 1 + 0.1 + 1)
+    assert simulated(plan([1.0, 1.0]), ONE, rates) == pytest.approx(1 + 0.1 + 1)
+
+
+@pytest.mark.parametrize(("ends", "total"), [((1.0, 1.0, 1.0, 1.0), 2.5), ((1.0, 1.02, 1.04, 1.06), 2.06)])
+def test_a_worker_gets_as_many_queued_tasks_as_it_reports_at_once(
+    ends: tuple[float, ...], total: float
+) -> None:
+    """Two workers have three of eight tasks each: two run, which end together or one after the other. Of two
+    that the first one gets alone, the other one steals one half a second later."""
+    made = plan([*ends, 1.0, 1.0, 1.0, 1.0])
+    made.is_queued[:] = True
+    rates = Rates(sending=0.01, turning=0, deciding=0, fetching=0, bandwidth=1e12)
+    assert simulated(made, [WorkerSpec(2), WorkerSpec(2)], rates) == pytest.approx(total, abs=0.05)
 
 
 class Required(NamedTuple):
@@ -284,6 +297,17 @@ def test_tasks_of_a_large_group_are_queued_and_small_ones_are_not() -> None:
     queued = plan_of(one_group, graph())
     assert queued.is_queued.all()
     assert simulated(queued, TWO) == pytest.approx(4)
+
+
+def test_a_group_is_queued_of_which_a_task_was_recorded_to_be() -> None:
+    """As tasks that read data, however few they are."""
+    spans = [computed(task, task, task + 1) for task in range(3)]
+    transitions = [row for span in spans for row in life(span[1], 0.0, span[4])]
+    queued = (2, 0.0, WAITING, QUEUED, 0)
+    for rows, expected in ((transitions, False), ([*transitions, queued], True)):
+        records = recorded([worker(1, 2)], spans, rows)
+        records.spans.group[:] = 10
+        assert plan_of(records, graph()).is_queued.tolist() == [expected] * 3
 
 
 def test_nothing_is_predicted_where_the_threads_of_no_worker_are_known() -> None:

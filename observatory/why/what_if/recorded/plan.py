@@ -11,6 +11,7 @@ from observatory.store.queries.windows.tasks.required_resources import RequiredR
 from observatory.why.critical_path.predecessors import NONE, Predecessors, needed_computations, previous_of
 from observatory.why.intervals import Flags, Integers, Numbers
 from observatory.why.records import Graph, Records, Spans
+from observatory.why.thread_times.assignments import QUEUED
 from observatory.why.what_if.recorded.reactions import Rest, rests
 from observatory.why.what_if.recorded.required import required_by
 from observatory.why.what_if.recorded.submissions import Submission, most_unfinished, submissions, submitted
@@ -91,7 +92,8 @@ def plan_of(records: Records, graph: Graph, known: Sequence[RequiredResource] = 
     times = submitted(computing, needed, records)
     found = submissions(computing, times, records)
     required = required_by(computing.task, known)
-    is_queued = _is_queued(computing, needed, _rounds(found, len(computing)), threads)
+    were_queued = np.isin(computing.task, records.transitions.task[records.transitions.finish == QUEUED])
+    is_queued = _is_queued(computing, needed, _rounds(found, len(computing)), threads, were_queued)
     is_queued[list(required)] = False
     return Plan(
         computing,
@@ -160,14 +162,19 @@ def _rounds(submitted: Sequence[Submission], count: int) -> Integers:
     return found
 
 
-def _is_queued(computing: Spans, needed: Predecessors, rounds: Integers, threads: int) -> Flags:
-    """SchedulerState.is_rootish: over twice as many tasks as threads, which together need fewer than five.
+def _is_queued(
+    computing: Spans, needed: Predecessors, rounds: Integers, threads: int, were_queued: Flags
+) -> Flags:
+    """SchedulerState.is_rootish: over twice as many tasks as threads, which together need fewer than five;
+    or tasks that read data, of which it is known where any was queued.
 
     The scheduler forgets a group of which nobody needs any task, and a round has a new one of the same name.
     """
-    pair = np.stack([computing.group, rounds])
-    _, code, counts = np.unique(pair, axis=1, return_inverse=True, return_counts=True)
+    _, code = np.unique(np.stack([computing.group, rounds]), axis=1, return_inverse=True)
+    tasks: Integers = np.unique(np.stack([code, computing.task]), axis=1)  # each once, however often it ran
+    counts = np.bincount(tasks[0])
     pairs: Integers = np.unique(np.stack([code[needed.needing], computing.task[needed.places]]), axis=1)
     needs = np.bincount(pairs[0], minlength=len(counts))
     is_rootish: Flags = (counts > 2 * threads) & (needs < 5)
+    is_rootish[code[were_queued]] = True
     return is_rootish[code]

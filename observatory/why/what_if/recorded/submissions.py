@@ -32,6 +32,8 @@ class Submission:
     """the place of the computation at whose end they were submitted; then `seconds` are since that"""
     own_seconds: float = 0.0
     """of `seconds`, in which the client's own code ran"""
+    actor_seconds: float = 0.0
+    """of `seconds`, in which the client waited for methods of actors"""
     was_busy: bool = False
     """its own code ran as well when the tasks before had ended: it was not these that it waited for"""
 
@@ -45,7 +47,7 @@ def submissions(computing: Spans, times: Integers, records: Records) -> list[Sub
     ends = np.maximum.accumulate(earliest) if len(order) else earliest
     firsts = times[order[begins]]
     own_code = records.clients.own_code
-    busy = _steps(own_code)
+    busy, with_actors = _steps(own_code), _steps(records.clients.actors)
     follows = followed(firsts, np.append(records.start, firsts[:-1]), computing.times.stop, own_code)
     found: list[Submission] = []
     before = records.start
@@ -57,9 +59,11 @@ def submissions(computing: Spans, times: Integers, records: Records) -> list[Sub
         follow = NONE if waits else int(follows[place])
         since = ended if waits else before if follow == NONE else int(computing.times.stop[follow])
         seconds = max(0, time - since) / 1e6
-        own = float(busy.integrals(Intervals(np.array([since]), np.array([max(since, time)])))[0]) / 1e6
+        between = Intervals(np.array([since]), np.array([max(since, time)]))
+        own, of_actors = (float(some.integrals(between)[0]) / 1e6 for some in (busy, with_actors))
         was_busy = waits and bool(own_code.include(np.array([ended]))[0])
-        found.append(Submission(order[begin:stop].tolist(), seconds, waits, follow, own, was_busy))
+        places = order[begin:stop].tolist()
+        found.append(Submission(places, seconds, waits, follow, own, of_actors, was_busy))
         before = time
     return found
 

@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from observatory.why.what_if.recorded.stalls import Stall
+from observatory.why.what_if.recorded.submissions import Submission
 from observatory.why.what_if.simulation.locks import SimulatedLock
+
+CLOSE = 0.05
+"""seconds between two submissions, most of which sending a task takes: what submits has made no pause"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,9 @@ class Conditions:
     """that each computation takes, with its disk"""
     moves_data: bool = True
     has_client: bool = True
-    """the client takes time from the end of all tasks until it submits more"""
+    """the client takes time from the end of all tasks until it submits more, but for actors"""
+    has_actors: bool = True
+    """the client waits for methods of actors before it submits more"""
     has_own_code: bool = True
     """the client's own code takes time before it submits more"""
     are_close_at_once: bool = False
@@ -32,3 +38,14 @@ class Conditions:
     """seconds after the submission before at which some come, by number: not after the end of all tasks"""
     locks: Sequence[SimulatedLock] = ()
     """that computations hold at their end; `seconds` are without that and what they waited for it"""
+
+    def seconds_before(self, submission: Submission, is_client: bool) -> float:
+        """From what it waits for until a client, or a task, submits more."""
+        seconds = submission.seconds if self.has_client or not is_client else submission.actor_seconds
+        if not self.has_actors:
+            seconds = max(0.0, seconds - submission.actor_seconds)
+        if not self.has_own_code:
+            return max(0.0, seconds - submission.own_seconds)
+        if self.are_close_at_once and not is_client and seconds <= CLOSE:
+            return min(seconds, submission.own_seconds)
+        return seconds

@@ -31,8 +31,6 @@ from observatory.why.what_if.simulation.workers import (
 
 SHORTEST_STOLEN = 0.005
 """seconds that a stolen task takes at least"""
-CLOSE = 0.05
-"""seconds between two submissions, most of which sending a task takes: what submits has made no pause"""
 LEAST_STOLEN_FROM = 0.2
 """seconds that the tasks of a worker are expected to take, from which others steal there"""
 
@@ -115,11 +113,7 @@ class Simulation:
         if not has_own_code and self._unfinished > self._most_unfinished:
             return
         is_client = submission.waits or follows != NONE or not self._submitted
-        seconds = submission.seconds if self._conditions.has_client or not is_client else 0.0
-        if not has_own_code:
-            seconds = max(0.0, seconds - submission.own_seconds)
-        elif self._conditions.are_close_at_once and not is_client and seconds <= CLOSE:
-            seconds = min(seconds, submission.own_seconds)
+        seconds = self._conditions.seconds_before(submission, is_client)
         since = time if follows == NONE else self._ended[follows]
         self._plan_submission(max(time, since + seconds))
 
@@ -191,7 +185,7 @@ class Simulation:
         worker.processing += 1
         worker.occupancy += self._expected[place]
         worker.sent.add(place)
-        self._at(time + self._rates.sending / 2, self._receive, place, worker.number, worker.life)
+        self._at(time, self._receive, place, worker.number, worker.life)
 
     def _receive(self, time: float, place: int, number: int, life: int) -> None:
         """A task is on its worker, which fetches what the task needs of each other worker at once."""
@@ -281,8 +275,16 @@ class Simulation:
         worker.sent.discard(place)
         worker.running.discard(place)
         worker.give_back(self._required.get(place))
-        reported = self._decide(max(time, worker.stalled_until) + self._rates.sending / 2)
-        self._at(reported, self._handle_finished, place, number, life)
+        if not worker.unreported:
+            self._at(max(time, worker.stalled_until) + self._rates.sending, self._report, number)
+        worker.unreported.append((place, life))
+
+    def _report(self, time: float, number: int) -> None:
+        """A worker tells the scheduler of all that has finished, and gets what is queued in its place."""
+        worker = self._workers[number]
+        finished, worker.unreported = worker.unreported, []
+        for place, life in finished:
+            self._at(self._decide(time), self._handle_finished, place, number, life)
 
     def _free(self, time: float, number: int, life: int) -> None:
         worker = self._workers[number]

@@ -76,6 +76,8 @@ class SimulatedWorker:
     """computations that were sent to it and have not finished"""
     running: set[int] = field(default_factory=set)
     """those of `sent` that have begun"""
+    unreported: list[tuple[int, int]] = field(default_factory=list)
+    """computations that have finished, each with its life, and that the scheduler will hear of together"""
     life: int = 0
     """how often it has died"""
     is_there: bool = False
