@@ -22,7 +22,7 @@ from observatory.why.findings.finding import Cost, FoundTask
 from observatory.why.findings.observed.code import SeenCode
 from observatory.why.findings.observed.samples import LabelledSamples, Samples, read_labelled, read_samples
 from observatory.why.findings.observed.tasks.computations import Computations
-from observatory.why.findings.observed.tasks.first_uses import FirstUse, first_uses
+from observatory.why.findings.observed.tasks.first_uses import FirstUse, first_uses, is_same_work
 from observatory.why.findings.observed.tasks.found_tasks import computed_tasks, unfinished_tasks
 from observatory.why.findings.observed.tasks.nested_tasks import nested_waits
 from observatory.why.findings.observed.tasks.stragglers import (
@@ -63,6 +63,8 @@ LEAST_OF_OVERHEAD = 0.1
 On a machine with too few cores all work waits a little for them.
 """
 MOST_EVENTS, MOST_FAILURES = 10_000, 200
+PROFILE_SECOND = 1_000_000
+"""microseconds that an entry of a profile is of, up to its time"""
 SOON = 5_000_000
 """microseconds after the end of a window, in which its cluster ends"""
 TASK_CPU, TASK_WAITING = "observatory_worker_task_cpu_percent", "observatory_worker_task_waits"
@@ -131,7 +133,14 @@ class Evidence(Shown):
 
     @cached_property
     def first_uses(self) -> list[FirstUse]:
-        return first_uses(self.computations)
+        return [one for one in first_uses(self.computations) if not self._do_as_later_ones(one)]
+
+    def _do_as_later_ones(self, use: FirstUse) -> bool:
+        """Whether samples saw the first tasks where they saw later ones."""
+        ends = self.computations.spans.times.stop[use.rows]
+        first = self.code.task_stacks([use.prefix], until=int(ends.min()))
+        later = self.code.task_stacks([use.prefix], since=int(np.median(ends)) + PROFILE_SECOND)
+        return is_same_work(dict(first), dict(later))
 
     @cached_property
     def slow_workers(self) -> list[SlowWorker]:

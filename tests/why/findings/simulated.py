@@ -86,7 +86,8 @@ class Simulated:
     `overhead`: of the scheduler for each task, one after the other. `bandwidth`: bytes a second of results of
     other workers, for which a thread waits. `slowness`: factor of a worker. `tries`: how often a task fails.
     `refusals`: seconds after which the first call of a task raises `Reschedule`.
-    `late`: seconds between a task's arrival at a worker and its beginning. `joins`, `leaves`: when a worker
+    `late`: seconds between a task's arrival at a worker and its beginning. `blocked`: from when until when a
+    worker doesn't report the ends of its tasks. `joins`, `leaves`: when a worker
     comes, and when it leaves in order, with its tasks done; else all are there throughout. `stay`: the worker
     to which all tasks of a prefix are sent at once, and with which they stay. `required`: resources that the
     tasks of a prefix are recorded to require. `executors`: that annotations name for tasks of a prefix.
@@ -101,6 +102,7 @@ class Simulated:
     deaths: Sequence[Death] = ()
     pauses: Sequence[Pause] = ()
     late: Mapping[int, float] = field(default_factory=dict)
+    blocked: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     tries: Mapping[str, int] = field(default_factory=dict)
     refusals: Mapping[str, float] = field(default_factory=dict)
     joins: Mapping[int, float] = field(default_factory=dict)
@@ -258,6 +260,13 @@ class Simulated:
                 Span(worker.address, lane, key, task.prefix, task.group, Action.COMPUTE,
                      *times, nbytes, "int", status)
             )  # fmt: skip
+            first, last = self.blocked.get(worker.number, (0.0, 0.0))
+            if first <= now < last:
+                self._later(last, lambda then: report(then, failed))
+            else:
+                report(now, failed)
+
+        def report(now: float, failed: bool) -> None:
             worker.free += 1
             self._running.pop(key)
             if worker.is_leaving and worker.free == self.threads:

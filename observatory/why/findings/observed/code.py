@@ -54,9 +54,11 @@ class SeenCode:
         """In which stacks end."""
         return places(stacks, self._text) if self._is_shown else []
 
-    def task_stacks(self, prefixes: Sequence[int], since: int = 0) -> list[tuple[str, int]]:
-        """The frames in which tasks of prefixes were seen since a time (microseconds), most first."""
-        window = max(self._start, since), self._stop
+    def task_stacks(
+        self, prefixes: Sequence[int], since: int = 0, until: int | None = None
+    ) -> list[tuple[str, int]]:
+        """The frames in which tasks of prefixes were seen between two times (microseconds), most first."""
+        window = max(self._start, since), self._stop if until is None else min(self._stop, until)
         cluster = self._scope.cluster.pk
         return store.task_stacks(self._connection, cluster, prefixes, *window, MOST_STACKS)
 

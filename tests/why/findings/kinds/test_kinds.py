@@ -237,6 +237,15 @@ def test_a_blocked_event_loop_delays_the_tasks_of_its_worker() -> None:
     assert {"label": "between two ticks, up to", "value": "1.90 s"} in finding["facts"]
 
 
+def test_a_blocked_event_loop_reports_no_results_while_other_workers_go_on() -> None:
+    tasks = futures(160, 0.5)
+    seeded = Simulated(tasks, blocked={1: (1.0, 6.0)})
+    seeded.sample("observatory_worker_event_loop_interval_seconds", 1.9, 1.0, 6.0, worker=1)
+    seeded.sample("observatory_worker_event_loop_interval_seconds", 0.02, 6.5, seeded.makespan, worker=1)
+    finding = first(seeded.findings(), "event-loops")
+    assert_saves(finding, seeded, Simulated(tasks))
+
+
 def test_an_event_loop_without_a_core_is_not_blocked() -> None:
     """Its ticks are as late as those of one that is: the machine has too few cores."""
     seeded = Simulated(futures(160, 0.5), late={1: 2.0})

@@ -147,7 +147,8 @@ def test_a_client_that_waits_for_methods_of_actors_is_not_said_to_run_its_own_co
     assert finding["sentence"].endswith("the client waited for methods of actors, which are no tasks.")
     assert {"label": "the worker that computed most", "value": f"{cpu:.0f} % of a core"} in finding["facts"]
     assert {"label": "waited for them in all, also while tasks ran", "value": "4.00 s"} in finding["facts"]
-    assert finding["thread_seconds"] == 0
+    assert finding["thread_seconds"] == pytest.approx(8 * 3.8)
+    assert finding["wall_seconds"] == pytest.approx(3.8, rel=0.05)
 
 
 def test_own_code_between_methods_of_actors_is_told_beside_them() -> None:
@@ -159,11 +160,12 @@ def test_own_code_between_methods_of_actors_is_told_beside_them() -> None:
         (ended, ended + 4, "", "actor"),
     ]
     simulated.sample("observatory_worker_cpu_percent", 2.0, 0, ended + 12, worker=1)
-    own, actors = (one["sentence"] for one in findings_of_run(simulated, after=12.0))
-    assert own.startswith(
+    own, actors = findings_of_run(simulated, after=12.0)
+    assert own["sentence"].startswith(
         "For 7.99 s of 13.0 s the cluster had no task: the client's own code ran for 7.99 s"
     )
-    assert actors.startswith("For 4.00 s of 13.0 s")
+    assert actors["sentence"].startswith("For 4.00 s of 13.0 s")
+    assert [one["wall_seconds"] for one in (own, actors)] == pytest.approx([8, 4], rel=0.05)
 
 
 def test_a_client_that_waits_in_a_call_of_dask_without_tasks_does_not_run_its_own_code() -> None:

@@ -48,6 +48,18 @@ def test_tasks_that_take_turns_at_an_actor_wait_for_its_answers() -> None:
     assert finding["advice"].startswith("An actor runs one method at a time")
 
 
+def test_turns_are_told_whole_where_samples_see_a_lock_in_a_part_of_the_tasks() -> None:
+    """One of four workers has what the others ask for: its own tasks wait for a lock of their process."""
+    seeded = Simulated(in_turn())
+    for worker in range(seeded.workers):
+        seeded.sample("observatory_worker_task_cpu_percent", 2.0, 0, seeded.makespan, worker=worker)
+    waits = "observatory_worker_task_waits"
+    seeded.sample(waits, 1, 0, seeded.makespan, worker=0, **{"in": "lock"})
+    finding = first(seeded.findings(), "serialized")
+    assert "Tasks of write took turns" in finding["sentence"]
+    assert_saves(finding, seeded, Simulated(futures(COUNT, OWN + HELD, "write")))
+
+
 def test_more_threads_are_no_advice_where_tasks_take_turns() -> None:
     seeded = Simulated(in_turn())
     for worker in range(seeded.workers):

@@ -87,7 +87,7 @@ def _beside_tasks(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _in_actors(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for runs whose client waited for actors. It has no cost: their methods are the work."""
+    """One finding for runs whose client waited for actors: while no task ran, as if it needn't have."""
     gaps, window = _gaps(evidence)
     gaps = gaps.without(gaps.without(evidence.clients.actors))
     seconds = gaps.seconds
@@ -98,7 +98,7 @@ def _in_actors(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         f"For {format_duration(seconds)} of {format_duration(window)} the cluster had no task, and the "
         f"client waited for methods of actors, which are no tasks.",
-        Cost(),
+        Cost(evidence.waits.during(ThreadKind.NOTHING, gaps), seconds),
         facts(
             ("share of the run", format_percent(seconds / window)),
             ("waited for them in all, also while tasks ran", format_duration(waited)),
@@ -106,6 +106,7 @@ def _in_actors(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("the longest begins", float(gaps.start[longest]) / 1e6),),
         advice=ADVICE_FOR_ACTORS,
+        without=_without(evidence, Without(actors=True)),
     )
 
 
@@ -150,9 +151,13 @@ def _between_tasks(evidence: Evidence) -> Iterator[Finding]:
         ),
         (evidence.moment("the longest begins", float(gaps.start[longest]) / 1e6),),
         advice=ADVICE.get(main, ""),
-        # a simulation without clients has no time between two runs either
-        without=Without(client=True) if evidence.scope.run and not len(evidence.restarts) else None,
+        without=_without(evidence, Without(client=True)),
     )
+
+
+def _without(evidence: Evidence, without: Without) -> Without | None:
+    """What is simulated of a run: a simulation without clients has no time between two runs either."""
+    return without if evidence.scope.run and not len(evidence.restarts) else None
 
 
 def _runs(evidence: Evidence) -> Intervals:

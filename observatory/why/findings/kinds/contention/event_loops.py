@@ -58,9 +58,15 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _unreported(evidence: Evidence, ticks: LoopTicks) -> float:
-    """How long threads waited while none computed: results were not reported to the scheduler yet."""
-    waited = evidence.waits.while_none_computes(ThreadKind.SCHEDULER, ticks.blocked)
-    return min(waited, evidence.waits.most_threads * ticks.blocked_seconds)
+    """How long threads waited while none computed, or those of a blocked worker while none of them did:
+    results were not reported to the scheduler yet."""
+    waits, spans = evidence.waits, evidence.computations.spans
+    of_all = waits.while_none_computes(ThreadKind.SCHEDULER, ticks.blocked)
+    of_blocked = 0.0
+    for id, times in ticks.by_worker().items():
+        idle = times.without(spans.times.where(spans.worker == id).union())
+        of_blocked += waits.of_kind_during(ThreadKind.SCHEDULER, {id: idle}) * ticks.own_share(id)
+    return min(max(of_all, of_blocked), waits.most_threads * ticks.blocked_seconds)
 
 
 KIND = FindingKind(

@@ -42,6 +42,10 @@ LEAST_CONTENTION = 0.3
 """share of the time in which threads wait for the GIL, which isn't told from other locks"""
 LEAST_WITHOUT_CPU = 0.5
 """of the time in which tasks wait for their turn, that they used no CPU"""
+MORE_IN_TURNS = 1.5
+"""times as long as tasks were seen to wait for locks, that they waited for their turns"""
+MOST_OF_FIRST_USES = 0.8
+"""of the waiting for a lock, by first tasks on their workers: it is held while something is set up, once"""
 NAMES = {LOCK: "a lock, a condition or a queue of their process", FILE_LOCK: "the lock of a file"}
 NAMED_SHARE = 0.1
 """of the waiting, from which a prefix is named"""
@@ -66,11 +70,17 @@ MOST_EXECUTORS = 10_000
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each lock or semaphore of Dask, else one for locks of processes and of files each, else
-    one for each prefix whose tasks take turns in something that isn't known."""
-    yield from list(_leases(evidence)) or list(_locks(evidence)) or _turns(evidence)
+    yield from list(_leases(evidence)) or _locks_or_turns(evidence)
     yield from _resources(evidence)
     yield from _executors(evidence)
+
+
+def _locks_or_turns(evidence: Evidence) -> list[Finding]:
+    """One finding for locks of processes and of files each; or one for each prefix whose tasks take turns in
+    something that isn't known, where that is far more: samples see no lock of another process."""
+    locks, turns_of_prefixes = list(_locks(evidence)), list(_turns(evidence))
+    of_locks, of_turns = (sum(one.cost.thread_seconds for one in some) for some in (locks, turns_of_prefixes))
+    return turns_of_prefixes if of_turns > MORE_IN_TURNS * of_locks else locks
 
 
 def _leases(evidence: Evidence) -> Iterator[Finding]:
@@ -144,7 +154,7 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
         if wait == LOCK:  # a thread of another process can have the lock of a file
             locked = _held(evidence, locked)
         waited = sum(steps.seconds for steps in locked.values())
-        if not _is_much(evidence, waited):
+        if not _is_much(evidence, waited) or _in_first_uses(evidence, waiting.of_rows(locked)):
             continue
         prefixes = _named(waiting.by_prefix(locked))
         asks_actor = waits_in(ASKS_ACTOR, evidence.code.task_stacks(prefixes))
@@ -169,6 +179,13 @@ def _locks(evidence: Evidence) -> Iterator[Finding]:
             ACTOR_ADVICE if asks_actor else "",
             without=_without(waiting.of_rows(locked)),
         )
+
+
+def _in_first_uses(evidence: Evidence, waited: Numbers) -> bool:
+    """Whether it was first tasks that waited for these seconds, by computation."""
+    rows = [use.rows for use in evidence.first_uses]
+    of_first = float(waited[np.concatenate(rows)].sum()) if rows else 0.0
+    return of_first > MOST_OF_FIRST_USES * float(waited.sum())
 
 
 def _named(seconds: Mapping[int, float]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ FEWEST_PLACES, LEAST_SHARE = 2, 0.75
 MOST_EXCESS_OF_SECOND = 1 / 3
 """of the excess of the first tasks, that the second ones may have: a first use is over then, but where the
 longest tasks come first, they become shorter by and by"""
+FEWEST_SAMPLES, MOST_ALIKE = 20, 0.5
+"""of a profile that tell what tasks did; share of them that saw the first tasks where they saw later ones"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,18 @@ class FirstUse:
     workers: tuple[int, ...]
     usual: float
     """seconds that later tasks take"""
+
+
+def is_same_work(first: Mapping[str, int], later: Mapping[str, int]) -> bool:
+    """Whether first tasks did what later ones do, for longer: they have more of it, and set up nothing.
+
+    By samples of a profile: how often each stack was seen. False where there are too few.
+    """
+    of_first, of_later = sum(first.values()), sum(later.values())
+    if min(of_first, of_later) < FEWEST_SAMPLES:
+        return False
+    alike = sum(min(count / of_first, later.get(stack, 0) / of_later) for stack, count in first.items())
+    return alike > MOST_ALIKE
 
 
 def first_uses(computations: Computations) -> list[FirstUse]:
