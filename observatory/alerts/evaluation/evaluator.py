@@ -99,8 +99,6 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
     A cluster that fails (it is being deleted, the database is down, or a query takes too long) is tried again
     in the next round.
     """
-    errors = RuleErrors()
-    rules = load_active_rules(errors)
     stored = extents(cluster.pk for cluster in clusters)
     late = set(with_late())
     begun = {progress.cluster_id: progress for progress in Progress.objects.filter(cluster__in=stored)}
@@ -113,6 +111,10 @@ def evaluate(connection: psycopg.Connection, clusters: Sequence[Cluster], now: f
         is_waiting = progress is not None and _is_waiting(progress, watermark(cluster, extent, now), step)
         if not is_waiting or cluster.pk in late or cluster.ended is not None:
             due.append(cluster)
+    if not due:
+        return
+    errors = RuleErrors()
+    rules = load_active_rules(errors)
     last_runs = last_ends(cluster.pk for cluster in due)
     present = _present_sources(connection, rules, [(cluster, begun.get(cluster.pk)) for cluster in due])
     steps = []

@@ -166,3 +166,23 @@ def test_what_begins_and_what_came_late_is_read_and_written_together(
     assert Alert.objects.count() == 2
     assert sent_for(others) == alone
     assert Alert.objects.count() == 6
+
+
+def test_rules_are_read_when_a_cluster_has_a_step_to_evaluate_and_not_before(
+    three: list[Observed], queries: Callable[[], list[str]]
+) -> None:
+    """Clusters at rest have one each twelve seconds, and a round begins each two."""
+    make_rule()
+    first, *others = three
+    for each in three:
+        each.load(*CALM, since=0)
+
+    def reads_rules(until: float) -> bool:
+        queries()
+        first.evaluate(until)
+        return any("alerts_rule" in query for query in queries())
+
+    assert reads_rules(20)
+    assert not reads_rules(20)
+    others[0].load(*CALM, since=20)
+    assert reads_rules(30)
