@@ -56,6 +56,7 @@ def test_what_spilling_kept_the_event_loop_from_is_not_there_without_it() -> Non
 
 @pytest.mark.parametrize(("start", "is_there"), [(2.0, True), (15.0, False)])
 def test_a_stall_while_a_worker_spills_is_not_there_without_it(start: float, is_there: bool) -> None:
-    stall = Stall(1, round(start * SECOND), round((start + 3) * SECOND), (int(start),))
+    begin = round(start * SECOND)
+    stall = Stall(1, begin, begin + 3 * SECOND, (int(start),), begin)
     saved = LENGTH - predictor([stall]).without(Without(disk=frozenset({1}))).seconds
     assert (saved < 1.5) is is_there

@@ -51,24 +51,24 @@ def test_a_paused_worker_finishes_what_it_runs_and_begins_nothing() -> None:
 
 
 def with_stall(records: Records, *edges: tuple[int, int], workers: int = 1) -> float:
-    """The task that was submitted last stalls its worker for five seconds."""
+    """The task that was submitted last stalls its worker for five seconds, once that has a thread for it."""
     plan = plan_of(records, graph(*edges))
-    stall = Stall(1, 0, 5 * SECOND, (len(plan) - 1,))
+    stall = Stall(1, 0, 5 * SECOND, (len(plan) - 1,), 0)
     conditions = Conditions(plan.seconds.tolist(), stalls=[stall])
     return Simulation(plan, [WorkerSpec(1)] * workers, AT_ONCE, conditions).run()
 
 
 def test_a_worker_whose_event_loop_is_blocked_begins_nothing() -> None:
-    assert with_stall(records_of(*equal(4))) == pytest.approx(5 + 3), "the first had begun"
-    assert with_stall(records_of(*equal(4)), workers=2) == pytest.approx(5 + 1), "the other worker goes on"
+    assert with_stall(records_of(*equal(4))) == pytest.approx(3 + 5 + 1), "the others had begun"
+    assert with_stall(records_of(*equal(5)), workers=2) == pytest.approx(2 + 5 + 1), "the other goes on"
 
 
 def test_what_ends_while_an_event_loop_is_blocked_is_reported_afterwards() -> None:
-    """The second task needs the first; the third comes half a second after them, and stalls the worker."""
+    """The second task needs the first; the third comes meanwhile, and stalls the worker when that ends."""
     spans = [computed(1, 0, 1), computed(2, 1, 2), computed(3, 2, 3)]
     transitions = [*life(1, 0, 1), *life(2, 0, 2), *life(3, 0.5, 3, begun=0.5)]
     made = recorded([worker()], spans, transitions)
-    assert with_stall(made, (2, 1)) == pytest.approx(0.5 + 5 + 2)
+    assert with_stall(made, (2, 1)) == pytest.approx(1 + 5 + 2)
 
 
 def test_a_worker_that_dies_loses_what_it_runs_and_others_take_its_tasks() -> None:

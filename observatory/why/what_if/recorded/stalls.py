@@ -26,11 +26,13 @@ class Stall:
     start: int
     stop: int
     places: tuple[int, ...]
-    """the computations that waited all that time: the first of them that comes to a worker begins it"""
+    """the computations that waited all that time: the first of them that a thread would take begins it"""
+    since: int
+    """when that thread was free: the last one was at `start`"""
 
     @property
     def seconds(self) -> float:
-        return (self.stop - self.start) / 1e6
+        return (self.stop - self.since) / 1e6
 
 
 def stalls(records: Records, computing: Spans, known: Stays) -> list[Stall]:
@@ -50,8 +52,17 @@ def stalls(records: Records, computing: Spans, known: Stays) -> list[Stall]:
         long = rest.where(rest.lengths >= SHORTEST)
         for start, stop in zip(long.start.tolist(), long.stop.tolist(), strict=True):
             waited = (own.start <= start + GAP) & (own.stop >= stop - GAP)
-            found.append(Stall(worker.id, start, stop, tuple(rows[waited].tolist())))
+            freed = _freed(computing.where(rows), start + GAP)
+            since = min(start, max(freed, int(own.start[waited].min(initial=start))))
+            found.append(Stall(worker.id, start, stop, tuple(rows[waited].tolist()), since))
     return found
+
+
+def _freed(computing: Spans, time: int) -> int:
+    """When the first thread of a worker was free, of those that computed before a time."""
+    before = computing.where(computing.times.stop <= time)
+    ends = [int(before.times.stop[before.lane == lane].max()) for lane in np.unique(before.lane).tolist()]
+    return min(ends, default=time)
 
 
 def _busy(records: Records, worker: int) -> Intervals:

@@ -27,7 +27,7 @@ class Conditions:
     are_close_at_once: bool = False
     """submissions that come soon after the one before come at once, but for the client's own code"""
     stalls: Sequence[Stall] = ()
-    """the first of the computations of each stalls the worker to which it comes"""
+    """the first of the computations of each that would begin stalls its worker"""
     held: Mapping[int, int] = field(default_factory=dict)
     """the number of the worker that each of some computations stays with, whatever others have to do"""
     spread: frozenset[int] = frozenset()

@@ -219,12 +219,17 @@ class Simulation:
 
     def _be_ready(self, time: float, place: int, worker: SimulatedWorker) -> None:
         worker.put_in_line(place, self._required.get(place))
-        if place in self._stalls:
-            self._stall(time, self._stalls[place], worker)
         self._begin(time, worker)
         if worker.has_line and not self._is_stealing_due:
             self._is_stealing_due = True
             self._at(next_balance(time), self._steal)
+
+    def _is_stalled(self, time: float, worker: SimulatedWorker) -> bool:
+        """At a time at which one of its threads is free."""
+        stall = next((self._stalls[one] for one in worker.first_in_lines if one in self._stalls), None)
+        if stall is not None:
+            self._stall(time, stall, worker)
+        return time < worker.stalled_until
 
     def _stall(self, time: float, stall: Stall, worker: SimulatedWorker) -> None:
         for place in stall.places:
@@ -233,7 +238,7 @@ class Simulation:
         self._at(worker.stalled_until, self._begin, worker)
 
     def _begin(self, time: float, worker: SimulatedWorker) -> None:
-        while worker.idle and worker.is_there and time >= worker.stalled_until:
+        while worker.idle and worker.is_there and not self._is_stalled(time, worker):
             place = worker.next_in_line(self._required)
             if place is None:
                 return
@@ -271,6 +276,7 @@ class Simulation:
             return
         self._end = max(self._end, time)
         self._ended[place] = time
+        self._is_stalled(time, worker)
         self._end_seceded(time, self._ends.ended(place))
         worker.sent.discard(place)
         worker.running.discard(place)

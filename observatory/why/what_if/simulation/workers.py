@@ -95,6 +95,11 @@ class SimulatedWorker:
         return bool(self.ready or self.constrained)
 
     @property
+    def first_in_lines(self) -> list[int]:
+        """The computations one of which begins next."""
+        return [*self.ready[:1], *self.constrained[:1]]
+
+    @property
     def in_line(self) -> list[int]:
         """All computations whose data is there."""
         return [*self.ready, *self.constrained]
