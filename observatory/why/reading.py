@@ -14,6 +14,7 @@ from observatory.store.queries.fetch import Array
 from observatory.store.queries.windows import thread_time as store
 from observatory.store.queries.windows.other_work import NONE, OtherWork
 from observatory.store.queries.windows.tasks.dependencies import needs_of_groups, needs_of_tasks
+from observatory.store.queries.windows.workers.readiness import ready_times
 from observatory.why.cancelled import read_cancelled
 from observatory.why.clients import Clients
 from observatory.why.clocks import corrected
@@ -98,10 +99,12 @@ def read_graph(connection: psycopg.Connection, cluster: int, records: Records) -
 
 def _records(connection: psycopg.Connection, cluster: int, start: int, stop: int) -> Records:
     """The records but for transitions."""
+    ready = ready_times(connection, cluster, start, stop)
+    lifetimes = store.lifetimes(connection, cluster, start, stop)
     return Records(
         start,
         stop,
-        [_worker(one, start, stop) for one in store.lifetimes(connection, cluster, start, stop)],
+        [_worker(one, start, stop, ready.get(one.id, one.started)) for one in lifetimes],
         with_rest(_in_order(_spans(store.spans(connection, cluster, start, stop)))),
         Transitions.none(),
         _of_workers(store.received(connection, cluster, start, stop)),
@@ -172,7 +175,7 @@ def _is_other(spans: Spans, others: OtherWork) -> Flags:
 def _accounted(connection: psycopg.Connection, cluster: int, records: Records, others: OtherWork) -> Records:
     start, stop = records.start, records.stop
     begun = {id: round(time * 1e6) for id, time in store.process_starts(connection, cluster, start, stop)}
-    workers = [_started(worker, max(start, begun.get(worker.id, worker.start))) for worker in records.workers]
+    workers = [_started(worker, max(start, begun.get(worker.id, worker.begun))) for worker in records.workers]
     return replace(records, workers=workers, clients=read_clients(connection, cluster, start, stop, others))
 
 
@@ -187,9 +190,10 @@ def read_clients(
     return Clients.of(found["activity"].astype(np.int64), times, received, knows_waiting)
 
 
-def _worker(lifetime: store.WorkerLifetime, start: int, stop: int) -> Worker:
+def _worker(lifetime: store.WorkerLifetime, start: int, stop: int, ready: float) -> Worker:
+    """`ready`: when it took tasks (seconds)."""
     ended = stop if lifetime.ended is None else min(stop, round(lifetime.ended * 1e6))
-    begun = min(ended, max(start, round(lifetime.started * 1e6)))
+    joined, begun = (min(ended, max(start, round(time * 1e6))) for time in (lifetime.started, ready))
     return Worker(
         lifetime.id,
         lifetime.threads,
@@ -198,6 +202,7 @@ def _worker(lifetime: store.WorkerLifetime, start: int, stop: int) -> Worker:
         ended < stop,
         lifetime.slot,
         lifetime.has_died,
+        begun - joined,
         resources=_amounts(lifetime.resources),
     )
 

@@ -30,7 +30,8 @@ class Worker:
     has_died: bool = False
     """it ended without closing"""
     starting: int = 0
-    """how long its process had run before in the window; 0 also where that isn't known"""
+    """how long its process had run before in the window, or it had been there and had not taken tasks yet; 0
+    also where that isn't known"""
     resources: Mapping[str, float] = field(default_factory=dict)
     """that tasks can require, by name"""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import psycopg
@@ -9,6 +10,7 @@ import psycopg
 from observatory.replay.scope import Scope, Section
 from observatory.store.queries.windows import findings as store
 from observatory.store.queries.windows.prefixes import prefix_names
+from observatory.store.queries.windows.workers.readiness import ready_times
 from observatory.why.findings.finding import Moment
 from observatory.why.findings.texts import shown_text
 
@@ -22,9 +24,11 @@ class Shown:
 
     @cached_property
     def ends(self) -> dict[int, store.WorkerEnd]:
-        """The workers that lived in the window, by id."""
-        found = store.worker_ends(self.connection, self._cluster, self.start, self.stop)
-        return {worker.id: worker for worker in found}
+        """The workers that lived in the window, by id, each since it took tasks."""
+        window = self.start, self.stop
+        found = store.worker_ends(self.connection, self._cluster, *window)
+        ready = ready_times(self.connection, self._cluster, *window)
+        return {one.id: replace(one, started=ready.get(one.id, one.started)) for one in found}
 
     @cached_property
     def hosts(self) -> dict[int, str]:
@@ -39,11 +43,12 @@ class Shown:
         return self.text(failure.exception_type) if self.shows(Section.TRACEBACKS) else ""
 
     @cached_property
-    def _names(self) -> dict[int, str]:
+    def names(self) -> dict[int, str]:
+        """Of prefixes, as they are stored: not to be shown."""
         return prefix_names(self.connection, self._cluster)
 
     def prefix(self, id: int) -> str:
-        return self.text(self._names.get(id, "an unknown prefix"))
+        return self.text(self.names.get(id, "an unknown prefix"))
 
     def worker(self, id: int | None) -> str:
         """The name of a worker, or its address."""

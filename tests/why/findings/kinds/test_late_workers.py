@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from observatory.wire.records import Event, WorkerSeen
@@ -22,6 +24,19 @@ def test_workers_that_all_come_late_cost_the_time_until_then() -> None:
         "Tasks of work waited for them"
     )
     assert finding["moments"][0]["time"] == pytest.approx(START + 6)
+
+
+def test_workers_that_are_not_ready_when_they_join_are_late_until_they_are() -> None:
+    """They set up their plugins: Dask sends them no tasks before."""
+    tasks = futures(64, 0.5)
+    seeded = Simulated(tasks, joins=dict.fromkeys((1, 2, 3), 6.0))
+    seeded.seen = [replace(one, time=min(one.time, START + 1.0)) for one in seeded.seen]
+    for one in seeded.seen[1:]:
+        ready = {"before": "init", "status": "running"}
+        seeded.events.append(Event(START + 6.0, "worker-status", one.address, ready))
+    finding = first(seeded.findings(), "late-workers")
+    assert_saves(finding, seeded, Simulated(tasks))
+    assert "1 of 4 workers was there when tasks came, the last of 4 after 6.00 s." in finding["sentence"]
 
 
 def test_workers_that_come_one_by_one_are_told_with_the_time_of_each() -> None:

@@ -60,6 +60,13 @@ def test_turns_are_told_whole_where_samples_see_a_lock_in_a_part_of_the_tasks() 
     assert_saves(finding, seeded, Simulated(futures(COUNT, OWN + HELD, "write")))
 
 
+def test_a_task_that_takes_long_by_itself_does_not_wait_for_its_turn_meanwhile() -> None:
+    tasks = [*in_turn(), Task("write-80", 12.0)]
+    turn, _ = sorted(Simulated(tasks).findings(), key=lambda one: str(one["kind"]))
+    without_it = first(Simulated(in_turn()).findings(), "serialized")
+    assert turn["thread_seconds"] == pytest.approx(without_it["thread_seconds"], rel=0.05)
+
+
 def test_more_threads_are_no_advice_where_tasks_take_turns() -> None:
     seeded = Simulated(in_turn())
     for worker in range(seeded.workers):

@@ -9,8 +9,9 @@ import numpy as np
 from observatory.clusters.formatting import format_duration
 from observatory.why.findings.evidence import Evidence
 from observatory.why.findings.finding import Finding, FindingKind
+from observatory.why.findings.observed.tasks.fused_tasks import FusedAgain, fused_again
 from observatory.why.findings.observed.tasks.growing_graphs import GrowingGraphs, growing_graphs
-from observatory.why.findings.texts import counted, facts
+from observatory.why.findings.texts import counted, facts, listed
 from observatory.why.intervals import Flags
 from observatory.why.records import values_of
 from observatory.why.thread_times.kinds import ThreadKind
@@ -23,12 +24,43 @@ ADVICE_FOR_GRAPHS = (
     "`dask.compute(a, b)`. A graph that has more data than the one before takes longer for that reason."
 )
 
+ADVICE_FOR_FUSED = (
+    "Keep what they begin from (`x = x.persist()`), or compute all of them by one `dask.compute(a, b)`. The "
+    "same steps on other data have the same names."
+)
+
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for all tasks that were computed again, and one for graphs that did the same, by prefix."""
+    """One finding for all tasks that were computed again, and by prefix one for graphs that did the same, and
+    for tasks that it is fused into."""
     yield from _same_tasks(evidence)
     for graphs in growing_graphs(evidence.computations, evidence.needed_by):
         yield from _graphs(evidence, graphs)
+    for tasks in fused_again(evidence.computations, evidence.names, evidence.needed_by):
+        yield from _fused(evidence, tasks)
+
+
+def _fused(evidence: Evidence, tasks: FusedAgain) -> Iterator[Finding]:
+    found, rows = evidence.computations, tasks.rows[~evidence.computations.repeated[tasks.rows]]
+    repeated = np.minimum(tasks.seconds, found.durations[rows])
+    waited = evidence.waits.waited_for(found.spans.times.where(rows))
+    waited *= repeated / np.maximum(found.durations[rows], 1e-6)
+    cost = evidence.cost(float((repeated + waited).sum()))
+    if not evidence.is_worth(cost):
+        return
+    name, again = evidence.prefix(tasks.prefix), listed([evidence.prefix(id) for id in tasks.prefixes])
+    yield Finding(
+        f"{counted(len(rows), 'task')} of {again} computed again what tasks of {name} had: these steps are "
+        f"fused into them, and took {format_duration(tasks.seconds)} by themselves.",
+        cost,
+        facts(("computed again", format_duration(float(repeated.sum())))),
+        (evidence.moment("first of them", float(found.spans.times.start[rows].min()) / 1e6),),
+        evidence.tasks(rows[np.argsort(-repeated, kind="stable")][:10]),
+        prefixes=tasks.prefixes,
+        advice=ADVICE_FOR_FUSED,
+        without=Without((Shorter(rows, repeated),)),
+        parts=(((ThreadKind.COMPUTING, ThreadKind.OTHERS), cost.thread_seconds),),
+    )
 
 
 def _graphs(evidence: Evidence, graphs: GrowingGraphs) -> Iterator[Finding]:

@@ -49,5 +49,6 @@ def turns(computations: Computations) -> Iterator[Turns]:
         durations = computations.durations[rows]
         at_once = float(durations.sum()) * 1e6 / max(int(ends[-1]) - int(spans.times.start[rows].min()), 1)
         if at_once >= LEAST_AT_ONCE:
-            alone = float(durations.min())
-            yield Turns(prefix, rows, every / 1e6, at_once, alone, durations - alone)
+            alone, is_long = float(durations.min()), durations > computations.longest_usual[rows]
+            usual = np.where(is_long, np.median(durations), durations)  # what one does longer isn't waiting
+            yield Turns(prefix, rows, every / 1e6, at_once, alone, usual - alone)
