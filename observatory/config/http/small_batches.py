@@ -128,16 +128,18 @@ class SmallBatches:
                 began = loop.time()
                 await self._store_some(secret, project, waiting)
                 await asyncio.sleep(began + GATHERING - loop.time())
+        except Exception:
+            log.exception("the batches that wait are not stored")
         finally:
             del self._waiting[secret]
+            _refuse(waiting)
 
     async def _store_some(self, secret: str, project: int, waiting: deque[SmallBatch]) -> None:
         loop = asyncio.get_running_loop()
         try:
             await SHARES.take_later(project)
         except Busy:
-            _resolve(waiting, [busy() for _ in waiting])
-            waiting.clear()
+            _refuse(waiting)
             return
         batches = [waiting.popleft() for _ in range(min(len(waiting), MOST_TOGETHER))]
         try:
@@ -186,6 +188,12 @@ def _resolve(batches: Sequence[SmallBatch], answers: Sequence[Answer]) -> None:
     for batch, answer in zip(batches, answers, strict=True):
         if not batch.answer.done():  # the client may have gone
             batch.answer.set_result(answer)
+
+
+def _refuse(waiting: deque[SmallBatch]) -> None:
+    """Asks for those that wait to be sent again."""
+    _resolve(waiting, [busy() for _ in waiting])
+    waiting.clear()
 
 
 def _project_of(secret: str, address: str) -> int | Answer:

@@ -234,6 +234,22 @@ async def test_a_project_whose_share_is_in_use_is_answered_429(
     assert await asyncio.to_thread(count, "span") == 1
 
 
+async def test_batches_that_wait_are_answered_also_if_a_mistake_of_ours_ends_their_group(
+    endpoint: SmallBatches, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(Shares):
+        async def take_later(self, key: Any) -> None:
+            raise RuntimeError("a mistake of ours")
+
+    good = small_batches.SHARES
+    monkeypatch.setattr(small_batches, "SHARES", Broken(4, 2, 0.2))
+    bodies = [one.body({}) for one in agents_of(agent, 3)]
+    requests = [sending(endpoint, body, agent.secret) for body in bodies]
+    assert [status for status, _ in await answers(requests)] == [429] * 3
+    monkeypatch.setattr(small_batches, "SHARES", good)
+    assert (await answers([sending(endpoint, bodies[0], agent.secret)]))[0][0] == 200
+
+
 async def test_more_batches_of_a_token_than_may_wait_are_answered_429(
     endpoint: SmallBatches, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
