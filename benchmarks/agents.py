@@ -25,12 +25,14 @@ from benchmarks.measuring.processor import cpu_seconds
 from benchmarks.measuring.results import Result, print_results
 from benchmarks.simulated.agents import record_rows
 from benchmarks.simulated.scraping import PROGRAMS, ROOT
+from observatory.agent.delivery.pace import LONG_REST
 from tests.browser.observatory import Observatory
 
 AGENTS = os.environ.get("AGENTS", "50/0,300/1")
 SECONDS = float(os.environ.get("DURATION", "60"))
 RESTING, SETTLING = 60.0, 30.0
-"""seconds until an Observatory that just started is at rest, and after it has come to know all agents"""
+"""seconds until an Observatory that just started is at rest, and after it has come to know all agents, or
+after these are at rest"""
 LONGEST_BEGINNING = 300.0
 """seconds until all agents are known"""
 KNOWN = "SELECT count(*) FROM clusters_cluster WHERE agent_heard > now() - interval '60 s'"
@@ -111,7 +113,7 @@ def main() -> int:
             recording.write_text(json.dumps(record_rows(tasks)))
             with reporting(recording, agents, server, token):
                 wait_until_known(server, agents)
-                time.sleep(SETTLING)
+                time.sleep(SETTLING if tasks else LONG_REST + SETTLING)
                 measured = measure(server)
             print(load, json.dumps(measured), os.getloadavg(), file=sys.stderr, flush=True)
             found += results(agents, tasks, measured, at_rest)

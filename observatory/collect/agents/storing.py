@@ -49,6 +49,8 @@ BEFORE_START = DAY
 """seconds before its scheduler's start in which records may lie: workers may be older, and clocks differ"""
 MAXIMUM_FAILING = 1_000
 DECODED_AT_ONCE = 2
+MOST_RECORDS = 50_000
+"""of the batches that are stored together, but for the last of them: so many are in memory"""
 SHARE_IN_USE = "the project's other batches take its share: send the batch later"
 
 Reason = IngestRefusal.Reason
@@ -94,9 +96,16 @@ class ReadBatch:
 
 def store(token: IngestToken, sent: Sequence[Sent]) -> list[Answer]:
     """Stores and publishes batches; the answers to them."""
-    read = [_read(token, one) for one in sent]
-    written = _written(token, [one for one in read if isinstance(one, ReadBatch)])
-    return [one if isinstance(one, Answer) else next(written) for one in read]
+    answers: list[Answer] = []
+    waiting: list[ReadBatch | Answer] = []
+    for one in sent:
+        waiting.append(_read(token, one))
+        read = [each for each in waiting if isinstance(each, ReadBatch)]
+        if one is sent[-1] or sum(len(each.batch) for each in read) >= MOST_RECORDS:
+            written = _written(token, read)
+            answers += [each if isinstance(each, Answer) else next(written) for each in waiting]
+            waiting.clear()
+    return answers
 
 
 def refused_for_speed(project: Project, length: int) -> Answer | None:

@@ -114,6 +114,20 @@ async def test_batches_that_come_together_are_stored_by_one_transaction(
     assert await asyncio.to_thread(transactions) == [10]
 
 
+async def test_batches_with_many_records_are_stored_by_several_transactions(
+    endpoint: SmallBatches, agent: Agent, count: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is read at a time has a limit, whatever small bodies unpack to."""
+    monkeypatch.setattr(storing, "MOST_RECORDS", 10)
+    agents = agents_of(agent, 5)
+    async with gathered(endpoint, agent):
+        bodies = [one.body({"span": [one.span(number) for number in range(6)]}) for one in agents]
+        found = await answers([sending(endpoint, body, agent.secret) for body in bodies])
+    assert [status for status, _ in found] == [200] * 5
+    assert await asyncio.to_thread(count, "span") == 30
+    assert await asyncio.to_thread(transactions) == [1, 2, 2]
+
+
 async def test_a_batch_that_comes_twice_at_once_is_stored_once(
     endpoint: SmallBatches, agent: Agent, count: Any
 ) -> None:
