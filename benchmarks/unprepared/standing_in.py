@@ -14,7 +14,8 @@ class ComputesOrWaits(FitsCompute):
     """The CPU of tasks in `fit`, and what the agent sees other threads wait in.
 
     FitsCompute alone takes away what threads wait in, with the naps of `fit`: locks and requests as well. It
-    also takes away the CPU that tasks do use.
+    also takes away the CPU that tasks do use. Its CPU counts as used by the process, too: else tasks would
+    have been ready to run, without a core.
     """
 
     def __init__(self, module: str) -> None:
@@ -25,11 +26,14 @@ class ComputesOrWaits(FitsCompute):
         import_module(self._module)
         measure = worker.metrics.get(TASK_THREADS)
         super().setup(worker)
-        computes = worker.metrics[TASK_THREADS]
+        computes, used = worker.metrics[TASK_THREADS], worker.monitor.recent
+        last = [0.0]
 
         def combined(worker: Any) -> dict[str, Any]:
             measured = measure(worker) if measure else {}
             waits = {what: seconds for what, seconds in measured.get("waits", {}).items() if what != SLEEP}
-            return {"cpu": measured.get("cpu", 0.0) + computes(worker)["cpu"], "waits": waits}
+            last[0] = computes(worker)["cpu"]
+            return {"cpu": measured.get("cpu", 0.0) + last[0], "waits": waits}
 
         worker.metrics[TASK_THREADS] = combined
+        worker.monitor.recent = lambda: {**used(), "cpu": used().get("cpu", 0.0) + last[0]}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from observatory.why.findings.observed.samples import LabelledSamples
 from observatory.why.records import Records
-from observatory.why.thread_times.assignments import QUEUED, WAITING
+from observatory.why.thread_times.assignments import MEMORY, PROCESSING, QUEUED, WAITING
 from observatory.why.what_if.change import Change, Predictor
 from observatory.why.what_if.recorded.leases import leases_of
 from observatory.why.what_if.recorded.plan import Plan, plan_of
@@ -308,6 +308,14 @@ def test_a_group_is_queued_of_which_a_task_was_recorded_to_be() -> None:
         records = recorded([worker(1, 2)], spans, rows)
         records.spans.group[:] = 10
         assert plan_of(records, graph()).is_queued.tolist() == [expected] * 3
+
+
+def test_a_task_that_was_queued_as_the_window_began_had_been_submitted_before() -> None:
+    spans = [computed(1, 5, 6), computed(2, 7, 8)]
+    queued = [(1, 5.0, QUEUED, PROCESSING, 1), (1, 6.0, PROCESSING, MEMORY, 1)]
+    made = plan_of(recorded([worker()], spans, queued), graph())
+    # of the other one nothing else is known
+    assert (made.submitted / SECOND).tolist() == [0, 7]
 
 
 def test_nothing_is_predicted_where_the_threads_of_no_worker_are_known() -> None:

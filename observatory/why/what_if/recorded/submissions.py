@@ -88,9 +88,10 @@ def most_unfinished(submitted: Sequence[Submission], computing: Spans, times: In
 def submitted(computing: Spans, needed: Predecessors, records: Records) -> Integers:
     """When the task of each computation was submitted (microseconds), at most when it began.
 
-    Where that isn't recorded: when the window or, if it needs nothing, the computation began. An attempt
-    after a failed one was submitted with that: the scheduler repeats it, no client. It also releases tasks
-    of shuffles and sends them once more: the first time since the computation before counts.
+    Where that isn't recorded: when the window began, or, if it needs nothing and no change of its task is
+    known either, the computation. An attempt after a failed one was submitted with that: the scheduler
+    repeats it, no client. It also releases tasks of shuffles and sends them once more: the first time since
+    the computation before counts.
     """
     transitions, start = records.transitions, records.start
     error = records.clock_errors_of(computing.worker)
@@ -99,7 +100,8 @@ def submitted(computing: Spans, needed: Predecessors, records: Records) -> Integ
     before = previous_of(computing.task, computing.times.start)
     since = np.where(before == NONE, start, computing.times.stop[before] - error)
     found = LastEnded(transitions.task[left], -times)(computing.task, -since)  # the first one since then
-    unknown = np.where(needed.counts == 0, computing.times.start, start)
+    was_there = (before == NONE) & np.isin(computing.task, transitions.task)  # where it didn't come later
+    unknown = np.where((needed.counts == 0) & ~was_there, computing.times.start, start)
     known = np.where(found == NONE, unknown, np.append(times, 0)[found])
     known = np.minimum(known, computing.times.start)
     for place in np.flatnonzero((before != NONE) & computing.is_error[before]).tolist():

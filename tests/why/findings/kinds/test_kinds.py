@@ -246,6 +246,20 @@ def test_a_blocked_event_loop_reports_no_results_while_other_workers_go_on() -> 
     assert_saves(finding, seeded, Simulated(tasks))
 
 
+def test_an_event_loop_that_is_blocked_for_long_reports_nothing_while_its_own_tasks_compute() -> None:
+    """As a coroutine does that is such a task."""
+    long, short = [Task(f"long-{place}", 6.0) for place in range(4)], futures(160, 0.5)
+    tasks = [task for pair in zip(long, short[:4], strict=True) for task in pair] + short[4:]
+    seeded = Simulated(tasks, blocked=dict.fromkeys(range(4), (1.0, 6.0)))
+    for worker in range(4):
+        seeded.sample("observatory_worker_event_loop_interval_seconds", 1.9, 1.0, 6.0, worker=worker)
+        seeded.sample(
+            "observatory_worker_event_loop_interval_seconds", 0.02, 6.5, seeded.makespan, worker=worker
+        )
+    finding = first(seeded.findings(), "event-loops")
+    assert_saves(finding, seeded, Simulated(tasks))
+
+
 def test_an_event_loop_without_a_core_is_not_blocked() -> None:
     """Its ticks are as late as those of one that is: the machine has too few cores."""
     seeded = Simulated(futures(160, 0.5), late={1: 2.0})

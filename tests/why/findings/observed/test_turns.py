@@ -36,8 +36,15 @@ def test_tasks_whose_ends_follow_each_other_at_equal_times_take_turns() -> None:
     assert_saves(finding, seeded, Simulated(futures(COUNT, OWN + HELD, "write")))
 
 
-def test_tasks_that_take_turns_at_an_actor_wait_for_its_answers() -> None:
-    cluster = Simulated(in_turn()).record()
+@pytest.mark.parametrize("locked", [0, 1.6])
+def test_tasks_that_take_turns_at_an_actor_wait_for_its_answers(locked: float) -> None:
+    """Also where samples see all of them in a lock, as long as an answer takes by itself."""
+    seeded = Simulated(in_turn())
+    for worker in range(seeded.workers if locked else 0):
+        seeded.sample("observatory_worker_task_cpu_percent", 2.0, 0, seeded.makespan, worker=worker)
+        waits = {"in": "lock"}
+        seeded.sample("observatory_worker_task_waits", locked, 0, seeded.makespan, worker=worker, **waits)
+    cluster = seeded.record()
     stack = "save\tetl.py\t6\nresult\t/lib/distributed/actor.py\t280\nwait\tthreading.py\t324"
     profile = [(START + 1, "tcp://10.0.0.0:4000", "task", "write", stack, 40)]
     with Writer() as writer:

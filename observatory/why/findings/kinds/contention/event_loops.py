@@ -13,11 +13,16 @@ from observatory.why.findings.observed.workers.loops import (
     WAITING,
     LoopTicks,
     are_imports,
+    scheduler_ticks,
     without_stalls,
     worker_ticks,
 )
 from observatory.why.findings.texts import counted, facts, listed
+from observatory.why.intervals import Intervals, joined
 from observatory.why.thread_times.kinds import ThreadKind
+
+LONG = 0.25
+"""mean seconds between two ticks"""
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
@@ -59,12 +64,16 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _unreported(evidence: Evidence, ticks: LoopTicks) -> float:
     """How long threads waited while none computed, or those of a blocked worker while none of them did:
-    results were not reported to the scheduler yet."""
+    results were not reported to the scheduler yet. Where a loop is blocked for long, and the
+    scheduler's isn't, whatever computes: it can be a coroutine."""
     waits, spans = evidence.waits, evidence.computations.spans
     of_all = waits.while_none_computes(ThreadKind.SCHEDULER, ticks.blocked)
-    of_blocked = 0.0
+    of_scheduler = scheduler_ticks(evidence).blocked
+    of_blocked, long = 0.0, ticks.only(ticks.samples.value >= LONG).by_worker()
     for id, times in ticks.by_worker().items():
         idle = times.without(spans.times.where(spans.worker == id).union())
+        long_times = long.get(id, Intervals.none()).without(of_scheduler)
+        idle = joined([idle, long_times]).union()
         of_blocked += waits.of_kind_during(ThreadKind.SCHEDULER, {id: idle}) * ticks.own_share(id)
     return min(max(of_all, of_blocked), waits.most_threads * ticks.blocked_seconds)
 

@@ -77,10 +77,13 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 def _locks_or_turns(evidence: Evidence) -> list[Finding]:
     """One finding for locks of processes and of files each; or one for each prefix whose tasks take turns in
-    something that isn't known, where that is far more: samples see no lock of another process."""
+    something that isn't known, where that is far more, as samples see no lock of another process, or where
+    they wait for an actor, whose answers take their time by themselves."""
     locks, turns_of_prefixes = list(_locks(evidence)), list(_turns(evidence))
     of_locks, of_turns = (sum(one.cost.thread_seconds for one in some) for some in (locks, turns_of_prefixes))
-    return turns_of_prefixes if of_turns > MORE_IN_TURNS * of_locks else locks
+    ask_actors = all(one.advice == ACTOR_ADVICE for one in locks)
+    is_whole = of_turns > MORE_IN_TURNS * of_locks or (ask_actors and of_turns)
+    return turns_of_prefixes if is_whole else locks
 
 
 def _leases(evidence: Evidence) -> Iterator[Finding]:
