@@ -124,10 +124,16 @@ class Predictor:
     def predict(self, change: Change) -> Predicted:
         """Scaled by how far a simulation without the change is off; what follows the last task stays.
 
-        Faster tasks save no more than the time in which any of them computed allows.
+        Faster tasks save no more than the time in which any of them computed allows. Threads need as long as
+        their work takes, unless the simulation finds a way around that, as for tasks that secede.
         """
         as_it_was = self._simulate(Change(), self._has_locks)
-        found = self._scaled(self._simulate(change, self._has_locks), as_it_was) + self.observed - self.last
+        simulated = self._simulate(change, self._has_locks)
+        found = self._scaled(simulated, as_it_was)
+        if (of_work := self.naive(change)) <= simulated:
+            # of clocks that differ there may have been more work than threads had time for
+            found = max(found, of_work * min(1.0, self.last / max(self.naive(Change()), 1e-9)))
+        found += self.observed - self.last
         if change.times_as_fast > 1 and change == Change(None, None, change.prefix, change.times_as_fast):
             is_faster = self.plan.computing.prefix == change.prefix
             most = self._seconds_of_any(is_faster) * (1 - 1 / change.times_as_fast)

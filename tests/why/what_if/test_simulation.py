@@ -222,6 +222,17 @@ def test_tasks_that_are_twice_as_fast_save_at_most_half_of_the_time_in_which_any
     )
 
 
+def test_no_prediction_is_shorter_than_the_work_that_its_threads_have() -> None:
+    """Where a simulation takes longer than the window did, predictions are scaled down."""
+    records = records_of(*(computed(task, task, task + 1) for task in range(8)))
+    rates = Rates(sending=0.3, turning=0.2, deciding=0, fetching=0, bandwidth=1e12)
+    predictor = Predictor(records, plan_of(records, graph()), rates)
+    assert predictor.simulated > predictor.last == 8
+    slower = Change(prefix=17, times_as_fast=0.1)
+    assert predictor.predict(Change()).seconds == pytest.approx(predictor.observed)
+    assert predictor.predict(slower).seconds == pytest.approx(7 + 10 + predictor.observed - predictor.last)
+
+
 def test_where_tasks_waited_for_a_lock_a_prediction_is_doubted_and_its_interval_is_wider() -> None:
     records = records_of(computed(1, 0, 40), computed(2, 0, 40), threads=2)
     transfers = Transfers(np.zeros(0, np.int64), np.zeros(0))
