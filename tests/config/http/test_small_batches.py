@@ -94,12 +94,13 @@ def agents_of(agent: Agent, number: int) -> list[Agent]:
 
 
 def transactions() -> list[int]:
-    """How many clusters each transaction wrote last."""
+    """How many clusters of the project each transaction wrote last."""
     with connect() as connection:
-        rows = connection.execute(
-            "SELECT count(*) FROM extent WHERE spans > 0 GROUP BY xmin::text ORDER BY 1"
-        )
-        return [number for (number,) in rows]
+        query = """SELECT count(*) FROM extent
+                   JOIN clusters_cluster cluster ON cluster.id = cluster_id
+                   JOIN clusters_project project ON project.id = project_id
+                   WHERE slug = 'ingest' AND spans > 0 GROUP BY extent.xmin::text ORDER BY 1"""
+        return [number for (number,) in connection.execute(query)]
 
 
 async def test_batches_that_come_together_are_stored_by_one_transaction(
