@@ -38,7 +38,7 @@ from observatory.store.times import from_microseconds
 from observatory.store.workers.thresholds import DEFAULTS
 from observatory.wire.blocks import decode
 from observatory.wire.event_kinds import NOT_RECORDED
-from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES, SPANS
+from observatory.wire.layers import BAND, LAYER_OF_METRIC, LAYERS, PREFIXES, PROFILE, SPANS
 
 
 def cluster_info(scope: Scope) -> dict[str, Any]:
@@ -133,9 +133,11 @@ def lanes(scope: Scope) -> dict[str, Any]:
 
 
 def prefix_names(scope: Scope, ids: Sequence[int]) -> list[dict[str, Any]]:
-    """Return the prefixes with these ids, those of a window where they have spans in it."""
+    """Return the prefixes with these ids, those of a window where they have spans or profiles in it."""
     with read_connection() as connection:
         known = _shown_prefixes(connection, scope).intersection(ids)
+        if len(known) < len(ids):
+            known |= _sampled_prefixes(connection, scope).intersection(ids)
         found = read_prefixes(connection, scope.cluster.pk, known)
     return [{**prefix, "name": scope.text(prefix["name"])} for prefix in found]
 
@@ -215,4 +217,11 @@ def _prefixes(connection: psycopg.Connection, scope: Scope) -> set[int]:
     """Return the prefixes with spans in the window."""
     bodies = (tile.body for _, tile in recorded_tiles(connection, scope, Layer(PREFIXES)))
     blocks = (block for body in bodies for block in decode(body) if block.kind == "busy")
+    return {prefix for block in blocks for prefix in block.list("prefix")}
+
+
+def _sampled_prefixes(connection: psycopg.Connection, scope: Scope) -> set[int]:
+    """Return the prefixes with samples of profiles in the window: methods of actors have no spans there."""
+    bodies = (tile.body for _, tile in recorded_tiles(connection, scope, Layer(PROFILE)))
+    blocks = (block for body in bodies for block in decode(body) if block.kind == "profile")
     return {prefix for block in blocks for prefix in block.list("prefix")}

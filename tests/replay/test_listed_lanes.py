@@ -105,7 +105,11 @@ def test_a_link_answers_the_names_of_its_run_alone(
 ) -> None:
     fill(writer, cluster, now)
     other = Span(A, 1, "other-1", "other", "other", Action.COMPUTE, now + 30, now + 31, 8, "int")
-    writer.write(Batch.of(cluster.pk, spans=[other], committed=now + 60))
+    sampled = [
+        (now + at, A, "task", prefix, "main\tmain.py\t1", 3)
+        for at, prefix in ((10, "method-of-an-actor"), (30, "another-method"))
+    ]
+    writer.write(Batch.of(cluster.pk, spans=[other], rows={"profile": sampled}, committed=now + 60))
     run = Run.objects.create(
         cluster=cluster, name="a", origin="cut", start=from_seconds(now), stop=from_seconds(now + 20)
     )
@@ -113,7 +117,7 @@ def test_a_link_answers_the_names_of_its_run_alone(
     rows = direct.execute("SELECT id FROM prefix WHERE cluster_id = %s", [cluster.pk]).fetchall()
     ids = ",".join(str(id) for (id,) in rows)
     found = Client().get(f"/api/v1/r/{token}/prefix-names?ids={ids}").json()
-    assert {each["name"] for each in found} == {"inc", "sum"}
+    assert {each["name"] for each in found} == {"inc", "sum", "method-of-an-actor"}
 
 
 def test_the_newest_of_a_hundred_thousand_workers_are_listed_with_their_lanes_and_series(
