@@ -99,7 +99,7 @@ class Reporter:
         self.sender.start()
 
     def report(self, second: int) -> None:
-        """Adds what was recorded of a second, at rest of each second one, as the sampler does.
+        """Adds what was recorded of a second, at rest only of every other one, as the sampler does.
 
         Of all but the first round no worker joins or leaves.
         """

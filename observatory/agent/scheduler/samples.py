@@ -151,10 +151,10 @@ class Sampler:
         self._series = {key: series for key, series in self._series.items() if key[1] != worker}
 
     def _tick(self) -> None:
-        self._ticks += 1
-        if self._ticks % AT_REST and self._rests():
-            return
         try:
+            self._ticks += 1
+            if self._ticks % AT_REST and self._rests():
+                return
             now = time()
             self._report(now)
             self._sample_cluster(now)

@@ -209,21 +209,26 @@ def _stored(token: IngestToken, read: ReadBatch, committed: Committed, is_watche
 
 def _failed(token: IngestToken, read: ReadBatch, error: Exception) -> Answer:
     """The answer to a batch that could not be written."""
-    if not _is_refusal(error) and _has_set_aside(read.batch, error):
+    if _refusing_status(error) is None and _has_set_aside(read.batch, error):
         metrics.BATCHES.labels("quarantined").inc()
         return Answer(200, {"sequence": read.head.sequence, "refused": len(read.batch), "already": False})
     return _refused(token, read.sent, error, read.cluster if read.is_new else None)
 
 
-def _is_refusal(error: Exception) -> bool:
-    """Whether the batch is what is wrong, or has to wait."""
-    is_ours = isinstance(error, BatchError | BodyError | AgentRefused | TooManyInBatch | TooManyNew)
-    return is_ours or isinstance(error, registry.TooManyClusters) or is_caused_by_data(error)
+def _refusing_status(error: Exception) -> int | None:
+    """The status that refuses a batch because of this error; None: the batch isn't what is wrong."""
+    if isinstance(error, BodyError):
+        return error.status
+    if isinstance(error, TooManyInBatch | registry.TooManyClusters):
+        return 413
+    if isinstance(error, TooManyNew):
+        return 429
+    return 422 if isinstance(error, BatchError | AgentRefused) or is_caused_by_data(error) else None
 
 
 def _refused(token: IngestToken, sent: Sent, error: Exception, new: Cluster | None) -> Answer:
     """The answer to a batch that is not stored. `new`: the cluster that was made for it, which is deleted."""
-    if not _is_refusal(error):
+    if (status := _refusing_status(error)) is None:
         return not_stored(error)
     if new is not None:
         new.delete()
@@ -231,10 +236,7 @@ def _refused(token: IngestToken, sent: Sent, error: Exception, new: Cluster | No
     count_refusal(Reason.BATCH, reason, sent.address, token)
     if isinstance(error, TooManyNew):
         return _later(reason, error.seconds)
-    if isinstance(error, BodyError):
-        return Answer(error.status, {"detail": reason})
-    is_too_much = isinstance(error, TooManyInBatch | registry.TooManyClusters)
-    return Answer(413 if is_too_much else 422, {"detail": reason})
+    return Answer(status, {"detail": reason})
 
 
 def _later(detail: str, seconds: float) -> Answer:

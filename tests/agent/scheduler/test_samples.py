@@ -89,7 +89,7 @@ def samplings(moved: float, dask_scheduler: Any) -> int:
     return len(times)
 
 
-def test_a_cluster_at_rest_is_sampled_at_each_second_tick_and_one_that_works_at_each(
+def test_a_cluster_at_rest_is_sampled_at_every_other_tick_and_one_that_works_at_each(
     client: Client, received: FakeServer
 ) -> None:
     assert client.run_on_scheduler(samplings, 0) == 10

@@ -25,14 +25,14 @@ ADVICE_FOR_GRAPHS = (
 )
 
 ADVICE_FOR_FUSED = (
-    "Keep what they begin from (`x = x.persist()`), or compute all of them by one `dask.compute(a, b)`. The "
-    "same steps on other data have the same names."
+    "Keep what they begin from (`x = x.persist()`), or compute all of them by one `dask.compute(a, b)`. Only "
+    "names tell this: tasks that do the same steps on other data have the same names."
 )
 
 
 def find(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for all tasks that were computed again, and by prefix one for graphs that did the same, and
-    for tasks that it is fused into."""
+    """One finding for all tasks that were computed again, one for each prefix whose graphs computed the same
+    again, and one for each prefix whose steps are fused into later tasks."""
     yield from _same_tasks(evidence)
     for graphs in growing_graphs(evidence.computations, evidence.needed_by):
         yield from _graphs(evidence, graphs)

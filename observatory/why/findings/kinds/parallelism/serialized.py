@@ -76,9 +76,9 @@ def find(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _locks_or_turns(evidence: Evidence) -> list[Finding]:
-    """One finding for locks of processes and of files each; or one for each prefix whose tasks take turns in
-    something that isn't known, where that is far more, as samples see no lock of another process, or where
-    they wait for an actor, whose answers take their time by themselves."""
+    """One finding for locks of processes and of files each, as samples saw them. Instead one for each prefix
+    whose tasks take turns, where they wait far longer for these, as for a lock of another process, which
+    samples don't see; or where they wait for an actor, whose answers take time by themselves."""
     locks, turns_of_prefixes = list(_locks(evidence)), list(_turns(evidence))
     of_locks, of_turns = (sum(one.cost.thread_seconds for one in some) for some in (locks, turns_of_prefixes))
     ask_actors = all(one.advice == ACTOR_ADVICE for one in locks)
